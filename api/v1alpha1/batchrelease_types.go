@@ -1,0 +1,316 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// BatchRelease releases new pod templates of one workload in batches and stops
+// at a gate after each of them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=br,categories=sluice
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Index",type=integer,JSONPath=`.status.currentStepIndex`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.currentStepState`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:printcolumn:name="Batch",type=string,JSONPath=`.status.batch`,priority=1
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.updatedAvailableReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Gate",type=string,JSONPath=`.status.gates[*].type`,priority=1
+// +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.commit`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,priority=1
+type BatchRelease struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   BatchReleaseSpec   `json:"spec"`
+	Status BatchReleaseStatus `json:"status,omitempty"`
+}
+
+// BatchReleaseList is a list of BatchReleases.
+//
+// +kubebuilder:object:root=true
+type BatchReleaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BatchRelease `json:"items"`
+}
+
+// BatchReleaseSpec says what is released to which workload, and in which steps.
+type BatchReleaseSpec struct {
+	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="workloadRef is immutable: make a new BatchRelease for another workload"
+	WorkloadRef WorkloadReference `json:"workloadRef"`
+
+	// Template is the pod template to release (a core/v1 PodTemplateSpec). It is kept as it was
+	// given and checked by the API server when the release starts, so that fields that are newer
+	// than Sluice are neither lost nor refused.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:Schemaless
+	Template *runtime.RawExtension `json:"template,omitempty"`
+
+	// Strategy says how the workload is taken from one template to the next.
+	Strategy ReleaseStrategy `json:"strategy"`
+
+	// Rollback says how the workload is taken back to an earlier template.
+	// +optional
+	Rollback *RollbackStrategy `json:"rollback,omitempty"`
+
+	// RevisionHistoryLimit is how many earlier templates are kept to roll back to. Default 10.
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
+	// DeletionPolicy says what becomes of the workload when this object is deleted in mid-release.
+	// Revert hands it back with the stable template, Proceed with the new one; either way the
+	// native controller takes it from there. Default Revert: nobody has approved the rest.
+	// +kubebuilder:default=Revert
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// DeletionPolicy says what becomes of a workload whose release is deleted in mid-release.
+//
+// +kubebuilder:validation:Enum=Revert;Proceed
+type DeletionPolicy string
+
+// The deletion policies.
+const (
+	DeletionRevert  DeletionPolicy = "Revert"
+	DeletionProceed DeletionPolicy = "Proceed"
+)
+
+// WorkloadReference names a workload in the namespace of the object that holds it.
+//
+// +kubebuilder:validation:XValidation:rule="self.apiVersion == 'apps/v1' && self.kind == 'Deployment'",message="only apps/v1 Deployment can be released"
+type WorkloadReference struct {
+	// +kubebuilder:validation:MaxLength=63
+	APIVersion string `json:"apiVersion"`
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// ReleaseStrategy is the list of steps and the limits that hold while they are taken.
+type ReleaseStrategy struct {
+	// Steps are the batches, 1 to 50. Targets never decrease and the last is 100%.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
+	// +kubebuilder:validation:XValidation:rule="self.all(i, s, i == 0 || type(s.replicas) != type(self[i-1].replicas) || (type(s.replicas) == int ? int(s.replicas) >= int(self[i-1].replicas) : int(string(s.replicas).replace('%','')) >= int(string(self[i-1].replicas).replace('%',''))))",message="the replicas of a step must not be less than those of the step before it"
+	// +listType=atomic
+	Steps []Step `json:"steps"`
+
+	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above
+	// spec.replicas. Default: what the Deployment says.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[0-9]{1,3}%$')",message="must be a number of pods >= 0 or a percentage such as 25%"
+	// +optional
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+
+	// MaxUnavailable is how many pods, or which percentage of spec.replicas (rounded down), may be
+	// missing from spec.replicas. Default: what the Deployment says.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// ProgressDeadlineSeconds is how long a step may go without one more updated pod becoming
+	// available than ever before, in seconds, before the release fails. Default: what the
+	// Deployment says, which is 600 unless changed.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+}
+
+// RollbackStrategy is the plan that a rollback follows.
+type RollbackStrategy struct {
+	// Steps of the rollback; a step with no gate goes on at once. Default: 1, 100%.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
+	// +listType=atomic
+	Steps []Step `json:"steps"`
+}
+
+// Step is one batch: how many pods run the new template at its end, and what has to be
+// before the next one starts.
+type Step struct {
+	// Replicas is how many pods, or which percentage of spec.replicas (rounded up), run the new
+	// template when this step is done.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
+	Replicas intstr.IntOrString `json:"replicas"`
+
+	// Gates must all pass before the next step starts. None given means one manual gate, except
+	// after the last step, which needs none.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	// +optional
+	Gates []GatePolicy `json:"gates,omitempty"`
+}
+
+// Phase is where a release as a whole stands.
+//
+// +kubebuilder:validation:Enum=Initial;RollingUpdate;Finalizing;Completed;RollingBack;Failed
+type Phase string
+
+// The phases of a release.
+const (
+	// PhaseInitial: a template to release was seen, the workload is about to be taken over.
+	PhaseInitial Phase = "Initial"
+	// PhaseRollingUpdate: the workload is taken over and goes through the steps.
+	PhaseRollingUpdate Phase = "RollingUpdate"
+	// PhaseRollingBack: as RollingUpdate, on the way back to an earlier template.
+	PhaseRollingBack Phase = "RollingBack"
+	// PhaseFinalizing: all steps are done, the workload is being handed back.
+	PhaseFinalizing Phase = "Finalizing"
+	// PhaseCompleted: the workload runs the template and is the native controller's.
+	PhaseCompleted Phase = "Completed"
+	// PhaseFailed: no progress within the deadline; held where it stands.
+	PhaseFailed Phase = "Failed"
+)
+
+// StepState is where the current step stands.
+//
+// +kubebuilder:validation:Enum=Initial;Upgrade;Blocking;Completed
+type StepState string
+
+// The states of a step.
+const (
+	StepInitial   StepState = "Initial"
+	StepUpgrade   StepState = "Upgrade"
+	StepBlocking  StepState = "Blocking"
+	StepCompleted StepState = "Completed"
+)
+
+// BatchReleaseStatus is what the controller last knew of a release.
+type BatchReleaseStatus struct {
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// CurrentStepIndex counts from 0.
+	CurrentStepIndex int32 `json:"currentStepIndex"`
+	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
+	// +optional
+	CurrentStepState StepState `json:"currentStepState,omitempty"`
+	// Reason is one word for machines.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Message is a sentence for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Batch is the current step as people count: "2/4".
+	// +optional
+	Batch string `json:"batch,omitempty"`
+	// Gates are the gates that the current step waits for. Only a gate that is named here can be
+	// confirmed by patching currentStepState.
+	// +listType=atomic
+	// +optional
+	Gates []GateReference `json:"gates,omitempty"`
+
+	// UpdateRevision is the pod template hash of what is being, or was last, released.
+	// +optional
+	UpdateRevision string `json:"updateRevision,omitempty"`
+	// StableRevision is the pod template hash of what a rollback in mid-release goes back to.
+	// +optional
+	StableRevision string `json:"stableRevision,omitempty"`
+	// RollbackTo is the revision that is being, or was last, rolled back to; empty in a release.
+	// +optional
+	RollbackTo string `json:"rollbackTo,omitempty"`
+	// Commit brought UpdateRevision.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
+	// +optional
+	Attempt int64 `json:"attempt,omitempty"`
+	// Quarantined are digests of spec.template that were rolled back and are not released again.
+	// +listType=atomic
+	// +optional
+	Quarantined []string `json:"quarantined,omitempty"`
+
+	// Replicas is spec.replicas of the workload for which TargetReplicas holds.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// TargetReplicas is how many pods run the update revision when the current step is done.
+	// +optional
+	TargetReplicas int32 `json:"targetReplicas,omitempty"`
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	// +optional
+	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas,omitempty"`
+	// +optional
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	// +optional
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Progress is what the progress deadline is measured on.
+	// +optional
+	Progress *Progress `json:"progress,omitempty"`
+
+	// Resolved ties spec.template, as given, to what the API server made of it.
+	// +optional
+	Resolved *ResolvedTemplate `json:"resolved,omitempty"`
+
+	// Held is how the workload was before it was taken over; unset when it is not.
+	// +optional
+	Held *HeldWorkload `json:"held,omitempty"`
+
+	// WorkloadUID is the UID of the workload this status speaks of.
+	// +optional
+	WorkloadUID types.UID `json:"workloadUID,omitempty"`
+
+	// LastUpdateTime is when the phase, step or step state last changed.
+	// +optional
+	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Progress is the best that the current step has reached so far.
+type Progress struct {
+	// Available is the highest number of available updated pods in this release.
+	Available int32 `json:"available"`
+	// Since is when Available was reached, or when the step started if that is later.
+	Since metav1.Time `json:"since"`
+}
+
+// ResolvedTemplate ties a template as given to the same template with the API server's defaults.
+type ResolvedTemplate struct {
+	// Given is the digest of the template as given.
+	Given string `json:"given"`
+	// Digest is the digest of the template with defaults.
+	Digest string `json:"digest"`
+	// Revision is the pod template hash.
+	Revision string `json:"revision"`
+}
+
+// HeldWorkload is what is put back when a workload is handed back.
+type HeldWorkload struct {
+	// Strategy is the Deployment's spec.strategy, as JSON.
+	Strategy string `json:"strategy"`
+	// Paused is the Deployment's spec.paused.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// GateReference names a Gate.
+type GateReference struct {
+	Name string   `json:"name"`
+	Type GateType `json:"type"`
+}

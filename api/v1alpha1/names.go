@@ -1,0 +1,97 @@
+package v1alpha1
+
+// Names that are written to objects. They are API: once released they don't change.
+const (
+	// Prefix of every annotation and label of ours.
+	Prefix = "rollouts.sluice.dev/"
+
+	// Finalizer keeps a BatchRelease until its workload is handed back.
+	Finalizer = Prefix + "hand-back"
+
+	// HoldAnnotation on a workload says that it is taken over. Its value is a Hold as JSON.
+	HoldAnnotation = Prefix + "hold"
+
+	// RollbackAnnotation on a BatchRelease asks for a rollback: "true" or a pod template hash.
+	RollbackAnnotation = "rollback"
+	// RetryAnnotation on a BatchRelease asks a failed release to go on: "true".
+	RetryAnnotation = "retry"
+
+	// CommitAnnotation on a BatchRelease is the commit that brought its template.
+	CommitAnnotation = Prefix + "commit"
+	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it.
+	SourceLabel = Prefix + "source"
+	// FileAnnotation on a BatchRelease is the file that it was read from.
+	FileAnnotation = Prefix + "file"
+	// AppliedDigestAnnotation on an object from Git is the digest of what was applied.
+	AppliedDigestAnnotation = Prefix + "applied-digest"
+	// RequestedAtAnnotation on a ReleaseSource asks for a sync now.
+	RequestedAtAnnotation = Prefix + "requestedAt"
+
+	// CurrentStableAnnotation and LastStableAnnotation on a BatchRelease name the revisions
+	// that a rollback goes back to.
+	CurrentStableAnnotation = "current-stable-revision"
+	LastStableAnnotation    = "last-stable-revision"
+
+	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
+	ReleaseLabel = Prefix + "release"
+	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.
+	RevisionLabel = Prefix + "revision"
+	// DigestAnnotation on a ControllerRevision is the digest of the template with defaults.
+	DigestAnnotation = Prefix + "template-digest"
+	// CompletedAtAnnotation on a ControllerRevision is when it became stable.
+	CompletedAtAnnotation = Prefix + "completed-at"
+)
+
+// Field owners.
+const (
+	OwnerGitsync   = "sluice-gitsync"
+	OwnerRollout   = "sluice-rollout"
+	OwnerApprovals = "sluice-approvals"
+)
+
+// Condition types. Ready, Reconciling and Stalled follow kstatus.
+const (
+	ConditionReady       = "Ready"
+	ConditionReconciling = "Reconciling"
+	ConditionStalled     = "Stalled"
+	ConditionProgressing = "Progressing"
+	ConditionTakenOver   = "TakenOver"
+)
+
+// Reasons of a BatchRelease, in status.reason and in its conditions.
+const (
+	ReasonTakingOver        = "TakingOver"
+	ReasonUpgrading         = "StepUpgrading"
+	ReasonBlocking          = "StepBlocking"
+	ReasonGateRejected      = "GateRejected"
+	ReasonHandingBack       = "HandingBack"
+	ReasonCompleted         = "Completed"
+	ReasonRollingBack       = "RollingBack"
+	ReasonRolledBack        = "RolledBack"
+	ReasonDeadlineExceeded  = "ProgressDeadlineExceeded"
+	ReasonWorkloadNotFound  = "WorkloadNotFound"
+	ReasonWorkloadHeld      = "WorkloadHeldByAnother"
+	ReasonInvalidTemplate   = "InvalidTemplate"
+	ReasonInvalidStrategy   = "InvalidStrategy"
+	ReasonNoTemplate        = "NoTemplate"
+	ReasonRevisionNotFound  = "RollbackRevisionNotFound"
+	ReasonMinimumReplicas   = "MinimumReplicasUnavailable"
+	ReasonWorkloadAvailable = "MinimumReplicasAvailable"
+)
+
+// Reasons of a ReleaseSource.
+const (
+	ReasonSynced          = "Synced"
+	ReasonSyncing         = "Syncing"
+	ReasonSuspended       = "Suspended"
+	ReasonInvalidSpec     = "InvalidSpec"
+	ReasonInvalidSecret   = "InvalidSecret"
+	ReasonFetchFailed     = "FetchFailed"
+	ReasonBranchNotFound  = "BranchNotFound"
+	ReasonHistoryRewrite  = "HistoryRewritten"
+	ReasonLimitExceeded   = "LimitExceeded"
+	ReasonFilesInvalid    = "FilesInvalid"
+	ReasonApplyFailed     = "ApplyFailed"
+	ReasonPruneHeld       = "PruneHeld"
+	ReasonNamespaceDenied = "NamespaceNotAllowed"
+)

@@ -1,0 +1,65 @@
+// Package podtemplate names pod templates: by a digest that tells two templates
+// apart, and by the short hash that the native Deployment controller writes into
+// the names and labels of ReplicaSets.
+package podtemplate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/dump"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// Given returns the digest of a template as its author gave it: sha256 over the
+// JSON with sorted keys and no white space, so that formatting does not count.
+// It fails if raw is not one JSON object.
+func Given(raw []byte) (string, error) {
+	var value map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return "", fmt.Errorf("read pod template: %w", err)
+	}
+	return digest(value)
+}
+
+// Digest returns the digest of a template with the API server's defaults. The
+// pod-template-hash label does not count, as in the native controller's comparison.
+func Digest(template *corev1.PodTemplateSpec) (string, error) {
+	if _, labelled := template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; labelled {
+		template = template.DeepCopy()
+		delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	}
+	return digest(template)
+}
+
+func digest(value any) (string, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("encode pod template: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// Hash returns the pod template hash as the native Deployment controller computes
+// it (ComputeHash in pkg/controller/controller_utils.go of Kubernetes): FNV-1a over a
+// dump of the template and, where a name was taken, the collision count.
+func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
+	hasher := fnv.New32a()
+	fmt.Fprintf(hasher, "%v", dump.ForHash(*template))
+	if collisions != nil {
+		var count [8]byte
+		binary.LittleEndian.PutUint32(count[:], uint32(*collisions))
+		hasher.Write(count[:])
+	}
+	return rand.SafeEncodeString(fmt.Sprint(hasher.Sum32()))
+}

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Action is one write. The set of actions is closed: those of this file.
+type Action interface {
+	// Why is the reason in one line: the event, the log line and the golden trace.
+	Why() string
+	// String is what is done, without the reason.
+	String() string
+}
+
+// Reason is embedded in every action.
+type Reason string
+
+// Why returns the reason.
+func (r Reason) Why() string { return string(r) }
+
+// Annotate changes annotations of the release and adds or removes its finalizer.
+type Annotate struct {
+	Reason
+	// Set and Remove are annotations.
+	Set    map[string]string
+	Remove []string
+	// Finalizer, if not nil, says whether the finalizer is to be there.
+	Finalizer *bool
+}
+
+// Keep records the workload's current template as a ControllerRevision.
+type Keep struct {
+	Reason
+	// Revision is the pod template hash it is kept under.
+	Revision string
+	Digest   string
+	Number   int64
+}
+
+// Forget deletes a ControllerRevision.
+type Forget struct {
+	Reason
+	Name string
+}
+
+// Template names a pod template to be written.
+type Template struct {
+	// Given means the release's spec.template.
+	Given bool
+	// Revision is, if Given is not set, the pod template hash of a kept template or, if none is
+	// kept, of a ReplicaSet.
+	Revision string
+}
+
+// TakeOver writes template, paused, strategy Recreate and the hold annotation in one write.
+type TakeOver struct {
+	Reason
+	Template Template
+	Hold     Hold
+}
+
+// HandBack puts strategy and paused back and removes the hold annotation in one write.
+type HandBack struct {
+	Reason
+	Hold Hold
+	// Template, if not nil, is written too.
+	Template *Template
+}
+
+// CreateSet creates the ReplicaSet of the workload's template.
+type CreateSet struct {
+	Reason
+	Revision string
+	Replicas int32
+}
+
+// ScaleSet changes the replicas of a ReplicaSet.
+type ScaleSet struct {
+	Reason
+	Set      Set
+	From, To int32
+}
+
+// OpenGate creates a Gate; the nonce is the shell's to draw.
+type OpenGate struct {
+	Reason
+	Name string
+	Spec v1alpha1.GateSpec
+}
+
+// CloseGate deletes a Gate that counts no more.
+type CloseGate struct {
+	Reason
+	Name string
+}
+
+func (a Annotate) String() string {
+	text := "annotate release"
+	if a.Finalizer != nil {
+		text += fmt.Sprintf(" finalizer=%t", *a.Finalizer)
+	}
+	for _, key := range sortedKeys(a.Set) {
+		text += fmt.Sprintf(" %s=%s", key, a.Set[key])
+	}
+	for _, key := range a.Remove {
+		text += " -" + key
+	}
+	return text
+}
+
+func (a Keep) String() string   { return "keep template " + a.Revision }
+func (a Forget) String() string { return "forget template " + a.Name }
+
+func (a TakeOver) String() string { return "take over with " + a.Template.String() }
+
+func (a HandBack) String() string {
+	if a.Template == nil {
+		return "hand back"
+	}
+	return "hand back with " + a.Template.String()
+}
+
+func (t Template) String() string {
+	if t.Given {
+		return "the template of the release"
+	}
+	return "template " + t.Revision
+}
+
+func (a CreateSet) String() string {
+	return fmt.Sprintf("create %s with %d", a.Revision, a.Replicas)
+}
+
+func (a ScaleSet) String() string {
+	return fmt.Sprintf("scale %s %d -> %d", a.Set.Revision, a.From, a.To)
+}
+
+func (a OpenGate) String() string  { return fmt.Sprintf("open gate %s (%s)", a.Name, a.Spec.Type) }
+func (a CloseGate) String() string { return "close gate " + a.Name }

@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// now is the time of the pass as the API keeps it: in whole seconds.
+func (p *pass) now() *metav1.Time {
+	t := metav1.NewTime(p.Now).Rfc3339Copy()
+	return &t
+}
+
+func fromInt(n int32) *intstr.IntOrString {
+	value := intstr.FromInt32(n)
+	return &value
+}
+
+// setConditions derives the conditions from the rest of the status.
+func (p *pass) setConditions() {
+	phase := p.status.Phase
+	reason, message := p.status.Reason, p.status.Message
+	stalled := p.stalled
+	if stalled == nil && (phase == v1alpha1.PhaseFailed || reason == v1alpha1.ReasonGateRejected) {
+		stalled = &Event{Reason: reason, Message: message}
+	}
+	p.setCondition(v1alpha1.ConditionTakenOver, p.status.Held != nil, holdMessage(p.status.Held), orWord(reason, v1alpha1.ReasonCompleted))
+	p.setStalled(stalled)
+	under := phase != "" && phase != v1alpha1.PhaseCompleted && phase != v1alpha1.PhaseFailed
+	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
+	p.setCondition(v1alpha1.ConditionProgressing, under && p.status.CurrentStepState != v1alpha1.StepBlocking, message, orWord(reason, v1alpha1.ReasonCompleted))
+	ready := phase == v1alpha1.PhaseCompleted && stalled == nil && reason != v1alpha1.ReasonWorkloadNotFound
+	if stalled != nil {
+		reason, message = stalled.Reason, stalled.Message
+	}
+	p.setCondition(v1alpha1.ConditionReady, ready, message, orWord(reason, v1alpha1.ReasonTakingOver))
+}
+
+func holdMessage(held *v1alpha1.HeldWorkload) string {
+	if held == nil {
+		return "the workload is the native controller's"
+	}
+	return "the workload is taken over"
+}
+
+// setStalled keeps Stalled only while it is true, as kstatus asks for.
+func (p *pass) setStalled(stalled *Event) {
+	if stalled == nil {
+		meta.RemoveStatusCondition(&p.status.Conditions, v1alpha1.ConditionStalled)
+		return
+	}
+	p.setCondition(v1alpha1.ConditionStalled, true, stalled.Message, stalled.Reason)
+}
+
+func (p *pass) setCondition(kind string, is bool, message, reason string) {
+	value := metav1.ConditionFalse
+	if is {
+		value = metav1.ConditionTrue
+	}
+	condition := metav1.Condition{
+		Type: kind, Status: value, Reason: reason, Message: message,
+		ObservedGeneration: p.Release.Generation, LastTransitionTime: *p.now(),
+	}
+	meta.SetStatusCondition(&p.status.Conditions, condition)
+}
+
+func orWord(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}
+
+// announce tells what the new status means to people, once.
+func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
+	var events []Event
+	if old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionStalled); p.stalled != nil &&
+		(old == nil || old.Reason != p.stalled.Reason || old.Message != p.stalled.Message) {
+		events = append(events, *p.stalled)
+	}
+	if !p.worthTelling(before) {
+		return events
+	}
+	warning := p.status.Phase == v1alpha1.PhaseFailed || p.status.Reason == v1alpha1.ReasonGateRejected ||
+		p.status.Reason == v1alpha1.ReasonWorkloadNotFound
+	return append(events, Event{warning, p.status.Reason, p.status.Message})
+}
+
+// worthTelling: a release starts, blocks, fails or ends. The batches in between are in the
+// status; an event for each would cost a request for each.
+func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
+	started := p.status.Attempt != before.Attempt
+	again := p.status.Reason == before.Reason && p.status.CurrentStepIndex == before.CurrentStepIndex
+	switch p.status.Reason {
+	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonDeadlineExceeded,
+		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound:
+		return started || !again
+	default:
+		return started
+	}
+}

@@ -1,0 +1,27 @@
+// Package plan decides what a release does next.
+//
+// Next is a pure function: one Observation in, one Plan out. It holds no client,
+// reads no clock and leaves its input as it was. The shell in package rollout
+// observes, carries out the plan's actions in their order, and writes its status:
+//
+//	observe ──► Next ──► needs? ──► observe more, ask again
+//	                └──► actions ──► status ──► wake-up
+//
+// A plan is safe to stop after any action: asking again from what is then observed
+// leads to the same end. What must hold at every write:
+//
+//   - the ReplicaSets add up to at most replicas + maxSurge, but for one pod at the
+//     start of a release without surge (the native controller would undo any other order);
+//   - no write takes the available pods below replicas - maxUnavailable;
+//   - updated pods never exceed the target of the last step whose predecessors' gates passed;
+//   - within a release the updated count never falls, but for a rollback or fewer replicas;
+//   - after a rollback is recorded no write raises the bad revision;
+//   - while the workload is held it is paused, whatever else is written.
+//
+// # What must be read live
+//
+// A cache may lag behind by any time. Writes carry the resourceVersion of the object
+// they change, which makes stale numbers of that object harmless. What else a write
+// depends on must be live, that is read, or answered to a write of ours, in this pass:
+// Next asks for it through Plan.Needs and plans the write only when it has it.
+package plan

@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// passStep goes on from a step that is done: to its gates, to the next step, to the end.
+func (p *pass) passStep() {
+	policies := p.gatesToPass()
+	switch {
+	case len(policies) > 0 && len(p.status.Gates) == 0 && !p.settled():
+		return
+	case len(policies) > 0 && !p.gatesPassed(policies):
+		return
+	case p.lastStep():
+		p.finish()
+	default:
+		p.enterStep(p.stepIndex() + 1)
+	}
+}
+
+// indexed is a gate's policy with its place in the step.
+type indexed struct {
+	index  int32
+	policy v1alpha1.GatePolicy
+}
+
+// gatesToPass are the current step's but for those of type none, which cost no object.
+func (p *pass) gatesToPass() []indexed {
+	var wanted []indexed
+	for i, policy := range p.gates() {
+		if policy.Type() != v1alpha1.GateNone {
+			wanted = append(wanted, indexed{int32(i), policy})
+		}
+	}
+	return wanted
+}
+
+// gatesPassed opens the gates of a step that is done and reports whether all have passed.
+// A decision counts only for this attempt at this revision, and only when it was read live.
+func (p *pass) gatesPassed(policies []indexed) bool {
+	waiting := p.openGates(policies)
+	if len(waiting) > 0 {
+		p.block(waiting)
+		return false
+	}
+	stale := slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Live })
+	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: stale}
+	return !p.out.Needs.Any()
+}
+
+// openGates makes sure that the step's gates exist and returns those that have not passed.
+// None is opened before the pods are exactly as the step says.
+func (p *pass) openGates(policies []indexed) []waitingGate {
+	var waiting []waitingGate
+	p.status.Gates = nil
+	for _, g := range policies {
+		spec := p.gateSpec(g)
+		name := p.gateName(g.index)
+		p.status.Gates = append(p.status.Gates, v1alpha1.GateReference{Name: name, Type: spec.Type})
+		gate := p.findGate(name, spec)
+		if gate == nil {
+			p.do(OpenGate{Reason: Reason("batch " + p.status.Batch + " is done"), Name: name, Spec: spec})
+		}
+		if gate == nil || gate.Status.Decision != v1alpha1.DecisionPassed {
+			waiting = append(waiting, waitingGate{spec.Type, gate})
+		}
+	}
+	return waiting
+}
+
+// waitingGate is a gate that has not passed; its object is nil while it is being made.
+type waitingGate struct {
+	kind v1alpha1.GateType
+	gate *v1alpha1.Gate
+}
+
+func (p *pass) gateName(index int32) string {
+	return fmt.Sprintf("%s-%s-%d-%d-%d", p.Release.Name, p.status.UpdateRevision, p.status.Attempt, p.stepIndex(), index)
+}
+
+func (p *pass) gateSpec(g indexed) v1alpha1.GateSpec {
+	return v1alpha1.GateSpec{
+		ReleaseRef: v1alpha1.ReleaseReference{Name: p.Release.Name, UID: p.Release.UID},
+		Revision:   p.status.UpdateRevision,
+		Attempt:    p.status.Attempt,
+		Commit:     p.status.Commit,
+		Step:       p.stepIndex(),
+		Index:      g.index,
+		Type:       g.policy.Type(),
+		Policy:     g.policy,
+	}
+}
+
+// findGate returns the gate of this name if it is bound to what the spec says.
+func (p *pass) findGate(name string, want v1alpha1.GateSpec) *v1alpha1.Gate {
+	for i := range p.Gates {
+		gate := &p.Gates[i]
+		have := &gate.Spec
+		if gate.Name == name && gate.DeletionTimestamp == nil &&
+			have.ReleaseRef == want.ReleaseRef && have.Revision == want.Revision &&
+			have.Attempt == want.Attempt && have.Step == want.Step && have.Index == want.Index {
+			return gate
+		}
+	}
+	return nil
+}
+
+// block says what the step waits for. A user's confirmation stays until it is judged.
+func (p *pass) block(waiting []waitingGate) {
+	confirmed := p.Release.Status.CurrentStepState == v1alpha1.StepCompleted && p.sameGates()
+	p.status.CurrentStepState = v1alpha1.StepBlocking
+	var kinds []string
+	for _, w := range waiting {
+		if w.gate != nil && w.gate.Status.Decision == v1alpha1.DecisionRejected {
+			p.say(v1alpha1.ReasonGateRejected, fmt.Sprintf("batch %s: gate %s was rejected: %s",
+				p.status.Batch, w.gate.Name, w.gate.Status.Message))
+			return
+		}
+		if w.kind == v1alpha1.GateManual && confirmed {
+			p.status.CurrentStepState = v1alpha1.StepCompleted
+		}
+		kinds = append(kinds, string(w.kind))
+	}
+	p.say(v1alpha1.ReasonBlocking, fmt.Sprintf("batch %s done with %s of %d, waiting for gate: %s",
+		p.status.Batch, pods(p.status.TargetReplicas), p.status.Replicas, strings.Join(kinds, ", ")))
+}
+
+// sameGates reports whether the status that a user may have patched names the gates of this step.
+func (p *pass) sameGates() bool {
+	before := p.Release.Status.Gates
+	if len(before) == 0 || len(before) != len(p.status.Gates) {
+		return false
+	}
+	for i := range before {
+		if before[i].Name != p.status.Gates[i].Name {
+			return false
+		}
+	}
+	return true
+}
+
+// closeGates deletes the gates of the release: those of an earlier attempt count no more.
+func (p *pass) closeGates(why Reason) {
+	for _, gate := range p.Gates {
+		if gate.DeletionTimestamp == nil && gate.Spec.Attempt < p.status.Attempt {
+			p.do(CloseGate{Reason: why, Name: gate.Name})
+		}
+	}
+}
+
+// finish hands the workload back: every pod runs the new revision.
+func (p *pass) finish() {
+	p.status.Phase = v1alpha1.PhaseFinalizing
+	p.status.CurrentStepState, p.status.Gates = v1alpha1.StepCompleted, nil
+	p.say(v1alpha1.ReasonHandingBack, "handing the workload back")
+	p.do(HandBack{
+		Reason: Reason("all pods run revision " + p.status.UpdateRevision),
+		Hold:   *p.Workload.Hold,
+	})
+}

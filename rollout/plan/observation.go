@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Observation is all that a decision rests on.
+type Observation struct {
+	Now time.Time
+	// Release is the object itself; its status is what the last pass wrote, or a user's patch of it.
+	Release *v1alpha1.BatchRelease
+	// ReleaseLive says that Release was read live, or answered to a write, in this pass.
+	ReleaseLive bool
+	// Given is the digest of Release.Spec.Template as given, empty if there is none.
+	Given string
+	// Workload is nil if it does not exist.
+	Workload *Workload
+	// Sets are the ReplicaSets that the workload owns, by its UID.
+	Sets []Set
+	// Gates are those of this release, of any attempt.
+	Gates []v1alpha1.Gate
+	// GatesLive says that Gates were read live in this pass.
+	GatesLive bool
+	// Kept are the templates that are kept to roll back to.
+	Kept []Kept
+	// Resolved is the answer to Needs.Resolve; nil if it was not asked for.
+	Resolved *Resolved
+	// Failing is the answer to Needs.Failing: what is wrong with the updated pods.
+	Failing *string
+	// LastScale is when this process last scaled a ReplicaSet of this workload, this pass aside;
+	// zero if it has not.
+	LastScale time.Time
+}
+
+// Workload is the Deployment.
+type Workload struct {
+	UID             types.UID
+	Name            string
+	ResourceVersion string
+	Live            bool
+	Deleting        bool
+	Replicas        int32
+	Paused          bool
+	// Recreate says that spec.strategy.type is Recreate.
+	Recreate bool
+	// Strategy is spec.strategy as JSON, to be put back later.
+	Strategy string
+	// MaxSurge and MaxUnavailable are those of the Deployment, of what it gets back if it is
+	// taken over; nil where its strategy has none.
+	MaxSurge, MaxUnavailable *intstr.IntOrString
+	ProgressDeadlineSeconds  *int32
+	// Digest and Revision are the digest and the pod template hash of spec.template.
+	Digest, Revision string
+	// Hold is the hold annotation; nil if the workload is nobody's.
+	Hold *Hold
+}
+
+// Hold is the value of the annotation on a workload that is taken over, as JSON.
+type Hold struct {
+	Release string    `json:"release"`
+	UID     types.UID `json:"uid"`
+	v1alpha1.HeldWorkload
+}
+
+// Set is a ReplicaSet of the workload.
+type Set struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Live            bool
+	Deleting        bool
+	// Digest is the digest of its template, the pod-template-hash label aside.
+	Digest string
+	// Revision is its pod-template-hash label.
+	Revision string
+	Created  time.Time
+	// Replicas is spec.replicas.
+	Replicas int32
+	// Observed says that its status speaks of its current spec.
+	Observed bool
+	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
+	Current, Ready, Available int32
+}
+
+// Kept is a template that is kept as a ControllerRevision.
+type Kept struct {
+	// Name of the ControllerRevision.
+	Name     string
+	Revision string
+	Digest   string
+	// Number grows with each one that is kept.
+	Number int64
+}
+
+// Resolved is what the API server makes of a template.
+type Resolved struct {
+	v1alpha1.ResolvedTemplate
+	// Refused is why the API server does not take the template; empty if it does.
+	Refused string
+}
+
+// heldBy reports whether the workload is held by this release, or by an earlier object of its name.
+func (w *Workload) heldBy(release *v1alpha1.BatchRelease) bool {
+	return w.Hold != nil && (w.Hold.UID == release.UID || w.Hold.Release == release.Name)
+}
+
+// secured reports whether the native controller is kept from rolling the workload.
+func (w *Workload) secured() bool { return w.Paused && w.Recreate }
+
+// DefaultFence is what a Deployment has for maxSurge and maxUnavailable unless told otherwise.
+var DefaultFence = intstr.FromString("25%")
+
+// DefaultProgressDeadline is what a Deployment has unless told otherwise.
+const DefaultProgressDeadline = 600 * time.Second

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Plan is what a release does next.
+type Plan struct {
+	// Actions are carried out in their order; the first that fails ends the pass.
+	Actions []Action
+	// Status is the whole new status. It holds once the actions are done.
+	Status v1alpha1.BatchReleaseStatus
+	// StatusFirst says that the status is an intent that must be durable before anything else.
+	StatusFirst bool
+	// Needs is what must be observed before the release can go on. Actions come first.
+	Needs Needs
+	// Wake is after how long to look again though nothing has changed; 0 is never.
+	Wake time.Duration
+	// Events are to be published once Status is written.
+	Events []Event
+}
+
+// Needs is what to observe before asking again.
+type Needs struct {
+	// Release, Workload, Sets, Gates ask for a live read of these.
+	Release, Workload, Sets, Gates bool
+	// Resolve asks what the API server makes of a template.
+	Resolve *Template
+	// Failing asks what is wrong with the updated pods.
+	Failing bool
+}
+
+// Any reports whether anything is needed.
+func (n Needs) Any() bool { return n != Needs{} }
+
+// Event tells people what happened.
+type Event struct {
+	Warning         bool
+	Reason, Message string
+}
+
+// Next decides what a release does next. It never fails: what a user must mend is in the status.
+func Next(o Observation) Plan {
+	p := newPass(o)
+	for _, rule := range rules {
+		if rule(p) {
+			break
+		}
+	}
+	return p.plan()
+}
+
+// A rule looks at one side of the release. It reports whether the pass ends with it.
+type rule func(*pass) bool
+
+// The rules in the order in which they are asked.
+var rules = []rule{
+	(*pass).leave,
+	(*pass).missWorkload,
+	(*pass).yieldToHolder,
+	(*pass).refuseStrategy,
+	(*pass).answerRollback,
+	(*pass).answerRetry,
+	(*pass).chooseTemplate,
+	(*pass).rest,
+	(*pass).arrive,
+	(*pass).hold,
+	(*pass).roll,
+}
+
+// pass is one run of the rules. Only its own status is ever changed.
+type pass struct {
+	Observation
+	status v1alpha1.BatchReleaseStatus
+	out    Plan
+	// stalled is why the release can't go on until somebody changes something.
+	stalled *Event
+}
+
+func newPass(o Observation) *pass {
+	p := &pass{Observation: o, status: *o.Release.Status.DeepCopy()}
+	p.status.ObservedGeneration = o.Release.Generation
+	if o.Workload != nil && p.status.WorkloadUID != "" && p.status.WorkloadUID != o.Workload.UID {
+		p.forgetWorkload()
+	}
+	return p
+}
+
+// forgetWorkload starts over: the workload of this name is another one now.
+func (p *pass) forgetWorkload() {
+	p.status = v1alpha1.BatchReleaseStatus{
+		Attempt:            p.status.Attempt,
+		Quarantined:        p.status.Quarantined,
+		Conditions:         p.status.Conditions,
+		ObservedGeneration: p.status.ObservedGeneration,
+	}
+}
+
+func (p *pass) do(actions ...Action) { p.out.Actions = append(p.out.Actions, actions...) }
+
+// wakeAt asks to look again at a time.
+func (p *pass) wakeAt(t time.Time) {
+	wait := max(t.Sub(p.Now), time.Millisecond)
+	if p.out.Wake == 0 || wait < p.out.Wake {
+		p.out.Wake = wait
+	}
+}
+
+// say sets reason and message of the status.
+func (p *pass) say(reason, message string) {
+	p.status.Reason, p.status.Message = reason, message
+}
+
+// stall says that only a change can help.
+func (p *pass) stall(reason, message string) {
+	p.stalled = &Event{Warning: true, Reason: reason, Message: message}
+}
+
+func (p *pass) plan() Plan {
+	before := &p.Release.Status
+	p.setConditions()
+	if p.status.Phase != before.Phase || p.status.CurrentStepIndex != before.CurrentStepIndex ||
+		p.status.CurrentStepState != before.CurrentStepState {
+		p.status.LastUpdateTime = p.now()
+	}
+	p.out.Status = p.status
+	p.out.Events = append(p.out.Events, p.announce(before)...)
+	return p.out
+}
+
+// Urgent reports whether next tells people something that before does not, counts and
+// progress aside: such a status must not wait.
+func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
+	return !equality.Semantic.DeepEqual(withoutCounts(before), withoutCounts(next))
+}
+
+func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	bare := *status
+	bare.UpdatedReplicas, bare.UpdatedReadyReplicas, bare.UpdatedAvailableReplicas = 0, 0, 0
+	bare.Progress, bare.LastUpdateTime = nil, nil
+	return &bare
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

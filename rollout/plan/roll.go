@@ -1,0 +1,252 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// roll takes the held workload through the steps.
+func (p *pass) roll() bool {
+	update := p.updateSet()
+	if update == nil {
+		p.createSet()
+		return true
+	}
+	p.count()
+	if p.status.Phase == v1alpha1.PhaseFailed {
+		p.keepScale()
+		return true
+	}
+	p.status.Phase = p.rollingPhase()
+	p.enterFirstStep()
+	p.normaliseState()
+	p.rescale()
+	p.recordProgress()
+	if p.stepDone() {
+		p.passStep()
+	}
+	if p.status.Phase == v1alpha1.PhaseFinalizing {
+		return true
+	}
+	p.move(p.status.TargetReplicas)
+	p.checkDeadline()
+	return true
+}
+
+// updateSet is the ReplicaSet of the workload's template; the oldest if there are several.
+func (p *pass) updateSet() *Set {
+	var found *Set
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if set.Digest == p.Workload.Digest && !set.Deleting && (found == nil || older(set, found)) {
+			found = set
+		}
+	}
+	return found
+}
+
+// older orders ReplicaSets by creation, then by name.
+func older(a, b *Set) bool {
+	if !a.Created.Equal(b.Created) {
+		return a.Created.Before(b.Created)
+	}
+	return a.Name < b.Name
+}
+
+// oldSets are all the others, the oldest first.
+func (p *pass) oldSets() []*Set {
+	update := p.updateSet()
+	var old []*Set
+	for i := range p.Sets {
+		if set := &p.Sets[i]; set != update && !set.Deleting {
+			old = append(old, set)
+		}
+	}
+	slices.SortFunc(old, func(a, b *Set) int {
+		if older(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return old
+}
+
+func (p *pass) oldReplicas() int32 { return sum(p.oldSets(), func(s *Set) int32 { return s.Replicas }) }
+
+func sum(sets []*Set, of func(*Set) int32) int32 {
+	var total int32
+	for _, set := range sets {
+		total += of(set)
+	}
+	return total
+}
+
+// createSet makes the ReplicaSet of the new revision, which the native controller does not
+// do while the workload is paused, with as many pods of the first step as there is room for.
+func (p *pass) createSet() {
+	p.enterFirstStep()
+	p.rescale()
+	target := p.status.TargetReplicas
+	if p.status.Phase == v1alpha1.PhaseFailed {
+		target = 0
+	}
+	if !p.Workload.Live {
+		p.out.Needs.Workload = true
+		return
+	}
+	p.do(CreateSet{
+		Reason:   p.batchReason(),
+		Revision: p.status.UpdateRevision,
+		Replicas: p.growth(nil, target),
+	})
+}
+
+// enterFirstStep starts a release that is taken over but in no step yet.
+func (p *pass) enterFirstStep() {
+	if p.status.Batch == "" {
+		p.status.Phase = p.rollingPhase()
+		p.enterStep(0)
+	}
+}
+
+// normaliseState undoes what a user's patch of the state can't mean: only a step whose gates
+// are open can be confirmed.
+func (p *pass) normaliseState() {
+	switch {
+	case len(p.status.Gates) == 0:
+		p.status.CurrentStepState = v1alpha1.StepUpgrade
+	case p.status.CurrentStepState != v1alpha1.StepCompleted:
+		p.status.CurrentStepState = v1alpha1.StepBlocking
+	}
+	if p.status.CurrentStepState == v1alpha1.StepUpgrade && p.status.Reason == v1alpha1.ReasonWorkloadNotFound {
+		p.sayUpgrading()
+	}
+}
+
+func (p *pass) rollingPhase() v1alpha1.Phase {
+	if p.status.RollbackTo != "" {
+		return v1alpha1.PhaseRollingBack
+	}
+	return v1alpha1.PhaseRollingUpdate
+}
+
+// enterStep starts a step. Pods that run the revision already stay.
+func (p *pass) enterStep(index int32) {
+	p.status.CurrentStepIndex, p.status.CurrentStepState = index, v1alpha1.StepUpgrade
+	p.status.Batch = fmt.Sprintf("%d/%d", index+1, len(p.steps()))
+	p.status.Gates = nil
+	replicas := p.Workload.Replicas
+	p.status.Replicas = replicas
+	p.status.TargetReplicas = p.share().entered(replicas)
+	if update := p.updateSet(); update != nil {
+		p.status.TargetReplicas = max(p.status.TargetReplicas, min(update.Replicas, replicas))
+	}
+	best := int32(0)
+	if p.status.Progress != nil {
+		best = p.status.Progress.Available
+	}
+	p.status.Progress = &v1alpha1.Progress{Available: best, Since: *p.now()}
+	p.sayUpgrading()
+}
+
+func (p *pass) sayUpgrading() {
+	p.say(p.upgradeReason(), fmt.Sprintf("batch %s: updating to %s of %d",
+		p.status.Batch, pods(p.status.TargetReplicas), p.status.Replicas))
+}
+
+func (p *pass) upgradeReason() string {
+	if p.status.RollbackTo != "" {
+		return v1alpha1.ReasonRollingBack
+	}
+	return v1alpha1.ReasonUpgrading
+}
+
+func pods(n int32) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
+}
+
+// share is the current step's; refuseStrategy has seen to it that it can be read.
+func (p *pass) share() share {
+	s, _ := parseShare(p.steps()[p.stepIndex()].Replicas)
+	return s
+}
+
+// rescale follows spec.replicas: the step's share of the new number.
+func (p *pass) rescale() {
+	before, replicas := p.status.Replicas, p.Workload.Replicas
+	if before == replicas {
+		return
+	}
+	p.status.TargetReplicas = p.share().rescaled(p.status.TargetReplicas, before, replicas)
+	p.status.Replicas = replicas
+	if p.status.CurrentStepState == v1alpha1.StepUpgrade {
+		p.sayUpgrading()
+	}
+}
+
+// count puts the numbers of the update revision into the status.
+func (p *pass) count() {
+	if update := p.updateSet(); update != nil {
+		p.status.UpdatedReplicas = update.Current
+		p.status.UpdatedReadyReplicas = update.Ready
+		p.status.UpdatedAvailableReplicas = update.Available
+	}
+	f := p.fence()
+	p.status.MaxSurge, p.status.MaxUnavailable = fromInt(f.surge), fromInt(f.unavailable)
+}
+
+// recordProgress notes when more updated pods are available than ever before in the release.
+func (p *pass) recordProgress() {
+	available := p.updateSet().Available
+	if p.status.Progress == nil || available > p.status.Progress.Available {
+		p.status.Progress = &v1alpha1.Progress{Available: available, Since: *p.now()}
+	}
+}
+
+// stepDone reports whether the pods that the step says are updated and available, and no more
+// old ones are left than it says.
+func (p *pass) stepDone() bool {
+	update, target := p.updateSet(), p.status.TargetReplicas
+	return update.Observed && update.Replicas >= target && update.Available >= target &&
+		p.oldReplicas() <= p.Workload.Replicas-target
+}
+
+// settled reports whether no pods are left beyond what the ReplicaSets say, so that people
+// find at a stop exactly what the step promises.
+func (p *pass) settled() bool {
+	return !slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Observed || s.Current > s.Replicas })
+}
+
+// checkDeadline fails a release that makes no progress.
+func (p *pass) checkDeadline() {
+	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil {
+		return
+	}
+	deadline := p.status.Progress.Since.Add(p.progressDeadline())
+	if p.Now.Before(deadline) {
+		p.wakeAt(deadline)
+		return
+	}
+	if p.Failing == nil {
+		p.out.Needs.Failing = true
+		return
+	}
+	p.status.Phase = v1alpha1.PhaseFailed
+	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("batch %s: no progress for %s: %s",
+		p.status.Batch, p.progressDeadline(), *p.Failing))
+}
+
+func (p *pass) progressDeadline() time.Duration {
+	for _, seconds := range []*int32{p.Release.Spec.Strategy.ProgressDeadlineSeconds, p.Workload.ProgressDeadlineSeconds} {
+		if seconds != nil {
+			return time.Duration(*seconds) * time.Second
+		}
+	}
+	return DefaultProgressDeadline
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// defaultRollback is the fast plan: one pod to see that it works, then all.
+var defaultRollback = []v1alpha1.Step{
+	{Replicas: intstr.FromInt32(1)},
+	{Replicas: intstr.FromString("100%")},
+}
+
+// steps are those of the rollback in a rollback, else those of the release.
+func (p *pass) steps() []v1alpha1.Step {
+	switch {
+	case p.status.RollbackTo == "":
+		return p.Release.Spec.Strategy.Steps
+	case p.Release.Spec.Rollback != nil:
+		return p.Release.Spec.Rollback.Steps
+	default:
+		return defaultRollback
+	}
+}
+
+// stepIndex is the current step, at most the last: steps may have been taken out in mid-release.
+func (p *pass) stepIndex() int32 {
+	return max(min(p.status.CurrentStepIndex, int32(len(p.steps()))-1), 0)
+}
+
+func (p *pass) lastStep() bool { return p.stepIndex() == int32(len(p.steps()))-1 }
+
+// gates are the policies that the current step waits for. A step of a release that names
+// none waits for a person, one of a rollback for nobody, and the last for nobody either.
+func (p *pass) gates() []v1alpha1.GatePolicy {
+	step := p.steps()[p.stepIndex()]
+	if len(step.Gates) > 0 {
+		return step.Gates
+	}
+	if p.status.RollbackTo != "" || p.lastStep() {
+		return nil
+	}
+	return []v1alpha1.GatePolicy{{Manual: &v1alpha1.ManualGate{}}}
+}
+
+// share is a step's replicas: a number of pods, or a percentage of all of them.
+type share struct {
+	value   int64
+	percent bool
+}
+
+// parseShare reads "30%" or 3.
+func parseShare(replicas intstr.IntOrString) (share, error) {
+	if replicas.Type == intstr.Int {
+		return share{value: int64(replicas.IntVal)}, checkRange(int64(replicas.IntVal), 0, 1<<31-1, "pods")
+	}
+	digits, isPercent := strings.CutSuffix(replicas.StrVal, "%")
+	value, err := strconv.ParseInt(digits, 10, 32)
+	if !isPercent || err != nil {
+		return share{}, fmt.Errorf("%q is neither a number of pods nor a percentage such as 30%%", replicas.StrVal)
+	}
+	return share{value: value, percent: true}, checkRange(value, 0, 100, "percent")
+}
+
+func checkRange(value, low, high int64, unit string) error {
+	if value < low || value > high {
+		return fmt.Errorf("%d %s is not within %d to %d", value, unit, low, high)
+	}
+	return nil
+}
+
+// all reports whether the share is every pod.
+func (s share) all() bool { return s.percent && s.value == 100 }
+
+// entered is the target when a step is entered: a percentage is rounded up, but short of
+// 100% at least one old pod stays.
+func (s share) entered(replicas int32) int32 {
+	switch {
+	case s.all():
+		return replicas
+	case s.percent:
+		up := (s.value*int64(replicas) + 99) / 100
+		return max(min(int32(up), replicas-1), 0)
+	default:
+		return int32(min(s.value, int64(replicas)))
+	}
+}
+
+// rescaled is the target after spec.replicas went from before to replicas. Scaling alone must
+// not upgrade a pod past the share, so a percentage is rounded down here; more replicas never
+// lower the target and fewer never raise it.
+func (s share) rescaled(target, before, replicas int32) int32 {
+	if s.all() {
+		return replicas
+	}
+	bound := replicas - 1
+	if before > 0 && target >= before { // there was no old pod to keep
+		bound = replicas
+	}
+	wanted := s.value
+	if s.percent {
+		wanted = s.value * int64(replicas) / 100
+	}
+	if replicas > before {
+		return max(min(max(int32(wanted), target), bound), 0)
+	}
+	least := min(target, 1)
+	return max(min(max(int32(min(wanted, int64(target))), least), target, bound), 0)
+}
+
+// fence is how far the pods may stray from spec.replicas.
+type fence struct{ surge, unavailable int32 }
+
+// fence resolves maxSurge (rounded up) and maxUnavailable (rounded down) as the native
+// controller does: where both come out as 0, one pod may be unavailable.
+func (p *pass) fence() fence {
+	strategy := p.Release.Spec.Strategy
+	surge := firstSet(strategy.MaxSurge, p.Workload.MaxSurge, p.status.MaxSurge)
+	unavailable := firstSet(strategy.MaxUnavailable, p.Workload.MaxUnavailable, p.status.MaxUnavailable)
+	f := fence{
+		surge:       scaled(surge, p.Workload.Replicas, true),
+		unavailable: min(scaled(unavailable, p.Workload.Replicas, false), p.Workload.Replicas),
+	}
+	if f.surge == 0 && f.unavailable == 0 {
+		f.unavailable = 1
+	}
+	return f
+}
+
+func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
+	for _, value := range values {
+		if value != nil {
+			return *value
+		}
+	}
+	return DefaultFence
+}
+
+// scaled is 0 for what can't be read; checkStrategy has refused that before.
+func scaled(value intstr.IntOrString, replicas int32, roundUp bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), roundUp)
+	if err != nil {
+		return 0
+	}
+	return max(int32(n), 0)
+}
+
+// checkStrategy says what is wrong with the steps, beyond what the API server has checked.
+func checkStrategy(path string, steps []v1alpha1.Step) error {
+	if len(steps) == 0 {
+		return fmt.Errorf("%s: at least one step is needed", path)
+	}
+	for i, step := range steps {
+		s, err := parseShare(step.Replicas)
+		if err != nil {
+			return fmt.Errorf("%s[%d].replicas: %w", path, i, err)
+		}
+		if i == len(steps)-1 && !s.all() {
+			return fmt.Errorf("%s[%d].replicas: the last step must be 100%%", path, i)
+		}
+	}
+	return nil
+}
