@@ -23,6 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Gate",type=string,JSONPath=`.status.gates[*].type`,priority=1
 // +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.commit`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,priority=1
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters: it is a label of what belongs to the release"
 type BatchRelease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -106,13 +107,13 @@ type ReleaseStrategy struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
-	// +kubebuilder:validation:XValidation:rule="self.all(i, s, i == 0 || type(s.replicas) != type(self[i-1].replicas) || (type(s.replicas) == int ? int(s.replicas) >= int(self[i-1].replicas) : int(string(s.replicas).replace('%','')) >= int(string(self[i-1].replicas).replace('%',''))))",message="the replicas of a step must not be less than those of the step before it"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
 	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above
 	// spec.replicas. Default: what the Deployment says.
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[0-9]{1,3}%$')",message="must be a number of pods >= 0 or a percentage such as 25%"
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
@@ -120,6 +121,7 @@ type ReleaseStrategy struct {
 	// MaxUnavailable is how many pods, or which percentage of spec.replicas (rounded down), may be
 	// missing from spec.replicas. Default: what the Deployment says.
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
@@ -148,6 +150,7 @@ type Step struct {
 	// Replicas is how many pods, or which percentage of spec.replicas (rounded up), run the new
 	// template when this step is done.
 	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
 	Replicas intstr.IntOrString `json:"replicas"`
 
@@ -198,6 +201,8 @@ type BatchReleaseStatus struct {
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// CurrentStepIndex counts from 0.
+	// +kubebuilder:default=0
+	// +optional
 	CurrentStepIndex int32 `json:"currentStepIndex"`
 	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
 	// +optional

@@ -38,8 +38,8 @@ const (
 	RevisionLabel = Prefix + "revision"
 	// DigestAnnotation on a ControllerRevision is the digest of the template with defaults.
 	DigestAnnotation = Prefix + "template-digest"
-	// CompletedAtAnnotation on a ControllerRevision is when it became stable.
-	CompletedAtAnnotation = Prefix + "completed-at"
+	// NumberAnnotation on a ControllerRevision counts the templates that were kept, from 1.
+	NumberAnnotation = Prefix + "number"
 )
 
 // Field owners.

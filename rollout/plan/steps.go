@@ -155,11 +155,16 @@ func checkStrategy(path string, steps []v1alpha1.Step) error {
 	if len(steps) == 0 {
 		return fmt.Errorf("%s: at least one step is needed", path)
 	}
+	var before share
 	for i, step := range steps {
 		s, err := parseShare(step.Replicas)
 		if err != nil {
 			return fmt.Errorf("%s[%d].replicas: %w", path, i, err)
 		}
+		if s.percent == before.percent && s.value < before.value {
+			return fmt.Errorf("%s[%d].replicas: must not be less than in the step before it", path, i)
+		}
+		before = s
 		if i == len(steps)-1 && !s.all() {
 			return fmt.Errorf("%s[%d].replicas: the last step must be 100%%", path, i)
 		}

@@ -1,0 +1,78 @@
+# What can be asked for: make, or make help. Tools come from hack/tools/go.mod and are built on
+# first use; the control plane comes from hack/controlplane/go.mod and is built once per version.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-builtin-rules
+.SILENT:
+.DEFAULT_GOAL := help
+
+ARGS     ?=
+PKG      ?= ./...
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The race detector needs a C compiler; without one the tests run without it.
+RACE     ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+TOOL     := go tool -modfile=hack/tools/go.mod
+LINT     := $(TOOL) golangci-lint
+WITHCP   := go run ./internal/controlplane/withcp
+MODULES  := . hack/tools hack/controlplane
+
+##@ Use
+
+.PHONY: demo
+demo: ## A release from git push to the last batch, on a control plane of its own (ARGS=--keep leaves it running)
+	go run ./cmd/demo $(ARGS)
+
+.PHONY: build
+build: ## bin/sluice
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sluice ./cmd/sluice
+
+##@ Check
+
+.PHONY: test
+test: ## Every test, on a real control plane (PKG=./rollout/... for some)
+	$(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- $(RACE) -timeout 30m $(PKG) $(ARGS)
+
+.PHONY: verify
+verify: verify-generated verify-modules lint ## Generated files current, modules tidy, lint, imports
+
+.PHONY: verify-generated
+verify-generated:
+	out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; hack/tools/generate "$$out"; stale=; \
+	while read -r file; do diff -u "$$file" "$$out/$$file" || stale=1; done < <(cd "$$out" && find . -type f); \
+	[ -z "$$stale" ] || { echo 'Generated files are not current: run make generate.' >&2; exit 1; }
+
+.PHONY: verify-modules
+verify-modules:
+	for module in $(MODULES); do (cd $$module && go mod tidy -diff) || { echo "$$module/go.mod is not tidy." >&2; exit 1; }; done
+
+.PHONY: lint
+lint: ## Lint, formatting and import rules (.golangci.yml)
+	$(LINT) run
+
+.PHONY: bench
+bench: ## Speed next to the native rolling update
+	go run ./cmd/bench $(ARGS)
+
+##@ Change
+
+.PHONY: generate
+generate: ## Deep copies, CRDs, RBAC role and API reference from the source
+	hack/tools/generate .
+
+.PHONY: fmt
+fmt: ## Format the source
+	$(LINT) fmt
+
+.PHONY: controlplane
+controlplane: ## Build the control plane of demo, tests and bench, if this version is not cached yet
+	$(WITHCP) -- true
+
+.PHONY: clean
+clean: ## Remove what was built here (caches outside the checkout stay)
+	rm -rf bin dist
+
+.PHONY: help
+help: ## This list
+	awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile

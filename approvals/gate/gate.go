@@ -1,0 +1,122 @@
+// Package gate decides gates.
+//
+// Evaluate is a pure function: a Gate, what is known of its release and the time go in, the
+// Gate's complete new status and the time to look again come out. The shell in package
+// approvals gathers the facts and writes the status:
+//
+//	Gate ──┐
+//	Facts ─┼──► Evaluate ──► status (decision, evidence, message), wake-up
+//	now ───┘
+//
+// What must hold:
+//
+//   - a decision, once Passed or Rejected, is final;
+//   - a gate is decided only while its release waits for exactly this gate: same UID, attempt,
+//     revision and step, and named in the release's status. Any other gate is left as it is;
+//   - a soak never passes early, and a window gate only while the window is open, whatever
+//     the clock did before;
+//   - a policy that can't be read keeps its gate closed and says why.
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The kinds of evidence that a decision of this package rests on.
+const (
+	// EvidenceStatusPatch: somebody set the release's status.currentStepState to Completed.
+	EvidenceStatusPatch = "StatusPatch"
+	// EvidenceSoakElapsed: the time to soak has gone by.
+	EvidenceSoakElapsed = "SoakElapsed"
+	// EvidenceWindowOpen: a window was open.
+	EvidenceWindowOpen = "WindowOpen"
+	// EvidenceNoGate: the policy asks for nothing.
+	EvidenceNoGate = "NoGate"
+)
+
+// Facts is what is known of what a gate waits for. It is only read.
+type Facts struct {
+	// Release is the BatchRelease that the gate names; nil where there is none.
+	Release *v1alpha1.BatchRelease
+}
+
+// Decision is what is to be recorded of a gate, and when to look again.
+type Decision struct {
+	// Status is the complete status of the gate; equal to what it was where nothing is to be said.
+	Status v1alpha1.GateStatus
+	// WakeUp is when the decision may change by time alone; zero where only a change of the
+	// gate or of its release can change it.
+	WakeUp time.Time
+}
+
+// Evaluate decides g by the facts, as of now. Gates that are decided already, that the release
+// does not wait for, or whose type is another controller's, are left as they are.
+func Evaluate(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+	check := checkOf(g.Spec.Type)
+	if check == nil || Decided(g) || !awaited(g, facts.Release) {
+		return Decision{Status: *g.Status.DeepCopy()}
+	}
+	if problem := unreadable(&g.Spec); problem != nil {
+		return waiting("can't pass until the release's strategy is corrected: "+problem.Error(), time.Time{})
+	}
+	return check(g, facts, now)
+}
+
+// Decided reports whether g has its final decision.
+func Decided(g *v1alpha1.Gate) bool {
+	return g.Status.Decision == v1alpha1.DecisionPassed || g.Status.Decision == v1alpha1.DecisionRejected
+}
+
+// check decides a gate of one type whose policy is valid and whose release waits for it.
+type check func(g *v1alpha1.Gate, facts Facts, now time.Time) Decision
+
+// checkOf returns nil for a type that is not ours.
+func checkOf(gateType v1alpha1.GateType) check {
+	switch gateType {
+	case v1alpha1.GateManual:
+		return checkManual
+	case v1alpha1.GateNone:
+		return checkNone
+	case v1alpha1.GateSoak:
+		return checkSoak
+	case v1alpha1.GateWindow:
+		return checkWindow
+	default:
+		return nil
+	}
+}
+
+// awaited reports whether release waits for exactly g.
+func awaited(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
+	if release == nil || release.UID != g.Spec.ReleaseRef.UID {
+		return false
+	}
+	status := &release.Status
+	return status.Attempt == g.Spec.Attempt &&
+		status.UpdateRevision == g.Spec.Revision &&
+		status.CurrentStepIndex == g.Spec.Step &&
+		slices.Contains(status.Gates, v1alpha1.GateReference{Name: g.Name, Type: g.Spec.Type})
+}
+
+// unreadable says what is wrong with the policy of a gate.
+func unreadable(spec *v1alpha1.GateSpec) error {
+	path := field.NewPath("spec", "policy")
+	if problems := Validate(&spec.Policy, path); len(problems) > 0 {
+		return problems.ToAggregate()
+	}
+	if set := spec.Policy.Type(); set != spec.Type {
+		return fmt.Errorf("spec.type is %s but %s is set", spec.Type, path.Child(string(set)))
+	}
+	return nil
+}
+
+// checkNone passes at once.
+func checkNone(_ *v1alpha1.Gate, _ Facts, now time.Time) Decision {
+	return passed("nothing to wait for", evidence(EvidenceNoGate, "the step goes on at once", now), now)
+}

@@ -1,0 +1,68 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// checkManual passes when somebody has set the step's state to Completed.
+func checkManual(_ *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+	fact, confirmed := confirmation(facts.Release)
+	if !confirmed {
+		return waiting("waits for confirmation: status.currentStepState of the release set to Completed", time.Time{})
+	}
+	message := "confirmed"
+	if fact.Actor != "" {
+		message = fmt.Sprintf("confirmed through field manager %q", fact.Actor)
+	}
+	return passed(message, fact, now)
+}
+
+// confirmation reports whether the step's state was set to Completed by anybody but the
+// rollout part, and through which field manager as far as managedFields tell. Managed fields
+// that are not there tell nothing; those that name the rollout part alone tell that it wrote
+// the state itself, which confirms nothing.
+func confirmation(release *v1alpha1.BatchRelease) (v1alpha1.Evidence, bool) {
+	fact := v1alpha1.Evidence{
+		Kind:   EvidenceStatusPatch,
+		Detail: "status.currentStepState was set to Completed",
+	}
+	writers := stateWriters(release.ManagedFields)
+	for _, writer := range writers {
+		if writer.Manager != v1alpha1.OwnerRollout && !earlier(writer.Time, fact.Time) {
+			fact.Actor, fact.Time = writer.Manager, writer.Time.DeepCopy()
+		}
+	}
+	confirmed := len(writers) == 0 || fact.Actor != ""
+	return fact, confirmed && release.Status.CurrentStepState == v1alpha1.StepCompleted
+}
+
+// stateWriters are the entries that own status.currentStepState.
+func stateWriters(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var writers []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if ownsState(entry.FieldsV1) {
+			writers = append(writers, entry)
+		}
+	}
+	return writers
+}
+
+func ownsState(fields *metav1.FieldsV1) bool {
+	if fields == nil {
+		return false
+	}
+	var owned struct {
+		Status struct {
+			State json.RawMessage `json:"f:currentStepState"`
+		} `json:"f:status"`
+	}
+	return json.Unmarshal(fields.GetRawBytes(), &owned) == nil && owned.Status.State != nil
+}
+
+func earlier(a, b *metav1.Time) bool { return b != nil && (a == nil || a.Before(b)) }

@@ -1,0 +1,101 @@
+package gate
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The limits of a policy; the CRD has the same.
+const (
+	maxDuration       = 720 * time.Hour
+	maxScheduleLength = 256
+	maxTimeZoneLength = 64
+)
+
+// reference is where the search for a schedule's first window starts. Any time will do.
+var reference = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Validate says what is wrong with a gate policy at path: not exactly one type, a duration
+// that is not more than 0s and at most 720h, a schedule that is no five cron fields or that
+// names no time at all, an unknown time zone.
+func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
+	problems := validateType(policy, path)
+	if policy.Soak != nil {
+		problems = append(problems, validateDuration(policy.Soak.Duration.Duration, path.Child("soak", "duration"))...)
+	}
+	if policy.Window != nil {
+		problems = append(problems, validateWindow(policy.Window, path.Child("window"))...)
+	}
+	return problems
+}
+
+// typesOf are the types that a policy sets.
+func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
+	var set []v1alpha1.GateType
+	if policy.Manual != nil {
+		set = append(set, v1alpha1.GateManual)
+	}
+	if policy.None != nil {
+		set = append(set, v1alpha1.GateNone)
+	}
+	if policy.Soak != nil {
+		set = append(set, v1alpha1.GateSoak)
+	}
+	if policy.Window != nil {
+		set = append(set, v1alpha1.GateWindow)
+	}
+	return set
+}
+
+func validateType(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
+	set := typesOf(policy)
+	if len(set) == 0 {
+		return field.ErrorList{field.Required(path, "one of manual, none, soak, window")}
+	}
+	var problems field.ErrorList
+	for _, extra := range set[1:] {
+		detail := "a gate has one type, and " + string(set[0]) + " is set: give each a gate of its own"
+		problems = append(problems, field.Forbidden(path.Child(string(extra)), detail))
+	}
+	return problems
+}
+
+func validateDuration(duration time.Duration, path *field.Path) field.ErrorList {
+	if duration <= 0 || duration > maxDuration {
+		return field.ErrorList{field.Invalid(path, duration.String(), "must be more than 0s and at most 720h")}
+	}
+	return nil
+}
+
+func validateWindow(window *v1alpha1.WindowGate, path *field.Path) field.ErrorList {
+	problems := validateDuration(openFor(window), path.Child("duration"))
+	problems = append(problems, validateTimeZone(window.TimeZone, path.Child("timeZone"))...)
+	return append(problems, validateSchedule(window.Schedule, path.Child("schedule"))...)
+}
+
+func validateTimeZone(zone string, path *field.Path) field.ErrorList {
+	if len(zone) > maxTimeZoneLength {
+		return field.ErrorList{field.TooLong(path, zone, maxTimeZoneLength)}
+	}
+	if _, err := parseZone(zone); err != nil {
+		return field.ErrorList{field.Invalid(path, zone, err.Error())}
+	}
+	return nil
+}
+
+func validateSchedule(expression string, path *field.Path) field.ErrorList {
+	if len(expression) > maxScheduleLength {
+		return field.ErrorList{field.TooLong(path, expression, maxScheduleLength)}
+	}
+	fields, err := parseFields(expression)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, expression, err.Error())}
+	}
+	if _, found := (schedule{fields: fields, zone: time.UTC}).next(reference); !found {
+		return field.ErrorList{field.Invalid(path, expression, "names no time at all")}
+	}
+	return nil
+}

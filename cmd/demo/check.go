@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// confirmation is one gate that was confirmed by hand.
+type confirmation struct {
+	// revision of the cluster that the confirmation made.
+	revision uint64
+	at       time.Time
+	image    string
+	step     int
+}
+
+// claims are what the demo says of its releases; check holds them against the watch log.
+type claims struct {
+	replicas, maxSurge, maxUnavailable int
+	// targets are how many pods run the new version at the end of each step.
+	targets []int
+	// first is what runs before any release, last what runs in the end.
+	first, last   string
+	confirmations []confirmation
+}
+
+// findings are what the watch log tells.
+type findings struct {
+	leastAvailable int
+	// mostDesired is what the ReplicaSets asked for at most, mostPods what ran at most: pods that
+	// are to go may still be there when the ones that take their place start.
+	mostDesired, mostPods int
+	// broken claims, in the order in which they broke.
+	broken []string
+}
+
+// check goes through the watch log in the order of the cluster's revisions.
+func (c claims) check(records []record) findings {
+	ordered := slices.Clone(records)
+	slices.SortStableFunc(ordered, func(a, b record) int { return cmp.Compare(a.revision, b.revision) })
+	r := replay{claims: c, scene: newScene(), pending: c.confirmations, findings: findings{leastAvailable: c.replicas}}
+	for _, rec := range ordered {
+		r.passConfirmations(rec.revision)
+		r.scene.apply(rec.object, rec.gone)
+		r.rememberHandOver(rec)
+		r.look(rec.revision)
+	}
+	r.end()
+	return r.findings
+}
+
+// replay is a walk through the watch log.
+type replay struct {
+	claims
+	scene    *scene
+	pending  []confirmation
+	deployed *appsv1.Deployment
+	findings findings
+}
+
+// rememberHandOver keeps the Deployment as it was when all pods of the first deploy were
+// available: from then on the claims hold.
+func (r *replay) rememberHandOver(rec record) {
+	if r.deployed == nil && r.scene.deployment != nil && r.scene.tallies()[r.first].available == r.replicas {
+		r.deployed = r.scene.deployment
+	}
+}
+
+// look holds the claims that must be true at each moment against this one.
+func (r *replay) look(revision uint64) {
+	if r.deployed == nil {
+		return
+	}
+	total := r.scene.total()
+	r.findings.leastAvailable = min(r.findings.leastAvailable, total.available)
+	r.findings.mostDesired = max(r.findings.mostDesired, r.scene.desired())
+	r.findings.mostPods = max(r.findings.mostPods, total.running())
+	if floor := r.replicas - r.maxUnavailable; total.available < floor {
+		r.fail("only %d pods were available at revision %d, at least %d were promised", total.available, revision, floor)
+	}
+	if ceiling := r.replicas + r.maxSurge; r.scene.desired() > ceiling {
+		r.fail("%d pods were asked for at revision %d, at most %d were promised", r.scene.desired(), revision, ceiling)
+	}
+	for image, count := range r.scene.tallies() {
+		if allowed := r.allowed(image, revision); count.running() > allowed {
+			r.fail("%d pods of %s ran at revision %d, confirmed were %d", count.running(), image, revision, allowed)
+		}
+	}
+}
+
+// allowed is how many pods of a version may run, by the gates that were confirmed until then.
+func (r *replay) allowed(image string, revision uint64) int {
+	if image == r.first {
+		return r.replicas + r.maxSurge
+	}
+	step := 0
+	for _, c := range r.confirmations {
+		if c.image == image && c.revision <= revision {
+			step = max(step, c.step+1)
+		}
+	}
+	return r.targets[min(step, len(r.targets)-1)]
+}
+
+// passConfirmations looks at the pods as they were when a gate was confirmed.
+func (r *replay) passConfirmations(revision uint64) {
+	for len(r.pending) > 0 && r.pending[0].revision <= revision {
+		r.atGate(r.pending[0])
+		r.pending = r.pending[1:]
+	}
+}
+
+func (r *replay) atGate(c confirmation) {
+	updated, total, target := r.scene.tallies()[c.image], r.scene.total(), r.targets[c.step]
+	if updated.available != target || total.available != r.replicas || total.running() != r.replicas {
+		r.fail("at the gate after batch %d, %d of %d pods ran %s and %d in all were available: promised were %d of %d, all available",
+			c.step+1, updated.available, total.running(), c.image, total.available, target, r.replicas)
+	}
+}
+
+// end looks at what is left when all is done.
+func (r *replay) end() {
+	if r.deployed == nil {
+		r.fail("%s was never deployed", r.first)
+		return
+	}
+	if got, want := r.scene.tallies()[r.last].available, r.replicas; got != want || r.scene.total().running() != want {
+		r.fail("in the end %d of %d pods ran %s, %d were promised", got, r.scene.total().running(), r.last, want)
+	}
+	if len(r.pending) > 0 {
+		r.fail("the watch log ends before %d of the confirmations", len(r.pending))
+	}
+	r.handedBack()
+}
+
+// handedBack wants the Deployment as its owner had it, the template aside.
+func (r *replay) handedBack() {
+	now, before := r.scene.deployment, r.deployed
+	if now == nil {
+		r.fail("the Deployment is gone")
+		return
+	}
+	_, held := now.Annotations[v1alpha1.HoldAnnotation]
+	same := now.Spec.Paused == before.Spec.Paused && equality.Semantic.DeepEqual(now.Spec.Strategy, before.Spec.Strategy)
+	if held || !same {
+		r.fail("the Deployment was not handed back as it was: held %t, paused %t, strategy %s", held, now.Spec.Paused, now.Spec.Strategy.Type)
+	}
+	if release := r.scene.release; release == nil || release.Status.Phase != v1alpha1.PhaseCompleted {
+		r.fail("the release is not completed: %s", headline(release))
+	}
+}
+
+func (r *replay) fail(format string, args ...any) {
+	r.findings.broken = append(r.findings.broken, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+const oldImage, newImage = "nginx:1.27", "nginx:1.28"
+
+// threePods are the claims of the logs below: three pods, one more allowed, none missing,
+// steps 1 and 3.
+func threePods(confirmedAt uint64) claims {
+	return claims{
+		replicas: 3, maxSurge: 1, maxUnavailable: 0, targets: []int{1, 3}, first: oldImage, last: newImage,
+		confirmations: []confirmation{{revision: confirmedAt, image: newImage, step: 0}},
+	}
+}
+
+// releaseLog is a release as it should be: one new pod, a confirmation, the other two.
+func releaseLog() *log {
+	l := deployedLog()
+	l.pod("d", newImage, starting)
+	l.pod("d", newImage, available)
+	l.pod("a", oldImage, ending)
+	l.gone("a", oldImage)
+	l.confirm()
+	for _, step := range []struct{ comes, goes string }{{"e", "b"}, {"f", "c"}} {
+		l.pod(step.comes, newImage, available)
+		l.pod(step.goes, oldImage, ending)
+		l.gone(step.goes, oldImage)
+	}
+	l.deployment(false, false)
+	l.release(v1alpha1.PhaseCompleted)
+	return l
+}
+
+func deployedLog() *log {
+	l := &log{}
+	l.deployment(false, false)
+	for _, name := range []string{"a", "b", "c"} {
+		l.pod(name, oldImage, available)
+	}
+	return l
+}
+
+func TestCheckOfARelease(t *testing.T) {
+	t.Parallel()
+	l := releaseLog()
+	want := findings{leastAvailable: 3, mostPods: 4}
+	if diff := cmp.Diff(want, threePods(l.confirmed).check(l.records), cmp.AllowUnexported(findings{})); diff != "" {
+		t.Errorf("a release as it should be breaks no claim (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckDoesNotDependOnTheOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	l := releaseLog()
+	var byKind []record
+	for _, wanted := range []string{"*v1.Pod", "*v1.Deployment", "*v1alpha1.BatchRelease"} {
+		for _, rec := range l.records {
+			if fmt.Sprintf("%T", rec.object) == wanted {
+				byKind = append(byKind, rec)
+			}
+		}
+	}
+	if found := threePods(l.confirmed).check(byKind); len(found.broken) > 0 {
+		t.Errorf("kinds are watched each on its own, the revisions put them in order: %v", found.broken)
+	}
+}
+
+func TestCheckFindsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		log    func() *log
+		want   string
+	}{
+		"TooFewAvailable": {"an old pod goes before the new one is there", func() *log {
+			l := releaseLog()
+			l.pod("d", newImage, starting)
+			l.pod("d", newImage, available)
+			return l
+		}, "only 2 pods were available"},
+		"NotConfirmed": {"a second new pod comes while the gate is closed", func() *log {
+			l := releaseLog()
+			l.confirmed = l.last() + 1
+			return l
+		}, "2 pods of nginx:1.28 ran at revision"},
+		"NotAtTheGate": {"a gate is confirmed before its pod is available", func() *log {
+			l := releaseLog()
+			l.confirmed = 5
+			return l
+		}, "at the gate after batch 1, 0 of 3 pods ran nginx:1.28"},
+		"TooManyAskedFor": {"the ReplicaSets ask for more than the surge allows", func() *log {
+			l := releaseLog()
+			l.set("old", 3)
+			l.set("new", 2)
+			return l
+		}, "5 pods were asked for"},
+		"NotFinished": {"an old pod is left", func() *log {
+			l := releaseLog()
+			l.pod("g", oldImage, available)
+			return l
+		}, "in the end 3 of 4 pods ran nginx:1.28"},
+		"StillHeld": {"the Deployment is not handed back", func() *log {
+			l := releaseLog()
+			l.deployment(true, true)
+			return l
+		}, "was not handed back as it was: held true, paused true"},
+		"NotCompleted": {"the release says that it goes on", func() *log {
+			l := releaseLog()
+			l.release(v1alpha1.PhaseFinalizing)
+			return l
+		}, "the release is not completed: Finalizing"},
+		"NeverDeployed": {"nothing ever ran", func() *log { return &log{} }, "was never deployed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := tc.log()
+			found := threePods(l.confirmed).check(l.records)
+			if got := strings.Join(found.broken, "\n"); !strings.Contains(got, tc.want) {
+				t.Errorf("%s: want a finding with %q, got:\n%s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// log makes up a watch log; each change has the next revision.
+type log struct {
+	records   []record
+	confirmed uint64
+}
+
+type podState int
+
+const (
+	starting podState = iota
+	available
+	ending
+)
+
+func (l *log) last() uint64 { return uint64(len(l.records)) + 1 }
+
+func (l *log) add(object client.Object, gone bool) {
+	l.records = append(l.records, record{revision: l.last(), object: object, gone: gone})
+}
+
+func (l *log) pod(name, image string, state podState) { l.add(testPod(name, image, state), false) }
+func (l *log) gone(name, image string)                { l.add(testPod(name, image, ending), true) }
+
+func (l *log) set(name string, replicas int32) {
+	l.add(&appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas},
+	}, false)
+}
+
+func (l *log) deployment(paused, held bool) {
+	d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Paused: paused}}
+	if held {
+		d.Annotations = map[string]string{v1alpha1.HoldAnnotation: "{}"}
+	}
+	l.add(d, false)
+}
+
+func (l *log) release(phase v1alpha1.Phase) {
+	l.add(&v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{Phase: phase}}, false)
+}
+
+// confirm is what the status patch does to the release.
+func (l *log) confirm() {
+	l.confirmed = l.last()
+	l.release(v1alpha1.PhaseRollingUpdate)
+}
+
+func testPod(name, image string, state podState) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Image: image}}},
+	}
+	if state != starting {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	if state == ending {
+		pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
+	}
+	return pod
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/examples"
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// repositoryName is the sample repository's on the forge.
+const repositoryName = "demo/shop"
+
+// readyDelay is how long a new pod takes to be ready: long enough to be seen.
+const readyDelay = time.Second
+
+// environment is all that the story takes place on.
+type environment struct {
+	state   *stateDir
+	screen  *screen
+	plane   *controlplane.ControlPlane
+	forge   *devforge.Forge
+	config  *rest.Config
+	cluster client.Client
+	// fail ends the story with a reason.
+	fail context.CancelCauseFunc
+	// stops undo what was started, the last first.
+	stops []func() error
+}
+
+// start brings up control plane, forge and controller. What fails later, of its own, cancels the
+// context returned, with the reason as its cause. stop must be called whether it fails or not.
+func (e *environment) start(ctx context.Context) (context.Context, error) {
+	life, fail := context.WithCancelCause(ctx)
+	e.fail = fail
+	e.stops = append(e.stops, func() error { fail(context.Canceled); return nil })
+	for _, part := range []func(context.Context) error{e.startControlPlane, e.startForge, e.startController} {
+		if err := part(life); err != nil {
+			return life, err
+		}
+	}
+	return life, nil
+}
+
+// stop ends everything, and waits until it has ended.
+func (e *environment) stop() error {
+	var errs []error
+	for _, stop := range slices.Backward(e.stops) {
+		errs = append(errs, stop())
+	}
+	return errors.Join(errs...)
+}
+
+func (e *environment) startControlPlane(ctx context.Context) error {
+	begin := time.Now()
+	crds, err := controlplane.InCheckout("config/crd")
+	if err != nil {
+		return fmt.Errorf("find Sluice's kinds: %w", err)
+	}
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), ReadyDelay: readyDelay, Manifests: []string{crds},
+	})
+	if err != nil {
+		return fmt.Errorf("start control plane: %w", err)
+	}
+	e.plane = plane
+	e.stops = append(e.stops, plane.Stop)
+	go func() { e.fail(fmt.Errorf("the control plane went down: %w", plane.Wait(ctx))) }()
+	if e.config, err = plane.Config(); err != nil {
+		return fmt.Errorf("read kubeconfig: %w", err)
+	}
+	if e.cluster, err = client.New(e.config, client.Options{Scheme: app.NewScheme()}); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	e.screen.say("control plane is up after %s at %s", since(begin, time.Now()), e.config.Host)
+	return nil
+}
+
+func (e *environment) startForge(ctx context.Context) error {
+	log, err := e.logger("forge.log")
+	if err != nil {
+		return err
+	}
+	forge, err := devforge.Start(devforge.Options{Dir: e.state.join("forge"), Logger: log})
+	if err != nil {
+		return fmt.Errorf("start forge: %w", err)
+	}
+	e.forge = forge
+	e.stops = append(e.stops, forge.Close)
+	seed, err := examples.Repo()
+	if err != nil {
+		return fmt.Errorf("read sample: %w", err)
+	}
+	if err := forge.CreateRepository(ctx, repositoryName, branch, seed); err != nil {
+		return fmt.Errorf("seed forge: %w", err)
+	}
+	e.screen.say("Git repository is at %s", e.cloneURL())
+	return nil
+}
+
+func (e *environment) cloneURL() string { return e.forge.CloneURL(repositoryName) }
+
+// startController runs the controller in this process, as cmd/sluice runs it.
+func (e *environment) startController(ctx context.Context) error {
+	log, err := e.logger("controller.log")
+	if err != nil {
+		return err
+	}
+	sink := logr.FromSlogHandler(log.Handler())
+	// client-go and controller-runtime each write to a log of the whole process as well.
+	klog.SetLogger(sink)
+	ctrl.SetLogger(sink)
+	manager, err := app.New(e.config, app.Options{Version: "demo", Logger: sink})
+	if err != nil {
+		return fmt.Errorf("start controller: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		err := manager.Start(ctx)
+		ended <- err
+		e.fail(fmt.Errorf("the controller went down: %w", errors.Join(err, context.Cause(ctx))))
+	}()
+	e.stops = append(e.stops, func() error { cancel(); return <-ended })
+	e.screen.say("controller runs in this process")
+	return nil
+}
+
+// logger writes to a file in the state folder.
+func (e *environment) logger(name string) (*slog.Logger, error) {
+	file, err := os.OpenFile(e.state.join(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	e.stops = append(e.stops, file.Close)
+	return slog.New(slog.NewTextHandler(file, nil)), nil
+}

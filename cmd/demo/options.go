@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+)
+
+// options are what the command line asks for.
+type options struct {
+	// keep leaves everything running when the story is over.
+	keep bool
+	// plain prints lines only, even on a terminal.
+	plain bool
+	// stateDir takes the place of a temporary folder, and is left behind.
+	stateDir string
+	// pause is how long a gate is looked at before it is confirmed.
+	pause time.Duration
+	// timeout is how long any one thing may take to come about.
+	timeout time.Duration
+}
+
+const usage = `Releases a Deployment from Git, batch by batch, on a control plane of its own.
+
+Usage: demo [flags]
+
+`
+
+// parseOptions reads the command line. It tells on out what is wrong with it, or all flags when
+// asked for help.
+func parseOptions(args []string, out io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.Usage = func() {
+		fmt.Fprint(out, usage)
+		flags.PrintDefaults()
+	}
+	flags.BoolVar(&o.keep, "keep", false, "leave everything running in the end, until Ctrl-C, and say how to use it")
+	flags.BoolVar(&o.plain, "plain", false, "print lines only, even on a terminal")
+	flags.StringVar(&o.stateDir, "state-dir", "", "an empty `folder` for all state, left behind in the end (default: a temporary one)")
+	flags.DurationVar(&o.pause, "pause", 2*time.Second, "how long each gate is looked at before it is confirmed")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long a batch may take")
+	if err := flags.Parse(args); err != nil {
+		return o, err //nolint:wrapcheck // flag has told it already
+	}
+	err := o.validate(flags.Args())
+	if err != nil {
+		fmt.Fprintln(out, "demo:", err)
+	}
+	return o, err
+}
+
+func (o options) validate(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.pause < 0:
+		return errors.New("--pause must not be negative")
+	case o.timeout <= 0:
+		return errors.New("--timeout must be more than 0")
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// scene is what the namespace of the demo looks like at one moment.
+type scene struct {
+	release    *v1alpha1.BatchRelease
+	deployment *appsv1.Deployment
+	sets       map[types.UID]*appsv1.ReplicaSet
+	pods       map[types.UID]*corev1.Pod
+	// images in the order in which pods of them were first seen.
+	images []string
+}
+
+func newScene() *scene {
+	return &scene{sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{}}
+}
+
+// apply takes in one change. Objects are kept, not copied: nobody may change them.
+func (s *scene) apply(object client.Object, gone bool) {
+	switch o := object.(type) {
+	case *v1alpha1.BatchRelease:
+		s.release = unless(gone, o)
+	case *appsv1.Deployment:
+		s.deployment = unless(gone, o)
+	case *appsv1.ReplicaSet:
+		put(s.sets, o.UID, o, gone)
+	case *corev1.Pod:
+		put(s.pods, o.UID, o, gone)
+		if image := imageOf(o.Spec); !slices.Contains(s.images, image) {
+			s.images = append(s.images, image)
+		}
+	}
+}
+
+func unless[T any](gone bool, object *T) *T {
+	if gone {
+		return nil
+	}
+	return object
+}
+
+func put[T any](objects map[types.UID]T, uid types.UID, object T, gone bool) {
+	if gone {
+		delete(objects, uid)
+		return
+	}
+	objects[uid] = object
+}
+
+// copy is a scene that later changes of s don't reach.
+func (s *scene) copy() *scene {
+	c := newScene()
+	c.release, c.deployment = s.release, s.deployment
+	c.images = slices.Clone(s.images)
+	for uid, set := range s.sets {
+		c.sets[uid] = set
+	}
+	for uid, pod := range s.pods {
+		c.pods[uid] = pod
+	}
+	return c
+}
+
+// tally counts pods. Pods that are ending count as gone, as the native controllers have it.
+type tally struct{ available, starting, ending int }
+
+// running is how many pods there are, those that are ending left out.
+func (t tally) running() int { return t.available + t.starting }
+
+func (t tally) plus(u tally) tally {
+	return tally{t.available + u.available, t.starting + u.starting, t.ending + u.ending}
+}
+
+// tallies counts the pods by image.
+func (s *scene) tallies() map[string]tally {
+	counts := map[string]tally{}
+	for _, pod := range s.pods {
+		image := imageOf(pod.Spec)
+		counts[image] = counts[image].plus(tallyOf(pod))
+	}
+	return counts
+}
+
+// total counts all pods.
+func (s *scene) total() tally {
+	var sum tally
+	for _, pod := range s.pods {
+		sum = sum.plus(tallyOf(pod))
+	}
+	return sum
+}
+
+// desired is what the ReplicaSets ask for in all.
+func (s *scene) desired() int {
+	sum := 0
+	for _, set := range s.sets {
+		if set.Spec.Replicas != nil {
+			sum += int(*set.Spec.Replicas)
+		}
+	}
+	return sum
+}
+
+func tallyOf(pod *corev1.Pod) tally {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return tally{ending: 1}
+	case isReady(pod):
+		return tally{available: 1}
+	default:
+		return tally{starting: 1}
+	}
+}
+
+// isReady is all that availability takes here: the sample Deployment sets no minReadySeconds.
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// imageOf tells the versions of the sample apart.
+func imageOf(spec corev1.PodSpec) string {
+	if len(spec.Containers) == 0 {
+		return ""
+	}
+	return spec.Containers[0].Image
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// summary is the end of the story in a table: what was pushed when, how far it came, and what
+// the watch log says of the claims.
+func summary(s *story, found findings) string {
+	start := s.screen.start
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "  VERSION\tIMAGE\tCOMMIT\tPUSHED\tBATCHES CONFIRMED\tOUTCOME")
+	for i, v := range s.versions {
+		fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\t%s\n", v.number, v.image, short(v.commit),
+			since(start, v.pushed), confirmed(s.claims, v), outcome(s.versions, i, start))
+	}
+	table.Flush()
+	c := s.claims
+	fmt.Fprintf(&out, "\n  least available pods  %d of %d (promised: at least %d)\n", found.leastAvailable, c.replicas, c.replicas-c.maxUnavailable)
+	fmt.Fprintf(&out, "  most pods asked for   %d (promised: at most %d), at most %d ran\n", found.mostDesired, c.replicas+c.maxSurge, found.mostPods)
+	fmt.Fprintf(&out, "  gates                 %d confirmed by hand, none passed without\n", len(c.confirmations))
+	return out.String()
+}
+
+func since(start, t time.Time) string { return fmt.Sprintf("%.1f s", t.Sub(start).Seconds()) }
+
+// confirmed lists the batches of a version that were confirmed, as pods of all pods.
+func confirmed(c claims, v *version) string {
+	var batches []string
+	for _, confirmation := range c.confirmations {
+		if confirmation.image == v.image {
+			batches = append(batches, fmt.Sprintf("%d/%d", c.targets[confirmation.step], c.replicas))
+		}
+	}
+	if len(batches) == 0 {
+		return "-"
+	}
+	return strings.Join(batches, ", ")
+}
+
+func outcome(versions []*version, i int, start time.Time) string {
+	v := versions[i]
+	switch {
+	case i == 0:
+		return "deployed at " + since(start, v.finished)
+	case v.finished.IsZero():
+		return fmt.Sprintf("overtaken by version %d", versions[i+1].number)
+	default:
+		return "released at " + since(start, v.finished)
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// redraw is how often the panel is drawn again when nothing happens, for what counts down in it.
+const redraw = 100 * time.Millisecond
+
+// note is the last line of the panel: what the demo itself does.
+type note struct {
+	mu    sync.Mutex
+	text  string
+	until time.Time
+}
+
+// set says what goes on.
+func (n *note) set(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.text, n.until = fmt.Sprintf(format, args...), time.Time{}
+}
+
+// countDown says what goes on for how long.
+func (n *note) countDown(text string, d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.text, n.until = text, time.Now().Add(d)
+}
+
+func (n *note) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if left := time.Until(n.until); left > 0 {
+		return fmt.Sprintf("%s (%.1f s)", n.text, left.Seconds())
+	}
+	return n.text
+}
+
+// follow shows the scene as it changes until ctx is done: in the panel on a terminal, else as a
+// line whenever the release gets on.
+func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	last := headline(nil)
+	for {
+		scene, changed := watch.now()
+		screen.show(drawPanel(scene, note.String(), screen.style))
+		if now := headline(scene.release); now != last && !screen.live {
+			screen.say("%s", plainLine(scene))
+			last = now
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

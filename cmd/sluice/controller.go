@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sluice-dev/sluice/internal/app"
+)
+
+// controllerFlags are the flags of "sluice controller" as they were given.
+type controllerFlags struct {
+	kubeconfig, context string
+	log                 logFlags
+	app                 app.Options
+}
+
+func newController() *cobra.Command {
+	flags := &controllerFlags{}
+	command := &cobra.Command{
+		Use:   "controller",
+		Short: "Run the controller",
+		Long: `Run the controller: read releases from Git, take them through their batches, and answer
+their gates. It runs until it gets SIGINT or SIGTERM, and ends with an error when it loses
+its lease.
+
+The cluster is that of --kubeconfig, else of $KUBECONFIG, else of ~/.kube/config, else the one
+that the process runs in.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+	}
+	flags.register(command.Flags())
+	return command
+}
+
+func (f *controllerFlags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file to use")
+	set.StringVar(&f.context, "context", "", "context of the kubeconfig to use (default its current context)")
+	set.StringSliceVar(&f.app.Namespaces, "namespaces", nil,
+		"namespaces to watch, separated by commas (default all; then the controller needs its rights in the whole cluster)")
+	set.StringVar(&f.app.MetricsAddress, "metrics-address", "127.0.0.1:8080",
+		"host:port to serve Prometheus metrics on at /metrics, over plain HTTP; 0 serves none")
+	set.StringVar(&f.app.ProbeAddress, "probe-address", "127.0.0.1:8081",
+		"host:port to serve /healthz and /readyz on, over plain HTTP; 0 serves none")
+	set.BoolVar(&f.app.LeaderElection, "leader-elect", true,
+		"of several controllers let only the one act that holds the Lease sluice-controller")
+	set.StringVar(&f.app.LeaseNamespace, "leader-elect-namespace", "",
+		"namespace of that Lease (default the controller's own, or that of the kubeconfig's context)")
+	f.log.register(set)
+}
+
+// run checks the flags, then runs the controller until it is told to stop.
+func (f *controllerFlags) run(cmd *cobra.Command) error {
+	logger, err := f.log.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return usageError{err}
+	}
+	if err := f.checkAddresses(); err != nil {
+		return usageError{err}
+	}
+	cfg, err := f.connect()
+	if err != nil {
+		return err
+	}
+	return runController(cmd.Context(), cfg, f.options(logger))
+}
+
+func (f *controllerFlags) checkAddresses() error {
+	if err := checkAddress("metrics-address", f.app.MetricsAddress); err != nil {
+		return err
+	}
+	return checkAddress("probe-address", f.app.ProbeAddress)
+}
+
+// options are those of the app, with what is not a flag filled in.
+func (f *controllerFlags) options(logger logr.Logger) app.Options {
+	options := f.app
+	options.Version = buildVersion()
+	options.Logger = logger
+	return options
+}
+
+// connect finds the cluster, and the namespace of the Lease where none is given.
+func (f *controllerFlags) connect() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find cluster: %w", err)
+	}
+	if f.app.LeaseNamespace == "" {
+		f.app.LeaseNamespace, _, err = loader.Namespace()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find own namespace: %w", err)
+	}
+	return cfg, nil
+}
+
+// runController returns nil when ctx ends it, and an error when it ends by itself.
+func runController(ctx context.Context, cfg *rest.Config, options app.Options) error {
+	ctrl.SetLogger(options.Logger)
+	klog.SetLogger(options.Logger)
+	mgr, err := app.New(cfg, options)
+	if err != nil {
+		return fmt.Errorf("set up controller: %w", err)
+	}
+	options.Logger.Info("starting", "version", options.Version, "server", cfg.Host)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run controller: %w", err)
+	}
+	return nil
+}

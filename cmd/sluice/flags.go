@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/sluice-dev/sluice/internal/app"
+)
+
+// checkAddress refuses what can't be listened on.
+func checkAddress(flag, address string) error {
+	if address == app.Off {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("--%s %q is not host:port, nor 0 for none: %w", flag, address, err)
+	}
+	return nil
+}
+
+// logFlags say how to log.
+type logFlags struct{ format, level string }
+
+func (f *logFlags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.format, "log-format", "json", "json: one object a line; console: for people")
+	set.StringVar(&f.level, "log-level", "info", "least level to log: debug, info, warn or error")
+}
+
+// logger writes to w.
+func (f *logFlags) logger(w io.Writer) (logr.Logger, error) {
+	level, err := zapcore.ParseLevel(f.level)
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("--log-level %q is none of debug, info, warn, error", f.level)
+	}
+	encoder, err := f.encoder()
+	if err != nil {
+		return logr.Logger{}, err
+	}
+	return zap.New(zap.WriteTo(w), zap.Level(level), encoder), nil
+}
+
+func (f *logFlags) encoder() (zap.Opts, error) {
+	switch f.format {
+	case "json":
+		return zap.JSONEncoder(rfc3339), nil
+	case "console":
+		return zap.ConsoleEncoder(rfc3339), nil
+	default:
+		return nil, fmt.Errorf("--log-format %q is neither json nor console", f.format)
+	}
+}
+
+func rfc3339(config *zapcore.EncoderConfig) { config.EncodeTime = zapcore.RFC3339NanoTimeEncoder }

@@ -1,0 +1,127 @@
+package examples_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// TestManifestsHoldKnownFieldsOnly reads each manifest as a client would.
+func TestManifestsHoldKnownFieldsOnly(t *testing.T) {
+	t.Parallel()
+	for _, file := range manifestFiles(t) {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			if len(objectsIn(t, file)) == 0 {
+				t.Error("an example must hold an object")
+			}
+		})
+	}
+}
+
+// TestTheAPIServerTakesEachManifest applies each of them to a real one, as a dry run.
+func TestTheAPIServerTakesEachManifest(t *testing.T) {
+	t.Parallel()
+	server, err := client.New(cptest.Config(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = client.WithFieldValidation(client.NewNamespacedClient(server, cptest.Namespace(t)), metav1.FieldValidationStrict)
+	for _, file := range manifestFiles(t) {
+		for _, document := range documentsIn(t, file) {
+			object := &unstructured.Unstructured{}
+			if err := sigsyaml.Unmarshal(document, &object.Object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if err := server.Create(t.Context(), object, client.DryRunAll); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+func TestMain(m *testing.M) { cptest.Main(m) }
+
+// manifestFiles are the YAML files of this folder.
+func manifestFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".yaml" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 9 {
+		t.Fatalf("there are more examples than were found: %v", files)
+	}
+	return files
+}
+
+// objectsIn decodes the documents of a file; a field that is not known, or given twice, is an error.
+func objectsIn(t *testing.T, file string) []client.Object {
+	t.Helper()
+	scheme := testScheme(t)
+	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	var objects []client.Object
+	for _, document := range documentsIn(t, file) {
+		object, _, err := strict.Decode(document, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		objects = append(objects, object.(client.Object))
+	}
+	return objects
+}
+
+func documentsIn(t *testing.T, file string) [][]byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var documents [][]byte
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		documents = append(documents, document)
+	}
+}
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}

@@ -1,0 +1,140 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// Kind tells errors apart by what has to happen next.
+type Kind string
+
+// The kinds of error.
+const (
+	// Invalid: the address or the credentials can't be used as they are given.
+	Invalid Kind = "Invalid"
+	// Unreachable: no connection to the server.
+	Unreachable Kind = "Unreachable"
+	// Timeout: the server did not answer in time.
+	Timeout Kind = "Timeout"
+	// Denied: the server refuses the credentials, or its host key is not the known one.
+	Denied Kind = "Denied"
+	// RepositoryNotFound: the server has no such repository, or does not show it to us.
+	RepositoryNotFound Kind = "RepositoryNotFound"
+	// BranchNotFound: the repository has no such branch.
+	BranchNotFound Kind = "BranchNotFound"
+	// LimitExceeded: the repository is larger than allowed.
+	LimitExceeded Kind = "LimitExceeded"
+	// HistoryRewritten: the head is no descendant of the commit known before, or can't be shown to be one.
+	HistoryRewritten Kind = "HistoryRewritten"
+	// Protocol: the server's answer makes no sense or says that it failed.
+	Protocol Kind = "Protocol"
+)
+
+// Error is what went wrong with a repository. Its message holds no credentials.
+type Error struct {
+	Kind    Kind
+	Message string
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// KindOf returns the kind of an error of this package, and "" for any other.
+func KindOf(err error) Kind {
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Kind
+	}
+	return ""
+}
+
+func newError(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// maxMessage keeps a server from filling our status with its words.
+const maxMessage = 512
+
+// classify turns what go-git and the network report into an *Error. Errors that
+// are one already, and the caller's own cancellation, are returned as they are.
+func classify(ctx context.Context, err error, timeout time.Duration) error {
+	var known *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
+		return newError(Timeout, "no answer from the server within %s", timeout)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return newError(kindOf(err), "%s", clean(unwrapUnexpected(err).Error()))
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(unwrapUnexpected(err), &timeout) && timeout.Timeout()
+}
+
+func kindOf(err error) Kind {
+	err = unwrapUnexpected(err)
+	var network *net.OpError
+	var lookup *net.DNSError
+	switch {
+	case isDenied(err):
+		return Denied
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return RepositoryNotFound
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return BranchNotFound
+	case errors.As(err, &network), errors.As(err, &lookup), isCertificate(err):
+		return Unreachable
+	}
+	return Protocol
+}
+
+func isDenied(err error) bool {
+	var hostKey *knownhosts.KeyError
+	var revoked *knownhosts.RevokedError
+	return errors.Is(err, transport.ErrAuthenticationRequired) ||
+		errors.Is(err, transport.ErrAuthorizationFailed) ||
+		errors.As(err, &hostKey) || errors.As(err, &revoked) ||
+		// golang.org/x/crypto/ssh has no type for it.
+		strings.Contains(err.Error(), "ssh: unable to authenticate")
+}
+
+// unwrapUnexpected looks into go-git's UnexpectedError, which has no Unwrap.
+func unwrapUnexpected(err error) error {
+	var unexpected *plumbing.UnexpectedError
+	if errors.As(err, &unexpected) {
+		return unexpected.Err
+	}
+	return err
+}
+
+var (
+	userinfo = regexp.MustCompile(`://[^/\s"']*@`)
+	control  = regexp.MustCompile(`[\x00-\x1f\x7f]+`)
+)
+
+// clean removes credentials in addresses and control characters, and cuts a
+// message that is too long.
+func clean(message string) string {
+	message = strings.ToValidUTF8(message, "?")
+	message = userinfo.ReplaceAllString(message, "://")
+	message = strings.TrimSpace(control.ReplaceAllString(message, " "))
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return message
+}

@@ -1,0 +1,55 @@
+package gitrepo
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// meter limits what one exchange may receive. It remembers that a limit was
+// hit, because go-git does not keep the identity of the errors it passes on.
+type meter struct {
+	limits Limits
+	hit    atomic.Pointer[Error]
+}
+
+// cap returns r cut off, with an error, after n bytes.
+func (m *meter) cap(r io.Reader, n int64, what string) io.Reader {
+	return &cappedReader{reader: r, left: n, size: n, what: what, meter: m}
+}
+
+// explain returns the limit that was hit, and err if there was none.
+func (m *meter) explain(err error) error {
+	if hit := m.hit.Load(); hit != nil && err != nil {
+		return hit
+	}
+	return err
+}
+
+type cappedReader struct {
+	reader     io.Reader
+	left, size int64
+	what       string
+	meter      *meter
+}
+
+func (c *cappedReader) Read(p []byte) (int, error) {
+	n, err := c.reader.Read(p)
+	if c.left -= int64(n); c.left >= 0 {
+		return n, err
+	}
+	limit := newError(LimitExceeded, "%s is larger than the limit of %s", c.what, bytesText(c.size))
+	c.meter.hit.Store(limit)
+	return 0, limit
+}
+
+// bytesText writes a number of bytes for people.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

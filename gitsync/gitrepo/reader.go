@@ -1,0 +1,144 @@
+package gitrepo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Reader reads repositories. It is safe for use by many goroutines.
+type Reader struct {
+	opts    Options
+	looks   semaphore
+	fetches semaphore
+
+	mu      sync.Mutex
+	remotes map[sourceKey]*remote
+}
+
+// NewReader returns a Reader that holds nothing yet.
+func NewReader(opts Options) *Reader {
+	opts = opts.withDefaults()
+	return &Reader{
+		opts:    opts,
+		looks:   newSemaphore(opts.Looks),
+		fetches: newSemaphore(opts.Fetches),
+		remotes: map[sourceKey]*remote{},
+	}
+}
+
+// Known says what the caller already has. Both are names of commits, or empty.
+type Known struct {
+	// Ancestor is the commit that the head must be or descend from.
+	Ancestor string
+	// Content is the commit whose files the caller has no need to see again.
+	Content string
+}
+
+// Read returns the head of the source's branch. If that is known.Content the
+// snapshot may have no content; nothing but the server's list of references is then
+// asked for. Callers that ask for the same source at the same time share one answer.
+//
+// Errors are of type *Error, the end of ctx aside.
+func (r *Reader) Read(ctx context.Context, src Source, known Known) (*Snapshot, error) {
+	remote, err := r.remote(src)
+	if err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	if err := remote.lock.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer remote.lock.release()
+	head, err := r.head(ctx, remote, asked, plumbing.NewHash(known.Content), src.timeout())
+	if err != nil || known.Ancestor == "" {
+		return head, err
+	}
+	if err := remote.follows(ctx, plumbing.NewHash(known.Ancestor), src.timeout()); err != nil {
+		return nil, err
+	}
+	return head, nil
+}
+
+// head looks at the remote unless somebody did since this caller asked.
+func (r *Reader) head(ctx context.Context, remote *remote, asked time.Time, has plumbing.Hash, timeout time.Duration) (*Snapshot, error) {
+	if remote.began.After(asked) {
+		if remote.err != nil {
+			return nil, remote.err
+		}
+		return remote.again(ctx, has, timeout)
+	}
+	if err := r.looks.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer r.looks.release()
+	began := time.Now()
+	head, err := remote.look(ctx, has, timeout)
+	if ctx.Err() == nil { // else the error is this caller's, not the remote's
+		remote.began, remote.err = began, err
+	}
+	return head, err
+}
+
+// forgetAfter is how long a remote is kept that nobody asks for.
+const forgetAfter = 2 * time.Hour
+
+// remote returns the remote of a source, and forgets those that went out of use.
+func (r *Reader) remote(src Source) (*remote, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for key, old := range r.remotes {
+		if now.Sub(old.used) > forgetAfter {
+			delete(r.remotes, key)
+		}
+	}
+	key := src.key()
+	if r.remotes[key] == nil {
+		made, err := r.newRemote(src)
+		if err != nil {
+			return nil, err
+		}
+		r.remotes[key] = made
+	}
+	r.remotes[key].used = now
+	return r.remotes[key], nil
+}
+
+func (r *Reader) newRemote(src Source) (*remote, error) {
+	branch := plumbing.NewBranchReferenceName(src.Branch)
+	if err := branch.Validate(); err != nil {
+		return nil, newError(Invalid, "%q is not the name of a branch", src.Branch)
+	}
+	connector, err := newConnector(src, r.opts)
+	if err != nil {
+		return nil, err
+	}
+	return &remote{
+		connector: connector,
+		branch:    branch,
+		limits:    r.opts.Limits,
+		fetches:   r.fetches,
+		lock:      newSemaphore(1),
+		history:   history{},
+		unproven:  map[plumbing.Hash]bool{},
+	}, nil
+}
+
+// semaphore bounds how many do something at once.
+type semaphore chan struct{}
+
+func newSemaphore(n int) semaphore { return make(semaphore, n) }
+
+func (s semaphore) acquire(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s semaphore) release() { <-s }

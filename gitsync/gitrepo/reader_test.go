@@ -1,0 +1,320 @@
+package gitrepo_test
+
+import (
+	"context"
+	"encoding/pem"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+)
+
+// server is a repository served over https.
+type server struct {
+	*gittest.Repository
+	handler *gittest.Handler
+	http    *httptest.Server
+}
+
+// newServer serves an empty repository; wrap, if not nil, goes in front of git.
+func newServer(t *testing.T, wrap func(http.Handler) http.Handler) *server {
+	t.Helper()
+	root := t.TempDir()
+	repo, err := gittest.Init(root, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := gittest.NewHandler(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := http.Handler(handler)
+	if wrap != nil {
+		served = wrap(handler)
+	}
+	s := &server{Repository: repo, handler: handler, http: httptest.NewTLSServer(served)}
+	t.Cleanup(s.http.Close)
+	return s
+}
+
+func (s *server) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
+}
+
+func (s *server) source() gitrepo.Source {
+	return gitrepo.Source{
+		URL:    s.http.URL + "/" + s.Name(),
+		Branch: gittest.Branch,
+		Auth:   gitrepo.Auth{CABundle: s.ca()},
+	}
+}
+
+func (s *server) commit(t *testing.T, c gittest.Commit) string {
+	t.Helper()
+	hash, err := s.Commit(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// write commits files.
+func (s *server) write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	return s.commit(t, gittest.Commit{Files: files})
+}
+
+// requests counts the requests that f causes.
+func (s *server) requests(f func()) int64 {
+	before := s.handler.Requests()
+	f()
+	return s.handler.Requests() - before
+}
+
+func read(t *testing.T, r *gitrepo.Reader, src gitrepo.Source, known gitrepo.Known) *gitrepo.Snapshot {
+	t.Helper()
+	snapshot, err := r.Read(t.Context(), src, known)
+	if err != nil {
+		t.Fatalf("Read: %v", err)
+	}
+	return snapshot
+}
+
+func content(t *testing.T, snapshot *gitrepo.Snapshot) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(snapshot.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := fs.ReadFile(snapshot.FS(), path)
+		files[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func wantContent(t *testing.T, snapshot *gitrepo.Snapshot, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, content(t, snapshot)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// wantError checks the kind of an error, and that its message holds the words.
+func wantError(t *testing.T, err error, kind gitrepo.Kind, words ...string) {
+	t.Helper()
+	if got := gitrepo.KindOf(err); got != kind {
+		t.Fatalf("got error %v of kind %q, want kind %q", err, got, kind)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q does not say %q", err, word)
+		}
+	}
+}
+
+func TestReadFollowsTheBranch(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	first := s.write(t, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
+	r := gitrepo.NewReader(gitrepo.Options{})
+
+	one := read(t, r, s.source(), gitrepo.Known{})
+	if one.Commit != first || one.Author != "Ada" {
+		t.Errorf("got commit %s by %s, want %s by Ada", one.Commit, one.Author, first)
+	}
+	wantContent(t, one, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
+
+	second := s.commit(t, gittest.Commit{
+		Files:   map[string]string{"deep/er/b.yaml": "b: 2\n", "new/c.yaml": "c: 1\n"},
+		Deleted: []string{"empty"},
+	})
+	two := read(t, r, s.source(), gitrepo.Known{Ancestor: first, Content: first})
+	if two.Commit != second {
+		t.Errorf("got commit %s, want %s", two.Commit, second)
+	}
+	wantContent(t, two, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 2\n", "new/c.yaml": "c: 1\n"})
+	wantContent(t, one, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
+}
+
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	first := s.write(t, map[string]string{"a.yaml": "a: 1\n"})
+	r := gitrepo.NewReader(gitrepo.Options{})
+	known := gitrepo.Known{Ancestor: first, Content: first}
+
+	if got := s.requests(func() { read(t, r, s.source(), known) }); got != 1 {
+		t.Errorf("a first look at a commit whose content is known took %d requests, want 1", got)
+	}
+	if got := s.requests(func() { read(t, r, s.source(), gitrepo.Known{}) }); got != 2 {
+		t.Errorf("a first fetch took %d requests, want 2", got)
+	}
+	if got := s.requests(func() { read(t, r, s.source(), known) }); got != 1 {
+		t.Errorf("a look with nothing new took %d requests, want 1", got)
+	}
+	if got := s.requests(func() { read(t, r, s.source(), gitrepo.Known{}) }); got != 1 {
+		t.Errorf("a look at content that is kept took %d requests, want 1", got)
+	}
+	s.write(t, map[string]string{"a.yaml": "a: 2\n"})
+	if got := s.requests(func() { read(t, r, s.source(), known) }); got != 2 {
+		t.Errorf("a change with its ancestor check took %d requests, want 2", got)
+	}
+}
+
+// The second fetch must not send again what is there.
+func TestFetchSendsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	files := map[string]string{}
+	for _, name := range strings.Fields("a b c d e f g h") {
+		files[name] = noise(name, 64<<10)
+	}
+	first := s.write(t, files)
+	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{PackBytes: 700 << 10}})
+	read(t, r, s.source(), gitrepo.Known{})
+	s.write(t, map[string]string{"a": "changed\n"})
+
+	small := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{PackBytes: 100 << 10}})
+	_, err := small.Read(t.Context(), s.source(), gitrepo.Known{})
+	wantError(t, err, gitrepo.LimitExceeded, "pack", "100 KiB")
+
+	// The same limit is enough for who has the rest: 700 KiB would not hold it all twice.
+	got := content(t, read(t, r, s.source(), gitrepo.Known{Ancestor: first}))
+	files["a"] = "changed\n"
+	if diff := cmp.Diff(files, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// noise returns text that hardly compresses.
+func noise(seed string, n int) string {
+	var text strings.Builder
+	state := uint64(len(seed))*7919 + uint64(seed[0])
+	for text.Len() < n {
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		text.WriteByte(byte(state>>32) | 1)
+	}
+	return text.String()
+}
+
+func TestOneFetchServesAll(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	want := s.write(t, map[string]string{"a.yaml": "a: 1\n"})
+	r := gitrepo.NewReader(gitrepo.Options{})
+
+	const callers = 20
+	got := s.requests(func() {
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				snapshot, err := r.Read(context.Background(), s.source(), gitrepo.Known{})
+				if err != nil || snapshot.Commit != want {
+					t.Errorf("Read: %v, %v", snapshot, err)
+				}
+			})
+		}
+		all.Wait()
+	})
+	// Who comes while a look is under way shares the next one; more looks can happen if the
+	// scheduler starts callers late, but there is one fetch.
+	if got > callers {
+		t.Errorf("%d callers caused %d requests", callers, got)
+	}
+	if got := s.requests(func() { read(t, r, s.source(), gitrepo.Known{}) }); got != 1 {
+		t.Errorf("a look after that took %d requests, want 1: the content is there", got)
+	}
+}
+
+func TestLargeSnapshotsAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	first := s.write(t, map[string]string{"a": noise("a", 64<<10)})
+	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{CachedBytes: 32 << 10}})
+	read(t, r, s.source(), gitrepo.Known{})
+	if got := s.requests(func() { read(t, r, s.source(), gitrepo.Known{Content: first}) }); got != 1 {
+		t.Errorf("nothing new took %d requests, want 1", got)
+	}
+	second := s.write(t, map[string]string{"b": "b"})
+	snapshot := read(t, r, s.source(), gitrepo.Known{Content: first, Ancestor: first})
+	if snapshot.Commit != second || len(content(t, snapshot)) != 2 {
+		t.Errorf("got %s with %d files, want %s with 2", snapshot.Commit, len(content(t, snapshot)), second)
+	}
+}
+
+func TestFiltersOfTheServerAreUsed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	if _, err := s.Git(nil, "config", "uploadpack.allowFilter", "true"); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, map[string]string{"a.yaml": "a: 1\n", "large.bin": noise("l", 300<<10)})
+	limits := gitrepo.Limits{FileBytes: 64 << 10, PackBytes: 64 << 10}
+	r := gitrepo.NewReader(gitrepo.Options{Limits: limits})
+	snapshot := read(t, r, s.source(), gitrepo.Known{})
+	if got, err := fs.ReadFile(snapshot.FS(), "a.yaml"); err != nil || string(got) != "a: 1\n" {
+		t.Errorf("a.yaml: %q, %v", got, err)
+	}
+	_, err := fs.ReadFile(snapshot.FS(), "large.bin")
+	wantError(t, err, gitrepo.LimitExceeded, "large.bin", "too large")
+}
+
+func TestTimeoutSharedByWaiters(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(http.Handler) http.Handler { return hang(t) })
+	r := gitrepo.NewReader(gitrepo.Options{})
+	src := s.source()
+	src.Timeout = 300 * time.Millisecond
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			_, err := r.Read(context.Background(), src, gitrepo.Known{})
+			wantError(t, err, gitrepo.Timeout, "300ms")
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("ten callers of a repository that hangs took %s: they waited one after the other", took)
+	}
+}
+
+// hang accepts requests and answers none until the test ends.
+func hang(t *testing.T) http.Handler {
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	})
+}
+
+func TestCancelledReadIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	s.write(t, map[string]string{"a": "a"})
+	r := gitrepo.NewReader(gitrepo.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Read(ctx, s.source(), gitrepo.Known{}); err == nil {
+		t.Fatal("a cancelled Read succeeded")
+	}
+	read(t, r, s.source(), gitrepo.Known{})
+}

@@ -1,0 +1,79 @@
+package gitrepo
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	gitfile "github.com/go-git/go-git/v5/plumbing/transport/file"
+)
+
+// session is one conversation with git-upload-pack. What UploadPack returns must
+// be closed before the session is.
+type session interface {
+	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
+	UploadPack(context.Context, *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
+	io.Closer
+}
+
+// connector opens sessions with one repository.
+type connector interface {
+	open(context.Context, *meter) (session, error)
+}
+
+func init() {
+	// go-git strips these capabilities from what a server offers because its own Fetch can't
+	// use them. This package makes its own requests: it reads thin packs, and asks for
+	// multi_ack only where it has nothing to negotiate (some servers insist on it).
+	transport.UnsupportedCapabilities = []capability.Capability{}
+}
+
+// newConnector checks the source's address and credentials.
+func newConnector(src Source, opts Options) (connector, error) {
+	ep, err := src.endpoint(opts)
+	if err != nil {
+		return nil, err
+	}
+	dial := newDialer(opts.DeniedNetworks)
+	switch ep.Protocol {
+	case "ssh":
+		return newSSHConnector(ep, src.Auth, dial)
+	case "file":
+		return fileConnector{ep}, nil
+	default:
+		return newHTTPConnector(ep, src.Auth, dial)
+	}
+}
+
+// fileConnector runs git-upload-pack on a local repository.
+type fileConnector struct{ endpoint *transport.Endpoint }
+
+func (c fileConnector) open(context.Context, *meter) (session, error) {
+	return gitfile.DefaultClient.NewUploadPackSession(c.endpoint, nil)
+}
+
+// newDialer returns a dialer that refuses addresses in the denied networks, after
+// names were resolved.
+func newDialer(denied []netip.Prefix) *net.Dialer {
+	return &net.Dialer{
+		Timeout: 30 * time.Second,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			target, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			ip := target.Addr().Unmap().WithZone("")
+			if slices.ContainsFunc(denied, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+				return newError(Invalid, "connections to %s are not allowed", ip)
+			}
+			return nil
+		},
+	}
+}

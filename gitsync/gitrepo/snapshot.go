@@ -1,0 +1,194 @@
+package gitrepo
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// Snapshot is a commit and its files. It does not change and may be shared.
+type Snapshot struct {
+	// Commit is the commit's name, 40 hex digits.
+	Commit string
+	// Author and Time of the commit, as it claims.
+	Author string
+	Time   time.Time
+
+	hash    plumbing.Hash
+	parents []plumbing.Hash
+	root    *object
+	objects objects
+	bytes   int64
+}
+
+// FS returns the files of the commit from the root of the repository; nil if the
+// snapshot has no content.
+//
+// It implements fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and fs.ReadLinkFS. Names
+// are resolved without following symbolic links. Symbolic links and submodules are
+// listed with fs.ModeSymlink and fs.ModeIrregular and can't be opened; the FileInfo of a
+// regular file has a method ContentHash() string. A file above the limit is
+// listed, and opening it is an error of kind LimitExceeded.
+func (s *Snapshot) FS() fs.FS {
+	if s.root == nil {
+		return nil
+	}
+	return &tree{root: entry{name: ".", mode: filemode.Dir, object: s.root}}
+}
+
+// assembler collects what is reachable from a commit.
+type assembler struct {
+	fresh, known objects
+	// filtered is set where the server left large files out.
+	filtered bool
+	limits   Limits
+	objects  objects
+	bytes    int64
+}
+
+// snapshot makes the snapshot of a commit of which all objects are there.
+func (a *assembler) snapshot(hash plumbing.Hash) (*Snapshot, error) {
+	o := a.get(hash)
+	if o == nil || o.kind != plumbing.CommitObject {
+		return nil, newError(Protocol, "the server did not send commit %s", hash)
+	}
+	commit, err := decodeCommit(o)
+	if err != nil {
+		return nil, newError(Protocol, "read commit %s: %s", hash, clean(err.Error()))
+	}
+	a.objects = objects{hash: o}
+	root, err := a.tree(commit.TreeHash)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{
+		Commit:  hash.String(),
+		Author:  clean(commit.Author.Name),
+		Time:    commit.Committer.When,
+		hash:    hash,
+		parents: commit.ParentHashes,
+		root:    root,
+		objects: a.objects,
+		bytes:   a.bytes,
+	}, nil
+}
+
+func (a *assembler) get(hash plumbing.Hash) *object {
+	if o := a.fresh[hash]; o != nil {
+		return o
+	}
+	return a.known[hash]
+}
+
+// tree collects a tree and all below it. Trees that were met before are not
+// looked at again, so a tree that names itself many times costs nothing.
+func (a *assembler) tree(hash plumbing.Hash) (*object, error) {
+	if o := a.objects[hash]; o != nil {
+		return o, nil
+	}
+	o := a.get(hash)
+	if o == nil || o.kind != plumbing.TreeObject {
+		return nil, newError(Protocol, "the server did not send tree %s", hash)
+	}
+	entries, err := decodeTree(o)
+	if err != nil {
+		return nil, newError(Protocol, "read tree %s: %s", hash, clean(err.Error()))
+	}
+	made := &object{kind: o.kind, size: o.size, data: o.data, entries: entries}
+	if err := a.add(hash, made); err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		if entries[i].object, err = a.child(&entries[i]); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+func (a *assembler) child(e *entry) (*object, error) {
+	switch {
+	case e.mode == filemode.Dir:
+		return a.tree(e.hash)
+	case e.mode == filemode.Submodule:
+		return nil, nil
+	}
+	if o := a.objects[e.hash]; o != nil {
+		return o, nil
+	}
+	o := a.get(e.hash)
+	if o == nil {
+		if !a.filtered {
+			return nil, newError(Protocol, "the server did not send file %s", e.hash)
+		}
+		o = &object{kind: plumbing.BlobObject, size: a.limits.FileBytes + 1}
+	}
+	return o, a.add(e.hash, o)
+}
+
+func (a *assembler) add(hash plumbing.Hash, o *object) error {
+	a.objects[hash] = o
+	if a.bytes += int64(len(o.data)); a.bytes > a.limits.KeptBytes {
+		return newError(LimitExceeded, "the files of the repository are larger than the limit of %s", bytesText(a.limits.KeptBytes))
+	}
+	return nil
+}
+
+func decodeCommit(o *object) (*gitobject.Commit, error) {
+	commit := &gitobject.Commit{}
+	return commit, commit.Decode(encoded(o))
+}
+
+// encoded wraps an object for go-git's decoders.
+func encoded(o *object) plumbing.EncodedObject {
+	memory := &plumbing.MemoryObject{}
+	memory.SetType(o.kind)
+	_, _ = memory.Write(o.data) // it appends to a slice: it can't fail
+	return memory
+}
+
+// decodeTree returns the entries of a tree, sorted by name.
+func decodeTree(o *object) ([]entry, error) {
+	if o.entries != nil {
+		return slices.Clone(o.entries), nil
+	}
+	var decoded gitobject.Tree
+	if err := decoded.Decode(encoded(o)); err != nil {
+		return nil, err
+	}
+	entries := make([]entry, 0, len(decoded.Entries))
+	for _, e := range decoded.Entries {
+		if err := checkName(e.Name); err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{name: validName(e.Name), mode: e.Mode, hash: e.Hash})
+	}
+	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(entries, byName) {
+		slices.SortFunc(entries, byName)
+	}
+	return entries, nil
+}
+
+// checkName refuses names that no honest tree has.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
+		return fmt.Errorf("unusable file name %q", name)
+	}
+	return nil
+}
+
+// validName makes a name that is not UTF-8 one that can be shown.
+func validName(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return strings.ToValidUTF8(name, "\uFFFD")
+}

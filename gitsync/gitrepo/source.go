@@ -1,0 +1,78 @@
+package gitrepo
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// Source names a branch of a repository and how to get at it. Sources that are
+// equal, Timeout aside, share looks and fetches.
+type Source struct {
+	// URL is https://, ssh:// or user@host:path; http:// and file:// where Options allow them.
+	URL string
+	// Branch is the short name, without refs/heads/.
+	Branch string
+	// Auth holds the credentials.
+	Auth Auth
+	// Timeout of one look and of one fetch; 60s if it is not above 0.
+	Timeout time.Duration
+}
+
+// Auth holds credentials. Fields that the protocol does not use are ignored.
+type Auth struct {
+	// Username and Password for https; Username for ssh where the URL has none.
+	Username, Password string
+	// BearerToken for https, instead of a password.
+	BearerToken string
+	// CABundle holds PEM certificates that are trusted for https besides the system's.
+	CABundle []byte
+	// PrivateKey for ssh, PEM, and the passphrase if it is encrypted.
+	PrivateKey, Passphrase []byte
+	// KnownHosts is the content of a known_hosts file. It is required for ssh.
+	KnownHosts []byte
+}
+
+const defaultTimeout = 60 * time.Second
+
+func (s Source) timeout() time.Duration {
+	if s.Timeout <= 0 {
+		return defaultTimeout
+	}
+	return s.Timeout
+}
+
+type sourceKey [sha256.Size]byte
+
+// key is equal for sources that may share what was read.
+func (s Source) key() sourceKey {
+	s.Timeout = 0
+	data, _ := json.Marshal(s) // strings and bytes only: it can't fail
+	return sha256.Sum256(data)
+}
+
+// endpoint parses and checks the address.
+func (s Source) endpoint(opts Options) (*transport.Endpoint, error) {
+	ep, err := transport.NewEndpoint(s.URL)
+	if err != nil {
+		return nil, newError(Invalid, "read the repository's address: %s", clean(err.Error()))
+	}
+	switch {
+	case ep.Protocol == "https", ep.Protocol == "ssh":
+	case ep.Protocol == "http" && opts.AllowHTTP:
+	case ep.Protocol == "file" && opts.AllowFile && strings.HasPrefix(s.URL, "file://"):
+		return ep, nil
+	default:
+		return nil, newError(Invalid, "the address of the repository must start with https:// or ssh://, or be of the form user@host:path")
+	}
+	if ep.Host == "" || strings.Trim(ep.Path, "/") == "" {
+		return nil, newError(Invalid, "the address of the repository must name a host and a path")
+	}
+	if ep.Password != "" {
+		return nil, newError(Invalid, "the address of the repository must not hold a password: put it into a Secret")
+	}
+	return ep, nil
+}

@@ -1,0 +1,56 @@
+package gittest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+)
+
+// Handler serves the repositories below a folder with git http-backend.
+type Handler struct {
+	backend  cgi.Handler
+	requests atomic.Int64
+}
+
+// NewHandler returns a handler for the repositories below root.
+func NewHandler(root string) (*Handler, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fmt.Errorf("find git: %w", err)
+	}
+	root, err = filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("find the folder of the repositories: %w", err)
+	}
+	return &Handler{backend: cgi.Handler{
+		Path: git,
+		Args: []string{"http-backend"},
+		Env: append(gitSettings(),
+			"GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1"),
+	}}, nil
+}
+
+// gitSettings is the part of Environment that is not the process's: a CGI gets
+// nothing else.
+func gitSettings() []string {
+	var settings []string
+	for _, variable := range Environment() {
+		if strings.HasPrefix(variable, "GIT_") {
+			settings = append(settings, variable)
+		}
+	}
+	return settings
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.requests.Add(1)
+	h.backend.ServeHTTP(w, r)
+}
+
+// Requests is how many requests were served.
+func (h *Handler) Requests() int64 { return h.requests.Load() }

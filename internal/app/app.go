@@ -1,0 +1,127 @@
+// Package app wires the controller: one manager with the scheme, the cache, and the
+// reconcilers of gitsync, rollout and approvals, which meet in the cluster only. The binary,
+// the demo, the tests and the bench all run what New returns.
+//
+//	New ──► manager ──► cache (shared, trimmed) ──► reconcilers ──► API server
+//
+// A manager with leader election must not outlive its Start: when the lease is lost, Start
+// returns an error and the process has to end, so that no two controllers act side by side.
+package app
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sluice-dev/sluice/approvals"
+	"github.com/sluice-dev/sluice/rollout"
+)
+
+// Off, as an address, serves nothing.
+const Off = "0"
+
+// leaseName is the Lease that the leader of several controllers holds.
+const leaseName = "sluice-controller"
+
+// Options are what differs between one controller and another. The zero value watches all
+// namespaces, serves nothing and elects no leader.
+type Options struct {
+	// Version goes into the user agent.
+	Version string
+	// Logger of the manager and all reconcilers; the zero value is controller-runtime's log.Log.
+	Logger logr.Logger
+	// Namespaces to watch; none means all.
+	Namespaces []string
+	// MetricsAddress and ProbeAddress are host:port to serve /metrics, and /healthz and /readyz, on.
+	// Empty or Off serves nothing.
+	MetricsAddress, ProbeAddress string
+	// LeaderElection makes one controller of several act, by a Lease in LeaseNamespace.
+	LeaderElection bool
+	LeaseNamespace string
+}
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,resourceNames=sluice-controller,verbs=get;update
+// +kubebuilder:rbac:groups="",namespace=sluice-system,resources=events,verbs=create;patch
+
+// New makes the manager with everything set up; Start runs it. The client has no limit of
+// its own on requests: the API server's fairness rules hold.
+func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
+	mgr, err := ctrl.NewManager(restConfig(cfg, opts), managerOptions(opts))
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := addChecks(mgr); err != nil {
+		return nil, err
+	}
+	if err := addReconcilers(mgr, opts); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+func restConfig(cfg *rest.Config, opts Options) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cfg.UserAgent = "sluice/" + opts.Version
+	return cfg
+}
+
+func managerOptions(opts Options) manager.Options {
+	return manager.Options{
+		Scheme:                        NewScheme(),
+		Logger:                        opts.Logger,
+		Cache:                         cacheOptions(opts.Namespaces),
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: readLive()}},
+		Metrics:                       metricsserver.Options{BindAddress: orOff(opts.MetricsAddress)},
+		HealthProbeBindAddress:        orOff(opts.ProbeAddress),
+		LeaderElection:                opts.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       opts.LeaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		// Several managers may run in one process, one after or next to the other.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	}
+}
+
+func orOff(address string) string {
+	if address == "" {
+		return Off
+	}
+	return address
+}
+
+// addReconcilers sets up the parts.
+func addReconcilers(mgr manager.Manager, _ Options) error {
+	releases := rollout.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("sluice-rollout"), clock.RealClock{})
+	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
+		return fmt.Errorf("set up rollout: %w", err)
+	}
+	return (&approvals.Reconciler{
+		Client: mgr.GetClient(),
+		Live:   mgr.GetAPIReader(),
+		Events: mgr.GetEventRecorder("sluice-approvals"),
+		Clock:  clock.RealClock{},
+	}).SetupWithManager(mgr)
+}
+
+// addChecks makes /healthz say that the process answers, and /readyz that its cache has caught up.
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add health check: %w", err)
+	}
+	synced := func(request *http.Request) error { return cacheSynced(request.Context(), mgr.GetCache()) }
+	if err := mgr.AddReadyzCheck("cache", synced); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout"
+)
+
+// patience is how long a readiness check waits for the cache.
+const patience = time.Second
+
+// cacheOptions has the cache watch the namespaces (none: all), of ControllerRevisions only
+// those of releases, and keep no more of an object than is read.
+func cacheOptions(namespaces []string) cache.Options {
+	options := cache.Options{
+		DefaultTransform: trim,
+		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.ControllerRevision{}: {Label: ofReleases()},
+			&appsv1.Deployment{}:         {Transform: rollout.Slim},
+			&appsv1.ReplicaSet{}:         {Transform: rollout.Slim},
+		},
+	}
+	for _, namespace := range namespaces {
+		if options.DefaultNamespaces == nil {
+			options.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// ofReleases selects what carries the label of a release.
+func ofReleases() labels.Selector {
+	labelled, err := labels.NewRequirement(v1alpha1.ReleaseLabel, selection.Exists, nil)
+	if err != nil { // the key is a constant
+		panic(fmt.Sprintf("select by release label: %v", err))
+	}
+	return labels.NewSelector().Add(*labelled)
+}
+
+// trim takes off what is large and read by nobody: who wrote which field, and what kubectl
+// applied last. It follows that a cached object must never be written as a whole.
+func trim(object any) (any, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return object, nil // a tombstone of the informer, not an object
+	}
+	if accessor.GetManagedFields() != nil {
+		accessor.SetManagedFields(nil)
+	}
+	delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	return object, nil
+}
+
+// readLive are the kinds that are never cached: pods are many and read at a failure only, and
+// secrets are nobody's to collect.
+func readLive() []client.Object {
+	return []client.Object{&corev1.Pod{}, &corev1.Secret{}}
+}
+
+// cacheSynced fails unless the cache has caught up, or does so within moments.
+func cacheSynced(ctx context.Context, c cache.Cache) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if !c.WaitForCacheSync(ctx) {
+		return errors.New("the cache has not caught up with the API server yet")
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// CacheDirEnv names the environment variable that moves the cache of built programs from the
+// user's cache folder to another place.
+const CacheDirEnv = "SLUICE_CACHE_DIR"
+
+// progressInterval is how often a build that goes on says so.
+const progressInterval = 5 * time.Second
+
+// BinDir is a folder that holds the control plane's programs.
+type BinDir string
+
+// Kubectl is the path of kubectl, of the same version as the control plane.
+func (d BinDir) Kubectl() string { return d.path("kubectl") }
+
+func (d BinDir) path(program string) string { return filepath.Join(string(d), program) }
+
+// Binaries returns the folder of the control plane's programs at the versions that the checkout
+// around the current directory pins. What the cache lacks it builds first, which takes minutes and
+// is told on progress. Processes that ask at the same time build once.
+func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
+	source, err := InCheckout(moduleDir)
+	if err != nil {
+		return "", err
+	}
+	m, err := readModule(source)
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, m.key())
+	if built, err := exists(dir); built || err != nil {
+		return BinDir(dir), err
+	}
+	unlock, err := lockFile(ctx, dir+".lock", func() {
+		fmt.Fprintln(progress, "waiting for another process to build the control plane")
+	})
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if built, err := exists(dir); built || err != nil {
+		return BinDir(dir), err
+	}
+	return BinDir(dir), m.build(ctx, dir, progress)
+}
+
+// cacheDir is where built programs are kept, made if it is missing.
+func cacheDir() (string, error) {
+	root := os.Getenv(CacheDirEnv)
+	if root == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find the cache folder (%s names another): %w", CacheDirEnv, err)
+		}
+		root = filepath.Join(user, "sluice")
+	}
+	dir := filepath.Join(root, "controlplane")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w", err)
+	}
+	return dir, nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look into the cache: %w", err)
+	}
+	return true, nil
+}
+
+// build builds all programs next to dir and moves them there at once, so that a folder of that
+// name is always whole.
+func (m *module) build(ctx context.Context, dir string, progress io.Writer) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
+	if err != nil {
+		return fmt.Errorf("make a folder to build in: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	fmt.Fprintf(progress, "building the control plane, once, into %s\n", dir)
+	for i, p := range m.programs {
+		what := fmt.Sprintf("building %s %s (%d/%d)", p.name, m.versions[p.module], i+1, len(m.programs))
+		stop := report(progress, what)
+		err := m.goBuild(ctx, filepath.Join(tmp, p.name), p.pkg)
+		stop()
+		if err != nil {
+			return fmt.Errorf("build %s: %w", p.name, err)
+		}
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return fmt.Errorf("keep the built programs: %w", err)
+	}
+	return nil
+}
+
+// goBuild builds the main package pkg to the file out.
+func (m *module) goBuild(ctx context.Context, out, pkg string) error {
+	args := append([]string{"build", "-o", out}, m.buildFlags()...)
+	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
+	cmd.Dir = m.dir
+	// A workspace or flags of the caller's are about another module.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s", errors.Join(context.Cause(ctx), err), lastLines(output.Bytes()))
+	}
+	return nil
+}
+
+// report writes what now and again, with the time it took so far, until the function returned is called.
+func report(w io.Writer, what string) (stop func()) {
+	begin := time.Now()
+	fmt.Fprintf(w, "%s…\n", what)
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(progressInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(w, "%s… %s\n", what, time.Since(begin).Round(time.Second))
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
+}

@@ -1,0 +1,197 @@
+// Package cptest gives tests a real control plane, and each of them a namespace of its own in it.
+//
+// A package that uses it calls Main from its TestMain. The control plane is the one that the
+// environment variable SLUICE_TEST_CONTROLPLANE names: the command internal/controlplane/withcp
+// runs one for all packages of a test run. Without it the first test that asks has one started for
+// its package. Either has the kinds in config/crd, and an audit log. With -short there is none, and
+// tests that ask for it are skipped.
+package cptest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/sluice-dev/sluice/internal/controlplane"
+)
+
+// AccessEnv names the environment variable with the path of a saved controlplane.Access: the
+// control plane that all tests share.
+const AccessEnv = "SLUICE_TEST_CONTROLPLANE"
+
+// A plane is the control plane that this process's tests use.
+type plane struct {
+	access controlplane.Access
+	stop   func() error
+}
+
+var (
+	// shared is set up by the first test that asks.
+	shared = sync.OnceValues(open)
+	// used tells whether one did.
+	used bool
+	// inMain tells whether somebody will stop it.
+	inMain bool
+)
+
+// Main runs the tests of a package and exits. It stops the control plane if this process started one.
+func Main(m *testing.M) {
+	inMain = true
+	code := m.Run()
+	if used {
+		if p, err := shared(); err == nil {
+			if err := p.stop(); err != nil {
+				_, _ = os.Stderr.WriteString(err.Error() + "\n")
+				code = max(code, 1)
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// open finds the control plane that tests share, or starts one.
+func open() (plane, error) {
+	used = true
+	if path := os.Getenv(AccessEnv); path != "" {
+		access, err := controlplane.LoadAccess(path)
+		return plane{access: access, stop: func() error { return nil }}, err //nolint:wrapcheck // ours
+	}
+	options, err := Options()
+	if err != nil {
+		return plane{}, err
+	}
+	cp, err := controlplane.Start(context.Background(), options)
+	if err != nil {
+		return plane{}, err //nolint:wrapcheck // ours
+	}
+	return plane{access: cp.Access, stop: cp.Stop}, nil
+}
+
+// Options are how tests have their control plane.
+func Options() (controlplane.Options, error) {
+	crds, err := controlplane.InCheckout("config/crd")
+	if err != nil {
+		return controlplane.Options{}, err //nolint:wrapcheck // ours
+	}
+	return controlplane.Options{Progress: os.Stderr, Audit: true, Manifests: []string{crds}}, nil
+}
+
+// Access is the way to the control plane.
+func Access(t testing.TB) controlplane.Access {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	if !inMain {
+		t.Fatal("call cptest.Main from TestMain: it stops the control plane")
+	}
+	p, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.access
+}
+
+// Config is the administrator's client configuration. The test's name is its user agent, by which
+// the test finds its requests in the audit log.
+func Config(t testing.TB) *rest.Config {
+	t.Helper()
+	cfg, err := Access(t).Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.UserAgent = t.Name()
+	return cfg
+}
+
+// Namespace makes a namespace in which pods can be created, named after the test. It is deleted
+// when the test ends; what was in it is logged if the test failed.
+func Namespace(t testing.TB) string {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(t.Name())},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create namespace: %v", err)
+	}
+	name := namespace.Name
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("namespace %s:\n%s", name, describe(t, name))
+		}
+		err := client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
+		if err != nil {
+			t.Errorf("delete namespace: %v", err)
+		}
+	})
+	Eventually(t, 30*time.Second, func() error {
+		return controlplane.ServiceAccountExists(t.Context(), client, name)
+	})
+	return name
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// namePrefix makes a prefix of names out of a test's name.
+func namePrefix(test string) string {
+	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
+	return strings.Trim(name[:min(len(name), 40)], "-") + "-"
+}
+
+// describe lists what a namespace holds, as far as it can be had.
+func describe(t testing.TB, namespace string) []byte {
+	t.Helper()
+	const kinds = "deployments,replicasets,pods,batchreleases,gates,releasesources,events"
+	out, err := Access(t).Kubectl(context.Background(), "get", kinds, "--namespace", namespace).CombinedOutput()
+	if err != nil {
+		out = append(out, err.Error()...)
+	}
+	return out
+}
+
+// Eventually polls until the condition returns nil, and fails the test with what it returned last
+// if that takes too long. The condition's error says what was wanted and what was found.
+func Eventually(t testing.TB, within time.Duration, condition func() error) {
+	t.Helper()
+	deadline := time.After(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := condition()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within %v: %v", within, err)
+		}
+	}
+}
+
+// Kubectl runs kubectl as the administrator and returns what it printed. It fails the test if
+// kubectl fails.
+func Kubectl(t testing.TB, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := Access(t).Kubectl(t.Context(), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String()
+}

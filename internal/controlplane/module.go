@@ -1,0 +1,125 @@
+package controlplane
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// moduleDir is where a checkout of Sluice keeps the module that pins the programs.
+const moduleDir = "hack/controlplane"
+
+// The modules whose versions name a build of the programs.
+const (
+	etcdModule       = "go.etcd.io/etcd/server/v3"
+	kubernetesModule = "k8s.io/kubernetes"
+	kwokModule       = "sigs.k8s.io/kwok"
+)
+
+// A program is one of the control plane's, with the package that it is built from and the module
+// that has it.
+type program struct{ name, pkg, module string }
+
+// programs are all that a control plane takes, the quickest to build first.
+var programs = []program{
+	{"etcd", etcdModule, etcdModule},
+	{"kwok", kwokModule + "/cmd/kwok", kwokModule},
+	{"kubectl", kubernetesModule + "/cmd/kubectl", kubernetesModule},
+	{"kube-scheduler", kubernetesModule + "/cmd/kube-scheduler", kubernetesModule},
+	{"kube-controller-manager", kubernetesModule + "/cmd/kube-controller-manager", kubernetesModule},
+	{"kube-apiserver", kubernetesModule + "/cmd/kube-apiserver", kubernetesModule},
+}
+
+// A module is the Go module that pins the programs' versions.
+type module struct {
+	dir      string
+	programs []program
+	versions map[string]string // of the modules required, by path
+	sum      [sha256.Size]byte // over go.mod and go.sum
+}
+
+// InCheckout is the path of something in the checkout of Sluice that the current directory is part of.
+func InCheckout(path string) (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the checkout: %w", err)
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		_, err := os.Stat(filepath.Join(dir, moduleDir, "go.mod"))
+		if err == nil {
+			return filepath.Join(dir, path), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("find the checkout: %w", err)
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find %s in %s or above: run this inside a checkout of Sluice", moduleDir, wd)
+		}
+	}
+}
+
+// readModule reads the module's go.mod and go.sum in dir.
+func readModule(dir string) (*module, error) {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return nil, fmt.Errorf("read module: %w", err)
+	}
+	sum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		return nil, fmt.Errorf("read module: %w", err)
+	}
+	file, err := modfile.ParseLax(filepath.Join(dir, "go.mod"), mod, nil)
+	if err != nil {
+		return nil, fmt.Errorf("parse module: %w", err)
+	}
+	m := &module{
+		dir:      dir,
+		programs: programs,
+		versions: map[string]string{},
+		sum:      sha256.Sum256(bytes.Join([][]byte{mod, sum}, []byte{0})),
+	}
+	for _, r := range file.Require {
+		m.versions[r.Mod.Path] = r.Mod.Version
+	}
+	for _, path := range []string{etcdModule, kubernetesModule, kwokModule} {
+		if !semver.IsValid(m.versions[path]) {
+			return nil, fmt.Errorf("parse module: %s/go.mod requires no version of %s", dir, path)
+		}
+	}
+	return m, nil
+}
+
+// key names what the module builds to: the same key, the same programs.
+func (m *module) key() string {
+	hash := sha256.New()
+	hash.Write(m.sum[:])
+	fmt.Fprint(hash, m.programs, m.buildFlags())
+	return fmt.Sprintf("kubernetes-%s-kwok-%s-etcd-%s-%s-%s-%s",
+		strings.TrimPrefix(m.versions[kubernetesModule], "v"),
+		strings.TrimPrefix(m.versions[kwokModule], "v"),
+		strings.TrimPrefix(m.versions[etcdModule], "v"),
+		runtime.GOOS, runtime.GOARCH,
+		hex.EncodeToString(hash.Sum(nil))[:12])
+}
+
+// buildFlags are the flags of go build. Kubernetes learns its own version from the linker, and
+// refuses to start without one.
+func (m *module) buildFlags() []string {
+	version := m.versions[kubernetesModule]
+	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
+	const set = " -X k8s.io/component-base/version."
+	return []string{
+		"-trimpath",
+		"-ldflags", "-s -w" + set + "gitVersion=" + version + set + "gitMajor=" + major + set + "gitMinor=" + minor,
+	}
+}

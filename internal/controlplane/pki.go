@@ -1,0 +1,112 @@
+package controlplane
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// certificateLife is how long certificates hold; a control plane for demo and tests ends long before.
+const certificateLife = 30 * 24 * time.Hour
+
+// An authority signs the certificates of one control plane.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// A keyPair is a certificate and its key, PEM-encoded.
+type keyPair struct{ cert, key []byte }
+
+func newAuthority() (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make key of the certificate authority: %w", err)
+	}
+	template := certificate("sluice-controlplane")
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make certificate authority: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read back certificate authority: %w", err)
+	}
+	return &authority{cert: cert, key: key}, nil
+}
+
+// bundle is the authority's own certificate, PEM-encoded.
+func (a *authority) bundle() []byte { return encodePEM("CERTIFICATE", a.cert.Raw) }
+
+// server issues the certificate of a server on loopback.
+func (a *authority) server(name string) (keyPair, error) {
+	template := certificate(name)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.DNSNames = []string{"localhost"}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	return a.issue(template)
+}
+
+// client issues the certificate that authenticates a user, as kube-apiserver reads it.
+func (a *authority) client(user string, groups ...string) (keyPair, error) {
+	template := certificate(user)
+	template.Subject.Organization = groups
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return a.issue(template)
+}
+
+func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return keyPair{}, fmt.Errorf("make key of %s: %w", template.Subject.CommonName, err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return keyPair{}, fmt.Errorf("issue certificate of %s: %w", template.Subject.CommonName, err)
+	}
+	encoded, err := encodeKey(key)
+	return keyPair{cert: encodePEM("CERTIFICATE", der), key: encoded}, err
+}
+
+// certificate is what all certificates have in common.
+func certificate(name string) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(certificateLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+	}
+}
+
+// newSigningKey makes the key that signs the tokens of service accounts, PEM-encoded.
+func newSigningKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make key of service accounts: %w", err)
+	}
+	return encodeKey(key)
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode key: %w", err)
+	}
+	return encodePEM("EC PRIVATE KEY", der), nil
+}
+
+func encodePEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

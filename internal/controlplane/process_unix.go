@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package controlplane
+
+import "syscall"
+
+// childAttributes keep a terminal's signals from the child, which Stop ends in order. Other than
+// Linux, these systems leave a child alone when its parent is killed.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,201 @@
+package controlplane
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// The components, by the names of their programs.
+const (
+	etcd                  = "etcd"
+	kubeAPIServer         = "kube-apiserver"
+	kubeControllerManager = "kube-controller-manager"
+	kubeScheduler         = "kube-scheduler"
+	kwok                  = "kwok"
+)
+
+// clients are the components that talk to kube-apiserver, with the user that each one is. KWOK is
+// every node's kubelet, for which RBAC alone has no role.
+var clients = []struct {
+	component, user string
+	groups          []string
+}{
+	{kubeControllerManager, "system:kube-controller-manager", nil},
+	{kubeScheduler, "system:kube-scheduler", nil},
+	{kwok, "kwok", []string{"system:masters"}},
+}
+
+// Where in the state folder logs go.
+const (
+	logsDir  = "logs"
+	auditDir = "audit"
+	auditLog = auditDir + "/audit.log"
+)
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+// A state is the folder of one control plane: its data, keys, configuration and logs. All
+// components run in it, so that paths in their arguments are relative, and the path of etcd's
+// socket stays short enough wherever the folder is.
+type state string
+
+func (s state) path(name string) string { return filepath.Join(string(s), name) }
+
+// fill writes all that does not depend on kube-apiserver's port, and returns the authority that
+// signs what does.
+func (s state) fill(readyDelay time.Duration) (*authority, error) {
+	for _, sub := range []string{logsDir, auditDir} {
+		if err := os.Mkdir(s.path(sub), 0o700); err != nil {
+			return nil, fmt.Errorf("make state folder: %w", err)
+		}
+	}
+	ca, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	server, err := ca.server(kubeAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := newSigningKey()
+	if err != nil {
+		return nil, err
+	}
+	stages, err := kwokConfig(readyDelay)
+	if err != nil {
+		return nil, err
+	}
+	return ca, s.write(map[string][]byte{
+		"ca.crt":            ca.bundle(),
+		"server.crt":        server.cert,
+		"server.key":        server.key,
+		"tokens.key":        tokens,
+		"kwok.yaml":         stages,
+		"audit-policy.yaml": auditPolicy,
+	})
+}
+
+// access is how to use the control plane whose state this is.
+func (s state) access(bin BinDir, audit bool) Access {
+	a := Access{
+		Kubeconfig:  s.path("admin.kubeconfig"),
+		KubectlPath: bin.Kubectl(),
+		Logs:        s.path(logsDir),
+	}
+	if audit {
+		a.AuditLog = s.path(auditLog)
+	}
+	return a
+}
+
+func (s state) write(files map[string][]byte) error {
+	for name, content := range files {
+		if err := os.WriteFile(s.path(name), content, 0o600); err != nil {
+			return fmt.Errorf("write state: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeKubeconfigs writes the kubeconfigs of the administrator and all components.
+func (s state) writeKubeconfigs(ca *authority, port int) error {
+	err := s.writeKubeconfig(ca, port, "admin", "admin", "system:masters")
+	for _, c := range clients {
+		if err == nil {
+			err = s.writeKubeconfig(ca, port, c.component, c.user, c.groups...)
+		}
+	}
+	return err
+}
+
+func (s state) writeKubeconfig(ca *authority, port int, name, user string, groups ...string) error {
+	pair, err := ca.client(user, groups...)
+	if err != nil {
+		return err
+	}
+	return WriteKubeconfig(s.path(name+".kubeconfig"), &rest.Config{
+		Host:            fmt.Sprintf("https://127.0.0.1:%d", port),
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca.bundle(), CertData: pair.cert, KeyData: pair.key},
+	})
+}
+
+// etcdArgs have etcd listen on Unix sockets in its working directory, named like host and port.
+func etcdArgs() []string {
+	const client, peer = "unix://etcd:2379", "unix://etcd:2380"
+	return []string{
+		"--name=etcd",
+		"--data-dir=etcd",
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=etcd=" + peer,
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	}
+}
+
+// etcdListens tells whether etcd takes connections on the socket that etcdArgs name.
+func (s state) etcdListens(context.Context) error {
+	// The path may be longer than a socket's may be, so it is not dialed: etcd makes the socket
+	// when it starts to listen.
+	_, err := os.Stat(s.path("etcd:2379"))
+	return err //nolint:wrapcheck // await says what failed
+}
+
+func apiServerArgs(port int, audit bool) []string {
+	args := []string{
+		"--etcd-servers=unix://etcd:2379",
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port),
+		// Nothing in the cluster reaches the API server through a service, and a machine
+		// without a network has no address to advertise.
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--tls-cert-file=server.crt",
+		"--tls-private-key-file=server.key",
+		"--client-ca-file=ca.crt",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=tokens.key",
+		"--service-account-signing-key-file=tokens.key",
+		"--authorization-mode=RBAC",
+		"--enable-priority-and-fairness=false",
+		"--max-requests-inflight=0",
+		"--max-mutating-requests-inflight=0",
+		"--profiling=false",
+	}
+	if audit {
+		args = append(args, "--audit-policy-file=audit-policy.yaml", "--audit-log-path="+auditLog)
+	}
+	return args
+}
+
+// clientArgs are the arguments of a component that talks to kube-apiserver.
+func clientArgs(component string) []string {
+	if component == kwok {
+		return []string{"--kubeconfig=kwok.kubeconfig", "--config=kwok.yaml", "--v=WARN"}
+	}
+	args := []string{
+		"--kubeconfig=" + component + ".kubeconfig",
+		"--leader-elect=false",
+		"--secure-port=0",
+		"--kube-api-qps=10000",
+		"--kube-api-burst=10000",
+	}
+	if component == kubeControllerManager {
+		args = append(args,
+			"--root-ca-file=ca.crt",
+			"--service-account-private-key-file=tokens.key",
+			"--use-service-account-credentials",
+		)
+	}
+	return args
+}

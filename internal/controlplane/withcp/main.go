@@ -1,0 +1,92 @@
+// Command withcp runs a command with a control plane for its tests, and exits as the command does:
+//
+//	withcp [flags] -- go test ./...
+//
+// The command finds the control plane by the environment variables SLUICE_TEST_CONTROLPLANE (see
+// package cptest) and KUBECONFIG. It ends with the command, with a signal, and if withcp is killed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// patience is how long a command may take to end once it was told to.
+const patience = 15 * time.Second
+
+func main() {
+	options, err := cptest.Options()
+	if err != nil {
+		fail(err)
+	}
+	flag.IntVar(&options.Nodes, "nodes", 3, "number of nodes")
+	flag.DurationVar(&options.ReadyDelay, "ready-delay", 0, "time that pods take to be ready")
+	flag.Usage = usage
+	flag.Parse()
+	if flag.NArg() == 0 {
+		usage()
+		os.Exit(2)
+	}
+	code, err := run(options, flag.Args())
+	if err != nil {
+		fail(err)
+	}
+	os.Exit(code)
+}
+
+func usage() {
+	fmt.Fprintln(os.Stderr, "usage: withcp [flags] -- command [argument...]")
+	flag.PrintDefaults()
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "withcp:", err)
+	os.Exit(1)
+}
+
+// run runs the command while a control plane runs, and returns the command's exit code.
+func run(options controlplane.Options, command []string) (code int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cp, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // ours
+	}
+	defer func() { err = errors.Join(err, cp.Stop()) }()
+	access := filepath.Join(filepath.Dir(cp.Kubeconfig), "access.json")
+	if err := cp.Save(access); err != nil {
+		return 0, err //nolint:wrapcheck // ours
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(cp.Wait(ctx)) }()
+	return runCommand(ctx, command, cptest.AccessEnv+"="+access, "KUBECONFIG="+cp.Kubeconfig)
+}
+
+// runCommand runs a command until it ends, or asks it to when the context does.
+func runCommand(ctx context.Context, command []string, env ...string) (int, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = patience
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("run %s: %w", command[0], errors.Join(err, context.Cause(ctx)))
+	}
+	return 0, nil
+}

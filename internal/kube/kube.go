@@ -1,0 +1,77 @@
+// Package kube has the few things that every shell does to objects in the cluster:
+// telling which of two readings is newer, and writing a JSON patch that holds only
+// for the version it was decided on.
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Newer reports whether a is a later reading than b of the same object. Readings whose
+// versions can't be compared count as not newer, so that the cache wins.
+func Newer(a, b client.Object) bool {
+	if a.GetUID() != b.GetUID() {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order > 0
+}
+
+// operation is one step of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// JSONPatch is a JSON patch that the API server refuses with a conflict unless the object
+// still has the version it was made for.
+type JSONPatch struct {
+	operations []operation
+}
+
+// NewJSONPatch starts a patch of an object at a resourceVersion.
+func NewJSONPatch(resourceVersion string) *JSONPatch {
+	patch := &JSONPatch{}
+	return patch.Set("/metadata/resourceVersion", resourceVersion)
+}
+
+// Set writes a value, whether the path has one or not. Its parent must exist.
+func (p *JSONPatch) Set(path string, value any) *JSONPatch {
+	p.operations = append(p.operations, operation{"add", path, value})
+	return p
+}
+
+// Remove takes away a value that must be there.
+func (p *JSONPatch) Remove(path string) *JSONPatch {
+	p.operations = append(p.operations, operation{Op: "remove", Path: path})
+	return p
+}
+
+// SetAnnotation writes an annotation of obj, which may have none yet.
+func (p *JSONPatch) SetAnnotation(obj client.Object, key, value string) *JSONPatch {
+	if obj.GetAnnotations() == nil {
+		return p.Set("/metadata/annotations", map[string]string{key: value})
+	}
+	return p.Set(AnnotationPath(key), value)
+}
+
+// Patch encodes the operations.
+func (p *JSONPatch) Patch() (client.Patch, error) {
+	data, err := json.Marshal(p.operations)
+	if err != nil {
+		return nil, fmt.Errorf("encode patch: %w", err)
+	}
+	return client.RawPatch(types.JSONPatchType, data), nil
+}
+
+// AnnotationPath is the JSON pointer (RFC 6901) to an annotation.
+func AnnotationPath(key string) string {
+	return "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

@@ -1,0 +1,157 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// maxTurns bounds how often one pass asks the plan. A release needs about four.
+const maxTurns = 20
+
+// countsInterval is how long a status that only counts pods may wait to be written.
+const countsInterval = time.Second
+
+// errOutdated says that an object is not what it was when the pass began.
+var errOutdated = errors.New("the object has changed since it was observed")
+
+func outdated(err error) bool { return errors.Is(err, errOutdated) }
+
+// advance asks the plan and does what it says until there is nothing left to do now. It
+// returns after how long to look again.
+func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
+	var told []plan.Event
+	for range maxTurns {
+		next := plan.Next(v.observation(r.clock.Now()))
+		again, err := r.turn(ctx, v, next)
+		if err != nil {
+			return 0, err
+		}
+		if again && len(next.Actions) == 0 && !next.StatusFirst {
+			continue // only more was observed: the plan starts from the same status
+		}
+		told = append(told, next.Events...)
+		v.release.Status = next.Status
+		if !again {
+			return r.settle(ctx, v, next, told)
+		}
+	}
+	return 0, fmt.Errorf("plan of BatchRelease %s does not come to an end", client.ObjectKeyFromObject(v.release))
+}
+
+// turn carries out one plan. It reports whether to ask again.
+func (r *Reconciler) turn(ctx context.Context, v *view, next plan.Plan) (bool, error) {
+	switch {
+	case next.StatusFirst:
+		return true, r.writeStatus(ctx, v, &next.Status)
+	case len(next.Actions) > 0:
+		return true, r.act(ctx, v, next.Actions)
+	case next.Needs.Any():
+		return true, r.satisfy(ctx, v, next.Needs)
+	default:
+		return false, nil
+	}
+}
+
+// settle writes the status of a pass that has nothing left to do, and then tells people.
+func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told []plan.Event) (time.Duration, error) {
+	if v.gone || equality.Semantic.DeepEqual(v.persisted, next.Status) {
+		return next.Wake, nil
+	}
+	if wait := r.mayWait(v, &next.Status); wait > 0 {
+		return earlier(next.Wake, wait), nil
+	}
+	if err := r.writeStatus(ctx, v, &next.Status); err != nil {
+		return 0, err
+	}
+	for _, event := range told {
+		r.tell(v.release, event)
+	}
+	return next.Wake, nil
+}
+
+// mayWait is how long a status that only counts pods waits, so that pods becoming available
+// one by one do not cost a write each.
+func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.Duration {
+	if plan.Urgent(&v.persisted, status) {
+		return 0
+	}
+	return countsInterval - r.clock.Since(v.memory.statusWritten)
+}
+
+// earlier is the shorter of two waits, of which 0 is none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b < a {
+		return b
+	}
+	return a
+}
+
+// writeStatus writes the status if the release is still the version that it was decided on.
+func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.BatchReleaseStatus) error {
+	before := v.release.DeepCopy()
+	before.Status = v.persisted
+	after := before.DeepCopy()
+	after.Status = *status
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, after, patch); err != nil {
+		return r.refreshRelease(ctx, v, fmt.Errorf("write status: %w", err))
+	}
+	v.sawRelease(after)
+	v.memory.statusWritten = r.clock.Now()
+	return nil
+}
+
+func (r *Reconciler) tell(release *v1alpha1.BatchRelease, event plan.Event) {
+	kind := corev1.EventTypeNormal
+	if event.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", event.Message)
+}
+
+// act carries out actions in their order. The first that fails ends the pass.
+func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) error {
+	logger := log.FromContext(ctx)
+	for _, action := range actions {
+		if err := r.carryOut(ctx, v, action); err != nil {
+			return fmt.Errorf("%s: %w", action, err)
+		}
+		logger.V(1).Info(action.String(), "why", action.Why())
+	}
+	return nil
+}
+
+func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) error {
+	switch a := action.(type) {
+	case plan.ScaleSet:
+		return r.scale(ctx, v, a)
+	case plan.CreateSet:
+		return r.createSet(ctx, v, a)
+	case plan.TakeOver:
+		return r.takeOver(ctx, v, a)
+	case plan.HandBack:
+		return r.handBack(ctx, v, a)
+	case plan.OpenGate:
+		return r.openGate(ctx, v, a)
+	case plan.CloseGate:
+		return r.closeGate(ctx, v, a)
+	case plan.Keep:
+		return r.keep(ctx, v, a)
+	case plan.Forget:
+		return r.forget(ctx, v, a)
+	case plan.Annotate:
+		return r.annotate(ctx, v, a)
+	default:
+		return fmt.Errorf("action %T is unknown", action)
+	}
+}

@@ -1,0 +1,94 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// maxComplaints is how many different states of pods a message names.
+const maxComplaints = 3
+
+// describeFailing says in a sentence what keeps the pods of a ReplicaSet from being available,
+// the most frequent state first.
+func describeFailing(pods []corev1.Pod, set *appsv1.ReplicaSet) string {
+	counts := map[string]int{}
+	for i := range pods {
+		if complaint := complaintOf(&pods[i]); complaint != "" {
+			counts[complaint]++
+		}
+	}
+	wanted := int(ptr.Deref(set.Spec.Replicas, 1))
+	if missing := wanted - len(pods); missing > 0 {
+		counts["not created: "+orUnknown(replicaFailure(set))] += missing
+	}
+	complaints := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	if len(complaints) == 0 {
+		return "the updated pods are ready but not yet available"
+	}
+	var parts []string
+	for _, complaint := range complaints[:min(len(complaints), maxComplaints)] {
+		parts = append(parts, fmt.Sprintf("%d of %d %s", counts[complaint], wanted, complaint))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func orUnknown(text string) string { return cmp.Or(text, "reason unknown") }
+
+// replicaFailure is why the ReplicaSet controller can't create pods, for example a quota.
+func replicaFailure(set *appsv1.ReplicaSet) string {
+	for _, condition := range set.Status.Conditions {
+		if condition.Type == appsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// complaintOf is what is wrong with a pod; empty for one that is ready.
+func complaintOf(pod *corev1.Pod) string {
+	if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionFalse {
+		return "unschedulable: " + condition.Message
+	}
+	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	for _, status := range statuses {
+		if complaint := containerComplaint(status); complaint != "" {
+			return complaint
+		}
+	}
+	if ready := podCondition(pod, corev1.PodReady); ready == nil || ready.Status != corev1.ConditionTrue {
+		return "not ready"
+	}
+	return ""
+}
+
+// containerComplaint names the state that a container waits in, for example CrashLoopBackOff
+// or ImagePullBackOff, and how its last run ended.
+func containerComplaint(status corev1.ContainerStatus) string {
+	waiting := status.State.Waiting
+	if waiting == nil || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing" {
+		return ""
+	}
+	text := fmt.Sprintf("in %s (container %s", waiting.Reason, status.Name)
+	if ended := status.LastTerminationState.Terminated; ended != nil {
+		text += fmt.Sprintf(", exit code %d", ended.ExitCode)
+	}
+	return text + ")"
+}
+
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// satisfy observes what the plan needs to know.
+func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) error {
+	steps := []struct {
+		needed bool
+		read   func(context.Context, *view) error
+	}{
+		{needs.Release, r.readRelease},
+		{needs.Workload, r.readDeployment},
+		{needs.Sets, r.readSets},
+		{needs.Gates, r.readGates},
+		{needs.Failing, r.readFailing},
+	}
+	for _, step := range steps {
+		if !step.needed {
+			continue
+		}
+		if err := step.read(ctx, v); err != nil {
+			return err
+		}
+	}
+	if needs.Resolve != nil {
+		return r.resolve(ctx, v, *needs.Resolve)
+	}
+	return nil
+}
+
+// readRelease makes sure that the release is the one that the pass began with.
+func (r *Reconciler) readRelease(ctx context.Context, v *view) error {
+	var release v1alpha1.BatchRelease
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err != nil {
+		return fmt.Errorf("read BatchRelease: %w", gone(err))
+	}
+	if release.ResourceVersion != v.release.ResourceVersion || release.UID != v.release.UID {
+		v.memory.release = &release
+		return errOutdated
+	}
+	v.releaseLive = true
+	return nil
+}
+
+// gone turns a missing object into an outdated view: the cache will notice.
+func gone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return errOutdated
+	}
+	return err
+}
+
+func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
+	var deployment appsv1.Deployment
+	err := r.live.Get(ctx, v.workloadName(), &deployment)
+	if apierrors.IsNotFound(err) {
+		v.memory.deployment, v.deployment = nil, nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Deployment: %w", err)
+	}
+	if v.deployment != nil && deployment.UID != v.deployment.UID {
+		return errOutdated
+	}
+	v.sawDeployment(&deployment)
+	return nil
+}
+
+func (r *Reconciler) readSets(ctx context.Context, v *view) error {
+	var list appsv1.ReplicaSetList
+	selector, err := r.selector(ctx, v)
+	if err != nil {
+		return err
+	}
+	if err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace), selector); err != nil {
+		return fmt.Errorf("read ReplicaSets: %w", err)
+	}
+	v.sets, v.memory.sets = nil, nil
+	for i := range list.Items {
+		if set := &list.Items[i]; ownedBy(set, v.deployment.UID) {
+			v.sawSet(set)
+		}
+	}
+	return nil
+}
+
+// selector is the Deployment's; its ReplicaSets carry the labels that it selects.
+func (r *Reconciler) selector(_ context.Context, v *view) (client.MatchingLabelsSelector, error) {
+	selector, err := metav1.LabelSelectorAsSelector(v.deployment.Spec.Selector)
+	if err != nil {
+		return client.MatchingLabelsSelector{}, fmt.Errorf("read selector of Deployment: %w", err)
+	}
+	return client.MatchingLabelsSelector{Selector: selector}, nil
+}
+
+func (r *Reconciler) readGates(ctx context.Context, v *view) error {
+	var list v1alpha1.GateList
+	err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace),
+		client.MatchingLabels{v1alpha1.ReleaseLabel: v.release.Name})
+	if err != nil {
+		return fmt.Errorf("read Gates: %w", err)
+	}
+	v.gates, v.memory.gates = nil, nil
+	for i := range list.Items {
+		if list.Items[i].Spec.ReleaseRef.UID == v.release.UID {
+			v.gates = append(v.gates, list.Items[i])
+		}
+	}
+	v.gatesLive = true
+	return nil
+}
+
+// readFailing lists the updated pods that are not ready, and says why in a sentence.
+func (r *Reconciler) readFailing(ctx context.Context, v *view) error {
+	selector, err := r.selector(ctx, v)
+	if err != nil {
+		return err
+	}
+	digest, text := digestOfDeployment(v.deployment), ""
+	for _, set := range v.sets {
+		if digestOfSet(set) != digest {
+			continue
+		}
+		var pods corev1.PodList
+		if err := r.live.List(ctx, &pods, client.InNamespace(v.release.Namespace), selector); err != nil {
+			return fmt.Errorf("read pods: %w", err)
+		}
+		text = describeFailing(podsOf(&pods, set.UID), set)
+	}
+	v.failing = &text
+	return nil
+}
+
+func podsOf(list *corev1.PodList, set types.UID) []corev1.Pod {
+	var pods []corev1.Pod
+	for i := range list.Items {
+		if ownedBy(&list.Items[i], set) {
+			pods = append(pods, list.Items[i])
+		}
+	}
+	return pods
+}
+
+// refreshRelease remembers the release as it is now if a write was refused because it had changed.
+func (r *Reconciler) refreshRelease(ctx context.Context, v *view, err error) error {
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	var release v1alpha1.BatchRelease
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err == nil {
+		v.memory.release = &release
+	}
+	return errOutdated
+}
+
+// refreshDeployment is refreshRelease for the Deployment.
+func (r *Reconciler) refreshDeployment(ctx context.Context, v *view, err error) error {
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err := r.readDeployment(ctx, v); err != nil {
+		return err
+	}
+	return errOutdated
+}
+
+// refreshSet is refreshRelease for a ReplicaSet.
+func (r *Reconciler) refreshSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, err error) error {
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	var fresh appsv1.ReplicaSet
+	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &fresh); {
+	case err == nil:
+		v.memory.rememberSet(&fresh)
+	case apierrors.IsNotFound(err):
+		delete(v.memory.sets, set.UID)
+	}
+	return errOutdated
+}

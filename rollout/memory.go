@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// memory is what the shell knows of one release beyond the caches: answers to its own writes
+// and live reads, until the cache has them too. Losing it costs requests, nothing else.
+type memory struct {
+	release    *v1alpha1.BatchRelease
+	deployment *appsv1.Deployment
+	sets       map[types.UID]*appsv1.ReplicaSet
+	gates      map[string]*v1alpha1.Gate
+	kept       map[string]plan.Kept
+	forgotten  map[string]bool
+
+	given         givenDigest
+	refused       refusedTemplate
+	statusWritten time.Time
+	scaled        time.Time
+}
+
+// givenDigest is the digest of spec.template at a generation.
+type givenDigest struct {
+	uid        types.UID
+	generation int64
+	digest     string
+}
+
+// refusedTemplate is a template as given that the API server would not take, and why.
+type refusedTemplate struct {
+	given, text string
+	at          time.Time
+}
+
+// memories holds the memory of each release. A release is worked on by one goroutine at a
+// time, so only the map needs the lock.
+type memories struct {
+	mu      sync.Mutex
+	entries map[types.NamespacedName]*memory
+}
+
+func newMemories() *memories {
+	return &memories{entries: map[types.NamespacedName]*memory{}}
+}
+
+func (m *memories) of(name types.NamespacedName) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	entry := m.entries[name]
+	if entry == nil {
+		entry = &memory{}
+		m.entries[name] = entry
+	}
+	return entry
+}
+
+func (m *memories) forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.entries, name)
+}
+
+// newest returns the remembered object if it is newer than the cached one, and whether it is.
+func newest[T client.Object](remembered, cached T) (T, bool) {
+	if kube.Newer(remembered, cached) {
+		return remembered, true
+	}
+	return cached, false
+}
+
+func (m *memory) rememberSet(set *appsv1.ReplicaSet) {
+	if m.sets == nil {
+		m.sets = map[types.UID]*appsv1.ReplicaSet{}
+	}
+	m.sets[set.UID] = set
+}
+
+func (m *memory) rememberGate(gate *v1alpha1.Gate) {
+	if m.gates == nil {
+		m.gates = map[string]*v1alpha1.Gate{}
+	}
+	m.gates[gate.Name] = gate
+}
+
+func (m *memory) rememberKept(kept plan.Kept) {
+	if m.kept == nil {
+		m.kept = map[string]plan.Kept{}
+	}
+	delete(m.forgotten, kept.Name)
+	m.kept[kept.Name] = kept
+}
+
+func (m *memory) rememberForgotten(name string) {
+	if m.forgotten == nil {
+		m.forgotten = map[string]bool{}
+	}
+	delete(m.kept, name)
+	m.forgotten[name] = true
+}
+
+// mergeSets puts newer readings, and sets that the cache does not have yet, over the cached ones.
+func (m *memory) mergeSets(owner types.UID, cached []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
+	for i, set := range cached {
+		remembered, found := m.sets[set.UID]
+		if !found {
+			continue
+		}
+		var newer bool
+		if cached[i], newer = newest(remembered, set); !newer {
+			delete(m.sets, set.UID)
+		}
+	}
+	present := map[types.UID]bool{}
+	for _, set := range cached {
+		present[set.UID] = true
+	}
+	for uid, set := range m.sets {
+		if !present[uid] && ownedBy(set, owner) {
+			cached = append(cached, set)
+		}
+	}
+	return cached
+}

@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// observe reads a release and what belongs to it from the caches, and puts over it what the
+// memory has newer. It returns nil if the release is gone.
+func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, m *memory) (*view, error) {
+	release, err := r.observeRelease(ctx, name, m)
+	if err != nil || release == nil {
+		return nil, err
+	}
+	v := &view{
+		memory: m, release: release, persisted: *release.Status.DeepCopy(),
+		setsLive: map[types.UID]bool{}, scaled: m.scaled,
+	}
+	steps := []func(context.Context, *view) error{
+		r.observeGiven, r.observeDeployment, r.observeSets, r.observeGates, r.observeKept,
+	}
+	for _, step := range steps {
+		if err := step(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+func (r *Reconciler) observeRelease(ctx context.Context, name types.NamespacedName, m *memory) (*v1alpha1.BatchRelease, error) {
+	var release v1alpha1.BatchRelease
+	if err := r.client.Get(ctx, name, &release); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if m.release == nil {
+		return &release, nil
+	}
+	freshest, newer := newest(m.release, &release)
+	if !newer {
+		m.release = nil
+	}
+	return freshest.DeepCopy(), nil
+}
+
+// observeGiven computes the digest of spec.template, once for each generation.
+func (r *Reconciler) observeGiven(_ context.Context, v *view) error {
+	template := v.release.Spec.Template
+	if template == nil || len(template.Raw) == 0 {
+		return nil
+	}
+	known := &v.memory.given
+	if known.uid != v.release.UID || known.generation != v.release.Generation {
+		digest, err := podtemplate.Given(template.Raw)
+		if err != nil {
+			return fmt.Errorf("digest of spec.template: %w", err)
+		}
+		*known = givenDigest{v.release.UID, v.release.Generation, digest}
+	}
+	v.given = known.digest
+	return nil
+}
+
+func (r *Reconciler) observeDeployment(ctx context.Context, v *view) error {
+	var deployment appsv1.Deployment
+	err := r.client.Get(ctx, v.workloadName(), &deployment)
+	if apierrors.IsNotFound(err) {
+		v.memory.deployment = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get Deployment: %w", err)
+	}
+	v.deployment = &deployment
+	if remembered := v.memory.deployment; remembered != nil {
+		var newer bool
+		if v.deployment, newer = newest(remembered, &deployment); !newer {
+			v.memory.deployment = nil
+		}
+	}
+	return nil
+}
+
+func (v *view) workloadName() types.NamespacedName {
+	return types.NamespacedName{Namespace: v.release.Namespace, Name: v.release.Spec.WorkloadRef.Name}
+}
+
+func (r *Reconciler) observeSets(ctx context.Context, v *view) error {
+	if v.deployment == nil {
+		return nil
+	}
+	var list appsv1.ReplicaSetList
+	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
+		client.MatchingFields{indexOwner: string(v.deployment.UID)})
+	if err != nil {
+		return fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	v.sets = v.memory.mergeSets(v.deployment.UID, pointers(list.Items))
+	return nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
+	var list v1alpha1.GateList
+	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
+		client.MatchingFields{indexRelease: string(v.release.UID)})
+	if err != nil {
+		return fmt.Errorf("list Gates: %w", err)
+	}
+	v.gates = list.Items
+	for i := range v.gates {
+		delete(v.memory.gates, v.gates[i].Name)
+	}
+	for _, gate := range v.memory.gates {
+		v.gates = append(v.gates, *gate)
+	}
+	return nil
+}
+
+// observeKept reads the names of the kept templates. The templates themselves are read when
+// one is written back.
+func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
+	err := r.client.List(ctx, list, client.InNamespace(v.release.Namespace),
+		client.MatchingLabels{v1alpha1.ReleaseLabel: v.release.Name})
+	if err != nil {
+		return fmt.Errorf("list ControllerRevisions: %w", err)
+	}
+	still := map[string]bool{}
+	for i := range list.Items {
+		item := &list.Items[i]
+		delete(v.memory.kept, item.Name)
+		still[item.Name] = v.memory.forgotten[item.Name]
+		if ownedBy(item, v.release.UID) && !v.memory.forgotten[item.Name] {
+			v.kept = append(v.kept, keptFrom(item))
+		}
+	}
+	maps.DeleteFunc(v.memory.forgotten, func(name string, _ bool) bool { return !still[name] })
+	for _, kept := range v.memory.kept {
+		v.kept = append(v.kept, kept)
+	}
+	return nil
+}
+
+func keptFrom(revision metav1.Object) plan.Kept {
+	return plan.Kept{
+		Name:     revision.GetName(),
+		Revision: revision.GetLabels()[v1alpha1.RevisionLabel],
+		Digest:   revision.GetAnnotations()[v1alpha1.DigestAnnotation],
+		Number:   number(revision.GetAnnotations()[v1alpha1.NumberAnnotation]),
+	}
+}

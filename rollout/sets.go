@@ -1,0 +1,158 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// revisionAnnotation is where the native controller counts the revisions of a Deployment.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// notCopied are the annotations of a Deployment that its ReplicaSets don't get, as in the
+// native controller (skipCopyAnnotation in pkg/controller/deployment/util of Kubernetes).
+// desired-replicas in particular, on the new ReplicaSet, would send every old one to 0.
+var notCopied = []string{
+	corev1.LastAppliedConfigAnnotation,
+	revisionAnnotation,
+	"deployment.kubernetes.io/revision-history",
+	"deployment.kubernetes.io/desired-replicas",
+	"deployment.kubernetes.io/max-replicas",
+	appsv1.DeprecatedRollbackTo,
+	v1alpha1.HoldAnnotation,
+	v1alpha1.DigestAnnotation,
+	hashAnnotation,
+}
+
+// scale changes the replicas of a ReplicaSet if it still is the version that was decided on.
+func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error {
+	set := v.set(a.Set.UID)
+	if set == nil {
+		return errOutdated
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": a.Set.ResourceVersion},
+		"spec":     map[string]any{"replicas": a.To},
+	})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	written := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
+	if err := r.client.Patch(ctx, written, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return r.refreshSet(ctx, v, set, fmt.Errorf("patch ReplicaSet: %w", err))
+	}
+	v.sawSet(written)
+	v.memory.scaled = r.clock.Now()
+	return nil
+}
+
+// maxCollisions is how many names are tried for one template.
+const maxCollisions = 5
+
+// createSet makes the ReplicaSet of the Deployment's template as the native controller would.
+func (r *Reconciler) createSet(ctx context.Context, v *view, a plan.CreateSet) error {
+	if isSlim(&v.deployment.Spec.Template) {
+		decided := v.deployment.ResourceVersion
+		if err := r.readDeployment(ctx, v); err != nil {
+			return err
+		}
+		if v.deployment == nil || v.deployment.ResourceVersion != decided {
+			return errOutdated
+		}
+	}
+	hash := a.Revision
+	for collisions := range int32(maxCollisions) {
+		err := r.tryCreateSet(ctx, v, newSet(v, hash, a.Replicas))
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		count := ptr.Deref(v.deployment.Status.CollisionCount, 0) + collisions + 1
+		hash = podtemplate.Hash(&v.deployment.Spec.Template, &count)
+	}
+	return fmt.Errorf("no free name for the ReplicaSet of revision %s", a.Revision)
+}
+
+// tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
+func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *appsv1.ReplicaSet) error {
+	err := r.client.Create(ctx, set)
+	if err == nil {
+		v.sawSet(set)
+		v.memory.scaled = r.clock.Now()
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create ReplicaSet: %w", err)
+	}
+	var existing appsv1.ReplicaSet
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &existing); err != nil {
+		return fmt.Errorf("read ReplicaSet %s: %w", set.Name, gone(err))
+	}
+	if ownedBy(&existing, v.deployment.UID) && digestOfSet(&existing) == digestOfDeployment(v.deployment) {
+		v.sawSet(&existing)
+		return nil
+	}
+	return err
+}
+
+func newSet(v *view, hash string, replicas int32) *appsv1.ReplicaSet {
+	d := v.deployment
+	template := *d.Spec.Template.DeepCopy()
+	template.Labels = withHash(template.Labels, hash)
+	selector := d.Spec.Selector.DeepCopy()
+	selector.MatchLabels = withHash(selector.MatchLabels, hash)
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       d.Namespace,
+			Name:            d.Name + "-" + hash,
+			Labels:          template.Labels,
+			Annotations:     setAnnotations(v),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas:        &replicas,
+			MinReadySeconds: d.Spec.MinReadySeconds,
+			Selector:        selector,
+			Template:        template,
+		},
+	}
+}
+
+func withHash(labels map[string]string, hash string) map[string]string {
+	all := maps.Clone(labels)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+	return all
+}
+
+// setAnnotations are the Deployment's, with the number of the revision.
+func setAnnotations(v *view) map[string]string {
+	all := maps.Clone(v.deployment.Annotations)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, key := range notCopied {
+		delete(all, key)
+	}
+	latest := int64(0)
+	for _, set := range v.sets {
+		latest = max(latest, number(set.Annotations[revisionAnnotation]))
+	}
+	all[revisionAnnotation] = strconv.FormatInt(latest+1, 10)
+	return all
+}

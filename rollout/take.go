@@ -1,0 +1,166 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// strict makes the API server refuse fields that it does not know, instead of dropping them.
+const strict = client.FieldValidation(metav1.FieldValidationStrict)
+
+// takeOver writes template, paused, strategy and hold in one write. In any other order there
+// is a moment in which the native controller rolls by itself, or removes every old pod.
+func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) error {
+	template, err := r.template(ctx, v, a.Template)
+	if err != nil {
+		return err
+	}
+	hold, err := json.Marshal(a.Hold)
+	if err != nil {
+		return fmt.Errorf("encode hold: %w", err)
+	}
+	patch := kube.NewJSONPatch(v.deployment.ResourceVersion).
+		SetAnnotation(v.deployment, v1alpha1.HoldAnnotation, string(hold)).
+		Set("/spec/paused", true).
+		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}).
+		Set("/spec/template", template)
+	return r.patchDeployment(ctx, v, patch)
+}
+
+// refusalMemory is how long a refusal of a template is taken for granted: a little less than
+// the plan waits before it asks again.
+const refusalMemory = 4 * time.Minute
+
+// handBack is takeOver's counterpart, in one write for the same reason.
+func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) error {
+	patch := kube.NewJSONPatch(v.deployment.ResourceVersion).
+		Remove(kube.AnnotationPath(v1alpha1.HoldAnnotation)).
+		Set("/spec/paused", a.Hold.Paused).
+		Set("/spec/strategy", decodeStrategy(a.Hold.Strategy))
+	if a.Template != nil {
+		template, err := r.template(ctx, v, *a.Template)
+		if err != nil {
+			return err
+		}
+		patch.Set("/spec/template", template)
+	}
+	return r.patchDeployment(ctx, v, patch)
+}
+
+func (r *Reconciler) patchDeployment(ctx context.Context, v *view, jsonPatch *kube.JSONPatch) error {
+	patch, err := jsonPatch.Patch()
+	if err != nil {
+		return err
+	}
+	written := v.nameOnly()
+	if err := r.client.Patch(ctx, written, patch, strict); err != nil {
+		return r.refreshDeployment(ctx, v, fmt.Errorf("patch Deployment: %w", err))
+	}
+	v.sawDeployment(written)
+	return nil
+}
+
+// nameOnly is the Deployment by name, for an answer to be read into.
+func (v *view) nameOnly() *appsv1.Deployment {
+	name := v.workloadName()
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+}
+
+// template is the JSON of a pod template: the release's own, a kept one, or that of a
+// ReplicaSet of the revision.
+func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (json.RawMessage, error) {
+	if t.Given {
+		return json.RawMessage(v.release.Spec.Template.Raw), nil
+	}
+	for _, kept := range v.kept {
+		if kept.Revision == t.Revision {
+			return r.keptTemplate(ctx, v, kept.Name)
+		}
+	}
+	for _, set := range v.sets {
+		if set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == t.Revision {
+			return r.setTemplate(ctx, set)
+		}
+	}
+	return nil, fmt.Errorf("no template of revision %s is kept", t.Revision)
+}
+
+// setTemplate reads the template of a ReplicaSet as it was before the native controller, or
+// we, added the hash label.
+func (r *Reconciler) setTemplate(ctx context.Context, set *appsv1.ReplicaSet) (json.RawMessage, error) {
+	var full appsv1.ReplicaSet
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &full); err != nil {
+		return nil, fmt.Errorf("read ReplicaSet %s: %w", set.Name, err)
+	}
+	delete(full.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	data, err := json.Marshal(full.Spec.Template)
+	if err != nil {
+		return nil, fmt.Errorf("encode template of ReplicaSet %s: %w", set.Name, err)
+	}
+	return data, nil
+}
+
+// resolve asks the API server, without changing anything, what it makes of a template: with
+// its defaults, or why it refuses it.
+func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) error {
+	template, err := r.template(ctx, v, t)
+	if err != nil {
+		return err
+	}
+	resolved := &plan.Resolved{}
+	if t.Given {
+		resolved.Given = v.given
+		if refused := v.memory.refused; refused.text != "" && refused.given == v.given &&
+			r.clock.Since(refused.at) < refusalMemory {
+			resolved.Refused = refused.text
+			v.resolved = resolved
+			return nil
+		}
+	}
+	patch, err := kube.NewJSONPatch(v.deployment.ResourceVersion).Set("/spec/template", template).Patch()
+	if err != nil {
+		return err
+	}
+	answer := v.nameOnly()
+	err = r.client.Patch(ctx, answer, patch, strict, client.DryRunAll)
+	switch {
+	case refusal(err):
+		resolved.Refused = err.Error()
+		v.memory.refused = refusedTemplate{given: v.given, text: err.Error(), at: r.clock.Now()}
+	case err != nil:
+		return r.refreshDeployment(ctx, v, fmt.Errorf("try template: %w", err))
+	default:
+		resolved.Digest = digestOfDeployment(answer)
+		resolved.Revision = v.revisionOfTemplate(answer, resolved.Digest)
+	}
+	v.resolved = resolved
+	return nil
+}
+
+// revisionOfTemplate is the hash of the ReplicaSet that has the template already, or the one
+// that it is going to have.
+func (v *view) revisionOfTemplate(d *appsv1.Deployment, digest string) string {
+	for _, set := range v.sets {
+		if digestOfSet(set) == digest {
+			return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		}
+	}
+	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
+}
+
+// refusal reports whether trying again with the same template is of no use.
+func refusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
+}

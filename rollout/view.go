@@ -1,0 +1,212 @@
+package rollout
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// view is what one pass sees of a release. What was read live, or answered to a write, in
+// this pass is marked as live.
+type view struct {
+	memory *memory
+
+	// release carries the status of the plan; persisted is the one that is stored.
+	release     *v1alpha1.BatchRelease
+	persisted   v1alpha1.BatchReleaseStatus
+	releaseLive bool
+	// gone says that the release was deleted for good in this pass.
+	gone  bool
+	given string
+
+	deployment     *appsv1.Deployment
+	deploymentLive bool
+	sets           []*appsv1.ReplicaSet
+	setsLive       map[types.UID]bool
+	gates          []v1alpha1.Gate
+	gatesLive      bool
+	kept           []plan.Kept
+	scaled         time.Time
+
+	resolved *plan.Resolved
+	failing  *string
+}
+
+// sawRelease takes over what a write to the release answered.
+func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
+	v.memory.release = release
+	v.persisted = *release.Status.DeepCopy()
+	status := v.release.Status
+	v.release = release.DeepCopy()
+	v.release.Status = status
+	v.releaseLive = true
+}
+
+// sawDeployment takes over what a read of, or a write to, the Deployment answered.
+func (v *view) sawDeployment(deployment *appsv1.Deployment) {
+	v.memory.deployment = deployment
+	v.deployment, v.deploymentLive = deployment, true
+}
+
+// sawSet takes over what a read of, or a write to, a ReplicaSet answered.
+func (v *view) sawSet(set *appsv1.ReplicaSet) {
+	v.memory.rememberSet(set)
+	v.setsLive[set.UID] = true
+	for i := range v.sets {
+		if v.sets[i].UID == set.UID {
+			v.sets[i] = set
+			return
+		}
+	}
+	v.sets = append(v.sets, set)
+}
+
+// set returns the ReplicaSet of a UID, nil if the view has none.
+func (v *view) set(uid types.UID) *appsv1.ReplicaSet {
+	for _, set := range v.sets {
+		if set.UID == uid {
+			return set
+		}
+	}
+	return nil
+}
+
+// observation is the view as the plan takes it.
+func (v *view) observation(now time.Time) plan.Observation {
+	o := plan.Observation{
+		Now:         now,
+		Release:     v.release,
+		ReleaseLive: v.releaseLive,
+		Given:       v.given,
+		Workload:    v.workload(),
+		Gates:       v.gates,
+		GatesLive:   v.gatesLive,
+		Kept:        v.kept,
+		Resolved:    v.resolved,
+		Failing:     v.failing,
+		LastScale:   v.scaled,
+	}
+	for _, set := range v.sets {
+		o.Sets = append(o.Sets, v.planSet(set))
+	}
+	return o
+}
+
+func (v *view) workload() *plan.Workload {
+	d := v.deployment
+	if d == nil {
+		return nil
+	}
+	digest := digestOfDeployment(d)
+	w := &plan.Workload{
+		UID:                     d.UID,
+		Name:                    d.Name,
+		ResourceVersion:         d.ResourceVersion,
+		Live:                    v.deploymentLive,
+		Deleting:                d.DeletionTimestamp != nil,
+		Replicas:                ptr.Deref(d.Spec.Replicas, 1),
+		Paused:                  d.Spec.Paused,
+		Recreate:                d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
+		Strategy:                encodeStrategy(d.Spec.Strategy),
+		ProgressDeadlineSeconds: d.Spec.ProgressDeadlineSeconds,
+		Digest:                  digest,
+		Revision:                v.revisionOf(digest),
+		Hold:                    decodeHold(d),
+	}
+	w.MaxSurge, w.MaxUnavailable = limits(d, w.Hold)
+	return w
+}
+
+// revisionOf is the pod template hash of the Deployment's template: that of its ReplicaSet if
+// it has one.
+func (v *view) revisionOf(digest string) string {
+	for _, set := range v.sets {
+		if digestOfSet(set) == digest {
+			return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		}
+	}
+	return hashOfDeployment(v.deployment)
+}
+
+func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
+	return plan.Set{
+		Name:            set.Name,
+		UID:             set.UID,
+		ResourceVersion: set.ResourceVersion,
+		Live:            v.setsLive[set.UID],
+		Deleting:        set.DeletionTimestamp != nil,
+		Digest:          digestOfSet(set),
+		Revision:        set.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
+		Created:         set.CreationTimestamp.Time,
+		Replicas:        ptr.Deref(set.Spec.Replicas, 1),
+		Observed:        set.Status.ObservedGeneration >= set.Generation,
+		Current:         set.Status.Replicas,
+		Ready:           set.Status.ReadyReplicas,
+		Available:       set.Status.AvailableReplicas,
+	}
+}
+
+// limits are maxSurge and maxUnavailable of the strategy that the Deployment has, or gets
+// back if it is taken over.
+func limits(d *appsv1.Deployment, hold *plan.Hold) (surge, unavailable *intOrString) {
+	strategy := d.Spec.Strategy
+	if hold != nil {
+		strategy = decodeStrategy(hold.Strategy)
+	}
+	if strategy.RollingUpdate == nil {
+		return nil, nil
+	}
+	return strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable
+}
+
+// encodeStrategy can't fail: the type has nothing that JSON can't hold.
+func encodeStrategy(strategy appsv1.DeploymentStrategy) string {
+	data, _ := json.Marshal(strategy)
+	return string(data)
+}
+
+// decodeStrategy reads what encodeStrategy wrote. What somebody else wrote there, and can't be
+// read, is the default strategy.
+func decodeStrategy(text string) appsv1.DeploymentStrategy {
+	var strategy appsv1.DeploymentStrategy
+	if err := json.Unmarshal([]byte(text), &strategy); err != nil || strategy.Type == "" {
+		return appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
+	}
+	return strategy
+}
+
+// decodeHold reads the hold annotation. One that can't be read counts as none, and is
+// written anew.
+func decodeHold(d *appsv1.Deployment) *plan.Hold {
+	text, found := d.Annotations[v1alpha1.HoldAnnotation]
+	if !found {
+		return nil
+	}
+	var hold plan.Hold
+	if err := json.Unmarshal([]byte(text), &hold); err != nil || hold.Release == "" {
+		return nil
+	}
+	return &hold
+}
+
+func ownedBy(obj metav1.Object, owner types.UID) bool {
+	controller := metav1.GetControllerOf(obj)
+	return controller != nil && controller.UID == owner
+}
+
+// number reads the number of a ControllerRevision's annotations; 0 if there is none.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
