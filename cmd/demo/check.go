@@ -49,7 +49,7 @@ func (c claims) check(records []record) findings {
 	for _, rec := range ordered {
 		r.passConfirmations(rec.revision)
 		r.scene.apply(rec.object, rec.gone)
-		r.rememberHandOver(rec)
+		r.awaitFirstDeploy()
 		r.look(rec.revision)
 	}
 	r.end()
@@ -65,9 +65,9 @@ type replay struct {
 	findings findings
 }
 
-// rememberHandOver keeps the Deployment as it was when all pods of the first deploy were
+// awaitFirstDeploy keeps the Deployment as it was when all pods of the first version were
 // available: from then on the claims hold.
-func (r *replay) rememberHandOver(rec record) {
+func (r *replay) awaitFirstDeploy() {
 	if r.deployed == nil && r.scene.deployment != nil && r.scene.tallies()[r.first].available == r.replicas {
 		r.deployed = r.scene.deployment
 	}

@@ -63,7 +63,7 @@ func TestGitErrorsSayWhatGitSaid(t *testing.T) {
 
 func sampleForge(t *testing.T) string {
 	t.Helper()
-	forge, err := devforge.Start(devforge.Options{Dir: t.TempDir()})
+	forge, err := devforge.Start(t.Context(), devforge.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

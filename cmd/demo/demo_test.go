@@ -25,10 +25,15 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 	d := startDemo(t)
 	for _, line := range []string{
 		"Deployment web: 10 pods of nginx:1.27 are available",
-		"version 2 (nginx:1.28): batch 1/3 is done, 1 of 10 pods run it; waits for manual gate",
-		"version 2 (nginx:1.28): batch 2/3 is done, 3 of 10 pods run it; waits for manual gate",
-		"version 3 (nginx:1.29): batch 1/3 is done, 1 of 10 pods run it; waits for manual gate",
-		"version 3 (nginx:1.29): batch 2/3 is done, 3 of 10 pods run it; waits for manual gate",
+		"git commit -am 'web: nginx:1.28'",
+		"batch 1/3 done with 1 pod of 10, waiting for gate: manual",
+		"kubectl -n shop patch batchrelease web",
+		"batch 2/3 done with 3 pods of 10, waiting for gate: manual",
+		"git commit -am 'web: nginx:1.29'",
+		"batch 1/3 done with 1 pod of 10, waiting for gate: manual",
+		"kubectl -n shop patch batchrelease web",
+		"batch 2/3 done with 3 pods of 10, waiting for gate: manual",
+		"kubectl -n shop patch batchrelease web",
 		"version 3 (nginx:1.29) is released to all 10 pods",
 		"overtaken by version 3",
 		"all promises were kept",
@@ -58,7 +63,7 @@ func TestCtrlCLeavesNothing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"WhileTheControlPlaneStarts": "starting kube-apiserver",
-		"InMidRelease":               "batch 1/3 is done",
+		"InMidRelease":               "batch 1/3 done",
 	}
 	for name, line := range tests {
 		t.Run(name, func(t *testing.T) {

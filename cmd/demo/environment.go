@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/examples"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/devforge"
@@ -31,6 +32,7 @@ const readyDelay = time.Second
 type environment struct {
 	state   *stateDir
 	screen  *screen
+	log     *slog.Logger
 	plane   *controlplane.ControlPlane
 	forge   *devforge.Forge
 	config  *rest.Config
@@ -47,7 +49,7 @@ func (e *environment) start(ctx context.Context) (context.Context, error) {
 	life, fail := context.WithCancelCause(ctx)
 	e.fail = fail
 	e.stops = append(e.stops, func() error { fail(context.Canceled); return nil })
-	for _, part := range []func(context.Context) error{e.startControlPlane, e.startForge, e.startController} {
+	for _, part := range []func(context.Context) error{e.openLog, e.startControlPlane, e.startForge, e.startController} {
 		if err := part(life); err != nil {
 			return life, err
 		}
@@ -62,6 +64,21 @@ func (e *environment) stop() error {
 		errs = append(errs, stop())
 	}
 	return errors.Join(errs...)
+}
+
+// openLog sends everything that this process logs to a file: on the screen it would spoil the story.
+func (e *environment) openLog(context.Context) error {
+	path := e.state.join("demo.log")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	e.stops = append(e.stops, file.Close)
+	e.log = slog.New(slog.NewTextHandler(file, nil))
+	// client-go and controller-runtime each write to a log of the whole process as well.
+	klog.SetLogger(logr.FromSlogHandler(e.log.Handler()))
+	ctrl.SetLogger(logr.FromSlogHandler(e.log.Handler()))
+	return nil
 }
 
 func (e *environment) startControlPlane(ctx context.Context) error {
@@ -90,11 +107,7 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 }
 
 func (e *environment) startForge(ctx context.Context) error {
-	log, err := e.logger("forge.log")
-	if err != nil {
-		return err
-	}
-	forge, err := devforge.Start(devforge.Options{Dir: e.state.join("forge"), Logger: log})
+	forge, err := devforge.Start(ctx, devforge.Options{Dir: e.state.join("forge"), Logger: e.log})
 	if err != nil {
 		return fmt.Errorf("start forge: %w", err)
 	}
@@ -115,15 +128,11 @@ func (e *environment) cloneURL() string { return e.forge.CloneURL(repositoryName
 
 // startController runs the controller in this process, as cmd/sluice runs it.
 func (e *environment) startController(ctx context.Context) error {
-	log, err := e.logger("controller.log")
-	if err != nil {
-		return err
-	}
-	sink := logr.FromSlogHandler(log.Handler())
-	// client-go and controller-runtime each write to a log of the whole process as well.
-	klog.SetLogger(sink)
-	ctrl.SetLogger(sink)
-	manager, err := app.New(e.config, app.Options{Version: "demo", Logger: sink})
+	manager, err := app.New(e.config, app.Options{
+		Version: "demo",
+		Logger:  logr.FromSlogHandler(e.log.Handler()),
+		Git:     gitrepo.Options{AllowHTTP: true},
+	})
 	if err != nil {
 		return fmt.Errorf("start controller: %w", err)
 	}
@@ -135,16 +144,6 @@ func (e *environment) startController(ctx context.Context) error {
 		e.fail(fmt.Errorf("the controller went down: %w", errors.Join(err, context.Cause(ctx))))
 	}()
 	e.stops = append(e.stops, func() error { cancel(); return <-ended })
-	e.screen.say("controller runs in this process")
+	e.screen.say("controller runs in this process, its log is %s", e.state.join("demo.log"))
 	return nil
-}
-
-// logger writes to a file in the state folder.
-func (e *environment) logger(name string) (*slog.Logger, error) {
-	file, err := os.OpenFile(e.state.join(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
-	}
-	e.stops = append(e.stops, file.Close)
-	return slog.New(slog.NewTextHandler(file, nil)), nil
 }

@@ -31,29 +31,13 @@ func drawPanel(s *scene, note string, style styler) []string {
 	return append(lines, "  "+note)
 }
 
-// headline says in words where a release stands.
+// headline says in a few words where a release stands.
 func headline(release *v1alpha1.BatchRelease) string {
 	if release == nil || release.Status.Phase == "" {
 		return "nothing released yet"
 	}
 	status := release.Status
-	text := fmt.Sprintf("%s, batch %s %s", status.Phase, status.Batch, status.CurrentStepState)
-	if gates := waitsFor(release); gates != "" {
-		text += ", waits for " + gates
-	}
-	return text
-}
-
-// waitsFor names the gates that a release stands at.
-func waitsFor(release *v1alpha1.BatchRelease) string {
-	if release.Status.CurrentStepState != v1alpha1.StepBlocking {
-		return ""
-	}
-	var gates []string
-	for _, gate := range release.Status.Gates {
-		gates = append(gates, fmt.Sprintf("%s gate %s", gate.Type, gate.Name))
-	}
-	return strings.Join(gates, " and ")
+	return fmt.Sprintf("%s, batch %s, %s", status.Phase, status.Batch, status.CurrentStepState)
 }
 
 // ruler shows the steps: done, current and to come.
@@ -94,14 +78,14 @@ func bars(s *scene, style styler) []string {
 	return lines
 }
 
-// plainLine is the panel in one line, for output that is no terminal.
-func plainLine(s *scene) string {
+// versions is how many pods of each version run, in a line.
+func versions(s *scene) string {
 	counts := s.tallies()
-	var versions []string
+	var parts []string
 	for _, image := range s.images {
 		if running := counts[image].running(); running > 0 {
-			versions = append(versions, fmt.Sprintf("%s: %d", image, running))
+			parts = append(parts, fmt.Sprintf("%s: %d", image, running))
 		}
 	}
-	return fmt.Sprintf("%s [%s]", headline(s.release), strings.Join(versions, ", "))
+	return "[" + strings.Join(parts, ", ") + "]"
 }

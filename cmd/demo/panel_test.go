@@ -25,7 +25,7 @@ func TestPanelAtAGate(t *testing.T) {
 	t.Parallel()
 	want := strings.TrimPrefix(`
 
-  web  RollingUpdate, batch 2/3 Blocking, waits for manual gate web-1
+  web  RollingUpdate, batch 2/3, Blocking
   ● 1 ── ◉ 30% ── ○ 100%
   nginx:1.27     ███░             3
   nginx:1.28     ██▒              3
@@ -38,13 +38,13 @@ func TestPanelAtAGate(t *testing.T) {
 	}
 }
 
-func TestPlainLine(t *testing.T) {
+func TestStandingTellsAnErrorEverything(t *testing.T) {
 	t.Parallel()
-	want := "RollingUpdate, batch 2/3 Blocking, waits for manual gate web-1 [nginx:1.27: 3, nginx:1.28: 3]"
-	if diff := cmp.Diff(want, plainLine(sceneAtGate())); diff != "" {
-		t.Errorf("the panel in one line (-want +got):\n%s", diff)
+	want := "RollingUpdate, batch 2/3, Blocking [nginx:1.27: 3, nginx:1.28: 3]: 3 of 10 pods are updated"
+	if diff := cmp.Diff(want, standing(sceneAtGate())); diff != "" {
+		t.Errorf("where a release stands, in one line (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("nothing released yet []", plainLine(newScene())); diff != "" {
+	if diff := cmp.Diff("nothing released yet []", standing(newScene())); diff != "" {
 		t.Errorf("an empty scene has a line too (-want +got):\n%s", diff)
 	}
 }
@@ -68,7 +68,6 @@ func sceneAtGate() *scene {
 		}}},
 		Status: v1alpha1.BatchReleaseStatus{
 			Phase: v1alpha1.PhaseRollingUpdate, CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepBlocking, Batch: "2/3",
-			Gates:   []v1alpha1.GateReference{{Name: "web-1", Type: v1alpha1.GateManual}},
 			Message: "3 of 10 pods are updated",
 		},
 	}, false)

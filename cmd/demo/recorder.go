@@ -33,6 +33,8 @@ type recorder struct {
 	records []record
 	// changed is closed, and replaced, at each change.
 	changed chan struct{}
+	// listener hears of each change before anybody who waits for one.
+	listener func(*scene)
 }
 
 // watched are the kinds that the story is about.
@@ -40,8 +42,8 @@ func watched() []client.Object {
 	return []client.Object{&v1alpha1.BatchRelease{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}}
 }
 
-// startRecorder watches the namespace until ctx is done.
-func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, namespace string) (*recorder, error) {
+// startRecorder watches the namespace of the story until ctx is done.
+func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, listener func(*scene)) (*recorder, error) {
 	informers, err := cache.New(config, cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
@@ -49,7 +51,7 @@ func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Sch
 	if err != nil {
 		return nil, fmt.Errorf("make informers: %w", err)
 	}
-	r := &recorder{scene: newScene(), changed: make(chan struct{})}
+	r := &recorder{scene: newScene(), changed: make(chan struct{}), listener: listener}
 	for _, kind := range watched() {
 		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -88,6 +90,7 @@ func (r *recorder) take(event any, gone bool) {
 	defer r.mu.Unlock()
 	r.records = append(r.records, record{revisionOf(object), time.Now(), object, gone})
 	r.scene.apply(object, gone)
+	r.listener(r.scene)
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -126,7 +129,16 @@ func (r *recorder) await(ctx context.Context, what string, done func(*scene) boo
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait until %s: %w (%s)", what, context.Cause(ctx), plainLine(scene))
+			return nil, fmt.Errorf("wait until %s: %w (%s)", what, context.Cause(ctx), standing(scene))
 		}
 	}
+}
+
+// standing tells where things stand, for an error.
+func standing(s *scene) string {
+	text := headline(s.release) + " " + versions(s)
+	if s.release != nil && s.release.Status.Message != "" {
+		text += ": " + s.release.Status.Message
+	}
+	return text
 }

@@ -42,7 +42,8 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 func perform(ctx context.Context, o options, env *environment) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch, err := startRecorder(ctx, env.config, env.cluster.Scheme(), namespace)
+	narrator := &narrator{screen: env.screen}
+	watch, err := startRecorder(ctx, env.config, env.cluster.Scheme(), narrator.hear)
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,11 @@ func perform(ctx context.Context, o options, env *environment) error {
 	return nil
 }
 
-// following shows the scene in the background until the function returned is called.
+// following draws the panel in the background, if there is one, until the function returned is called.
 func following(ctx context.Context, watch *recorder, screen *screen, note *note) func() {
+	if !screen.live {
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() { follow(ctx, watch, screen, note) })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -62,12 +63,8 @@ func (s *scene) copy() *scene {
 	c := newScene()
 	c.release, c.deployment = s.release, s.deployment
 	c.images = slices.Clone(s.images)
-	for uid, set := range s.sets {
-		c.sets[uid] = set
-	}
-	for uid, pod := range s.pods {
-		c.pods[uid] = pod
-	}
+	maps.Copy(c.sets, s.sets)
+	maps.Copy(c.pods, s.pods)
 	return c
 }
 

@@ -42,8 +42,8 @@ func (s *screen) say(format string, args ...any) {
 }
 
 // chapter prints a heading.
-func (s *screen) chapter(format string, args ...any) {
-	s.print("\n" + s.bold(fmt.Sprintf(format, args...)) + "\n")
+func (s *screen) chapter(heading string) {
+	s.print("\n" + s.style("1", heading) + "\n")
 }
 
 // print writes text above the panel.
@@ -107,8 +107,7 @@ func (s *screen) drawn() string {
 	return hideCursor + cutLines + strings.Join(s.panel, "\n") + "\n" + wrapLines + showCursor
 }
 
-func (s *screen) bold(text string) string { return s.style("1", text) }
-func (s *screen) dim(text string) string  { return s.style("2", text) }
+func (s *screen) dim(text string) string { return s.style("2", text) }
 
 // style colours text on a terminal, unless its user wants none (https://no-color.org).
 func (s *screen) style(code, text string) string {

@@ -198,16 +198,14 @@ func (s *story) release(ctx context.Context, v *version, last int) error {
 // reachGate waits until the release stands at the gate after a step.
 func (s *story) reachGate(ctx context.Context, v *version, step int) error {
 	s.note.set("releasing %s", v)
-	scene, err := s.await(ctx, fmt.Sprintf("batch %d of %s is done", step+1, v), func(scene *scene) bool {
+	_, err := s.await(ctx, fmt.Sprintf("batch %d of %s is done", step+1, v), func(scene *scene) bool {
 		release := scene.release
-		return release != nil && release.Status.Commit == v.commit &&
-			int(release.Status.CurrentStepIndex) == step && waitsFor(release) != ""
+		return release != nil && release.Status.Commit == v.commit && int(release.Status.CurrentStepIndex) == step &&
+			release.Status.CurrentStepState == v1alpha1.StepBlocking && len(release.Status.Gates) > 0
 	})
 	if err != nil {
 		return err
 	}
-	s.screen.say("%s: batch %s is done, %d of %d pods run it; waits for %s", v, scene.release.Status.Batch,
-		scene.tallies()[v.image].running(), s.claims.replicas, waitsFor(scene.release))
 	s.note.countDown("looking at it for a moment", s.options.pause)
 	return s.lookAround(ctx)
 }

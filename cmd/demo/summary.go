@@ -13,7 +13,7 @@ func summary(s *story, found findings) string {
 	start := s.screen.start
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "  VERSION\tIMAGE\tCOMMIT\tPUSHED\tBATCHES CONFIRMED\tOUTCOME")
+	fmt.Fprintln(table, "  VERSION\tIMAGE\tCOMMIT\tPUSHED AT\tBATCHES CONFIRMED\tOUTCOME")
 	for i, v := range s.versions {
 		fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\t%s\n", v.number, v.image, short(v.commit),
 			since(start, v.pushed), confirmed(s.claims, v), outcome(s.versions, i, start))

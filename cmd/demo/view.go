@@ -40,19 +40,13 @@ func (n *note) String() string {
 	return n.text
 }
 
-// follow shows the scene as it changes until ctx is done: in the panel on a terminal, else as a
-// line whenever the release gets on.
+// follow draws the scene as it changes until ctx is done.
 func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
-	last := headline(nil)
 	for {
 		scene, changed := watch.now()
 		screen.show(drawPanel(scene, note.String(), screen.style))
-		if now := headline(scene.release); now != last && !screen.live {
-			screen.say("%s", plainLine(scene))
-			last = now
-		}
 		select {
 		case <-changed:
 		case <-tick.C:
@@ -60,4 +54,18 @@ func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
 			return
 		}
 	}
+}
+
+// narrator prints what the release says of itself, whenever that is something new.
+type narrator struct {
+	screen *screen
+	last   string
+}
+
+func (n *narrator) hear(s *scene) {
+	if s.release == nil || s.release.Status.Message == n.last {
+		return
+	}
+	n.last = s.release.Status.Message
+	n.screen.say("%s: %s %s", s.release.Name, n.last, n.screen.dim(versions(s)))
 }

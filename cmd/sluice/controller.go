@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sluice-dev/sluice/internal/app"
@@ -41,18 +40,23 @@ that the process runs in.`,
 }
 
 func (f *controllerFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file to use")
-	set.StringVar(&f.context, "context", "", "context of the kubeconfig to use (default its current context)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`path` of the kubeconfig file to use")
+	set.StringVar(&f.context, "context", "", "`name` of the context of the kubeconfig to use (default its current context)")
 	set.StringSliceVar(&f.app.Namespaces, "namespaces", nil,
-		"namespaces to watch, separated by commas (default all; then the controller needs its rights in the whole cluster)")
+		"`namespaces` to watch, separated by commas (default all; then the controller needs its rights in the whole cluster)")
 	set.StringVar(&f.app.MetricsAddress, "metrics-address", "127.0.0.1:8080",
-		"host:port to serve Prometheus metrics on at /metrics, over plain HTTP; 0 serves none")
+		"`host:port` to serve Prometheus metrics on at /metrics, over plain HTTP; 0 serves none")
 	set.StringVar(&f.app.ProbeAddress, "probe-address", "127.0.0.1:8081",
-		"host:port to serve /healthz and /readyz on, over plain HTTP; 0 serves none")
+		"`host:port` to serve /healthz and /readyz on, over plain HTTP; 0 serves none")
 	set.BoolVar(&f.app.LeaderElection, "leader-elect", true,
 		"of several controllers let only the one act that holds the Lease sluice-controller")
 	set.StringVar(&f.app.LeaseNamespace, "leader-elect-namespace", "",
-		"namespace of that Lease (default the controller's own, or that of the kubeconfig's context)")
+		"`namespace` of that Lease (default the controller's own, or that of the kubeconfig's context)")
+	set.StringSliceVar(&f.app.SharedNamespaces, "shared-namespaces", nil,
+		"`namespaces` that ReleaseSources of any namespace may write into, separated by commas (default none: each writes into its own)")
+	set.StringVar(&f.app.DefaultServiceAccount, "default-service-account", "",
+		"`name` of the service account, in the namespace of the ReleaseSource, to write as where the source names none (default the controller's own)")
+	registerGit(set, &f.app.Git)
 	f.log.register(set)
 }
 
@@ -109,7 +113,6 @@ func (f *controllerFlags) connect() (*rest.Config, error) {
 // runController returns nil when ctx ends it, and an error when it ends by itself.
 func runController(ctx context.Context, cfg *rest.Config, options app.Options) error {
 	ctrl.SetLogger(options.Logger)
-	klog.SetLogger(options.Logger)
 	mgr, err := app.New(cfg, options)
 	if err != nil {
 		return fmt.Errorf("set up controller: %w", err)

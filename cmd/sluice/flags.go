@@ -28,11 +28,11 @@ func checkAddress(flag, address string) error {
 type logFlags struct{ format, level string }
 
 func (f *logFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.format, "log-format", "json", "json: one object a line; console: for people")
-	set.StringVar(&f.level, "log-level", "info", "least level to log: debug, info, warn or error")
+	set.StringVar(&f.format, "log-format", "json", "`format` of the log: json, one object a line, or console, for people")
+	set.StringVar(&f.level, "log-level", "info", "least `level` to log: debug, info, warn or error")
 }
 
-// logger writes to w.
+// logger writes to w, one line at a time.
 func (f *logFlags) logger(w io.Writer) (logr.Logger, error) {
 	level, err := zapcore.ParseLevel(f.level)
 	if err != nil {
@@ -42,7 +42,7 @@ func (f *logFlags) logger(w io.Writer) (logr.Logger, error) {
 	if err != nil {
 		return logr.Logger{}, err
 	}
-	return zap.New(zap.WriteTo(w), zap.Level(level), encoder), nil
+	return zap.New(zap.WriteTo(zapcore.Lock(zapcore.AddSync(w))), zap.Level(level), encoder), nil
 }
 
 func (f *logFlags) encoder() (zap.Opts, error) {

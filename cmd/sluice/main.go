@@ -13,10 +13,12 @@ import (
 	_ "time/tzdata" // windows name time zones, and images often have none
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 func main() {
+	klog.SetLogger(ctrl.Log) // client-go logs where the controller does, once that is known
 	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

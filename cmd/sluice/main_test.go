@@ -4,10 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 )
 
 // nowhere is a kubeconfig whose server answers nobody.
@@ -18,12 +24,18 @@ contexts: [{name: nowhere, context: {cluster: nowhere, namespace: shop}}]
 current-context: nowhere
 `
 
-func TestRun(t *testing.T) {
-	t.Parallel()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(nowhere), 0o600); err != nil {
+func writeNowhere(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte(nowhere), 0o600); err != nil {
 		t.Fatalf("write kubeconfig: %v", err)
 	}
+	return path
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	kubeconfig := writeNowhere(t)
 	cases := map[string]struct {
 		reason         string
 		args           []string
@@ -41,9 +53,11 @@ func TestRun(t *testing.T) {
 		"LogFormat":    {"each of them", []string{"controller", "--log-format=xml"}, exitUsage, "", "neither json nor console"},
 		"Address":      {"a port alone is not an address", []string{"controller", "--metrics-address=8080"}, exitUsage, "", "--metrics-address"},
 		"ProbeAddress": {"nor for the probes", []string{"controller", "--probe-address=8081"}, exitUsage, "", "--probe-address"},
+		"GitSize":      {"a size must be one", []string{"controller", "--git-max-file=lots"}, exitUsage, "", "--git-max-file"},
+		"GitNoSize":    {"and not nothing", []string{"controller", "--git-max-file=0"}, exitUsage, "", "more than 0"},
+		"GitNetwork":   {"a network needs its length", []string{"controller", "--git-denied-networks=10.0.0.1"}, exitUsage, "", "--git-denied-networks"},
 		"NoKubeconfig": {"a file that is not there is no usage error", []string{"controller", "--kubeconfig=" + kubeconfig + ".not"}, exitError, "", "find cluster"},
 		"NoContext":    {"a context must exist", []string{"controller", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, exitError, "", "elsewhere"},
-		"NoServer":     {"a server that does not answer ends it", []string{"controller", "--kubeconfig=" + kubeconfig, "--metrics-address=0", "--probe-address=0"}, exitError, "", "set up controller"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +87,12 @@ func TestLogger(t *testing.T) {
 	logger.V(1).Info("detail")
 	logger.Error(errors.New("refused"), "write status", "gate", "web-0")
 
-	var line struct{ Level, Msg, Gate, Error string }
+	var line struct {
+		Level string `json:"level"`
+		Msg   string `json:"msg"`
+		Gate  string `json:"gate"`
+		Error string `json:"error"`
+	}
 	if err := json.Unmarshal(output.Bytes(), &line); err != nil {
 		t.Fatalf("want one JSON object at level info, got %q: %v", output.String(), err)
 	}
@@ -85,10 +104,7 @@ func TestLogger(t *testing.T) {
 // TestLeaseNamespace: the Lease is in the namespace of the kubeconfig's context unless told otherwise.
 func TestLeaseNamespace(t *testing.T) {
 	t.Parallel()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(nowhere), 0o600); err != nil {
-		t.Fatalf("write kubeconfig: %v", err)
-	}
+	kubeconfig := writeNowhere(t)
 	for given, want := range map[string]string{"": "shop", "sluice-system": "sluice-system"} {
 		flags := controllerFlags{kubeconfig: kubeconfig}
 		flags.app.LeaseNamespace = given
@@ -98,5 +114,45 @@ func TestLeaseNamespace(t *testing.T) {
 		if got := flags.app.LeaseNamespace; got != want {
 			t.Errorf("--leader-elect-namespace=%q: want %q, got %q", given, want, got)
 		}
+	}
+}
+
+// TestGitFlags: sizes and networks reach the options of package gitrepo.
+func TestGitFlags(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   gitrepo.Options
+	}{
+		"Defaults": {"what is not given is gitrepo's to choose", nil, gitrepo.Options{}},
+		"Sizes": {
+			"sizes are given as Kubernetes has them",
+			[]string{"--git-max-file=2Mi", "--git-max-pack=1G", "--git-max-objects=10"},
+			gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 2 << 20, PackBytes: 1_000_000_000, Objects: 10}},
+		},
+		"Networks": {
+			"networks take the place of the default",
+			[]string{"--git-denied-networks=10.0.0.0/8,fe80::/10"},
+			gitrepo.Options{DeniedNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}},
+		},
+		"NoNetworks": {
+			"none is not the default",
+			[]string{"--git-denied-networks=none"},
+			gitrepo.Options{DeniedNetworks: []netip.Prefix{}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, got := pflag.NewFlagSet(name, pflag.ContinueOnError), gitrepo.Options{}
+			registerGit(set, &got)
+			if err := set.Parse(tc.args); err != nil {
+				t.Fatalf("%s: parse %q: %v", tc.reason, tc.args, err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

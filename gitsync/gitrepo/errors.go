@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
@@ -19,8 +20,10 @@ type Kind string
 
 // The kinds of error.
 const (
-	// Invalid: the address or the credentials can't be used as they are given.
+	// Invalid: the address or the branch can't be used as it is given.
 	Invalid Kind = "Invalid"
+	// InvalidAuth: the credentials can't be used as they are given.
+	InvalidAuth Kind = "InvalidAuth"
 	// Unreachable: no connection to the server.
 	Unreachable Kind = "Unreachable"
 	// Timeout: the server did not answer in time.
@@ -106,9 +109,10 @@ func kindOf(err error) Kind {
 func isDenied(err error) bool {
 	var hostKey *knownhosts.KeyError
 	var revoked *knownhosts.RevokedError
+	var algorithms *ssh.AlgorithmNegotiationError // none of the host key's kinds is in known_hosts
 	return errors.Is(err, transport.ErrAuthenticationRequired) ||
 		errors.Is(err, transport.ErrAuthorizationFailed) ||
-		errors.As(err, &hostKey) || errors.As(err, &revoked) ||
+		errors.As(err, &hostKey) || errors.As(err, &revoked) || errors.As(err, &algorithms) ||
 		// golang.org/x/crypto/ssh has no type for it.
 		strings.Contains(err.Error(), "ssh: unable to authenticate")
 }

@@ -31,6 +31,10 @@ type unpacker struct {
 	// commitsOnly drops trees and files.
 	commitsOnly bool
 
+	// nameless is set when files were dropped whose hash can't be told: those that are sent as
+	// a change of one that is too large as well.
+	nameless bool
+
 	objects  objects
 	offsets  map[int64]*object
 	waiting  []delta
@@ -108,6 +112,7 @@ func (u *unpacker) nextWhole(scanner *packfile.Scanner, header packfile.ObjectHe
 func (u *unpacker) nextDelta(scanner *packfile.Scanner, header packfile.ObjectHeader) error {
 	if header.Length > treeBytes { // the change of a file that is too large itself
 		_, _, err := scanner.NextObject(io.Discard)
+		u.nameless = true
 		u.offsets[header.Offset] = &object{kind: plumbing.BlobObject, size: header.Length}
 		return err
 	}
@@ -159,7 +164,7 @@ func (u *unpacker) apply(d delta) (bool, error) {
 		return false, err
 	}
 	if base.data == nil || !wanted {
-		// Its name stays unknown: a tree will miss a file, which is then known to be too large.
+		u.nameless = true
 		u.offsets[d.offset] = &object{kind: base.kind, size: size}
 		return true, nil
 	}

@@ -20,6 +20,7 @@ type Reader struct {
 
 // NewReader returns a Reader that holds nothing yet.
 func NewReader(opts Options) *Reader {
+	keepCapabilities()
 	opts = opts.withDefaults()
 	return &Reader{
 		opts:    opts,
@@ -43,6 +44,14 @@ type Known struct {
 //
 // Errors are of type *Error, the end of ctx aside.
 func (r *Reader) Read(ctx context.Context, src Source, known Known) (*Snapshot, error) {
+	head, err := r.read(ctx, src, known)
+	if err != nil {
+		return nil, src.Auth.scrub(err)
+	}
+	return head, nil
+}
+
+func (r *Reader) read(ctx context.Context, src Source, known Known) (*Snapshot, error) {
 	remote, err := r.remote(src)
 	if err != nil {
 		return nil, err
@@ -56,10 +65,7 @@ func (r *Reader) Read(ctx context.Context, src Source, known Known) (*Snapshot, 
 	if err != nil || known.Ancestor == "" {
 		return head, err
 	}
-	if err := remote.follows(ctx, plumbing.NewHash(known.Ancestor), src.timeout()); err != nil {
-		return nil, err
-	}
-	return head, nil
+	return head, remote.follows(ctx, plumbing.NewHash(known.Ancestor), src.timeout())
 }
 
 // head looks at the remote unless somebody did since this caller asked.

@@ -123,16 +123,17 @@ func (r *remote) refetch(ctx context.Context, timeout time.Duration) (*Snapshot,
 func (r *remote) fetchFrom(ctx context.Context, x *exchange, known *Snapshot) (*Snapshot, error) {
 	req := newRequest(x.refs.Capabilities, r.tip, 1)
 	a := &assembler{limits: r.limits}
-	a.filtered = filter(req, x.refs.Capabilities, packp.FilterBlobLimit(uint64(r.limits.FileBytes)+1, packp.BlobLimitPrefixNone))
+	filtered := filter(req, x.refs.Capabilities, packp.FilterBlobLimit(uint64(r.limits.FileBytes)+1, packp.BlobLimitPrefixNone))
 	if known != nil {
 		have(req, known.hash)
 		a.known = known.objects
 	}
+	into := &unpacker{limits: r.limits, base: a.get}
 	var err error
-	a.fresh, err = x.pack(ctx, req, &unpacker{limits: r.limits, base: a.get})
-	if err != nil {
+	if a.fresh, err = x.pack(ctx, req, into); err != nil {
 		return nil, err
 	}
+	a.partial = filtered || into.nameless
 	return a.snapshot(r.tip)
 }
 

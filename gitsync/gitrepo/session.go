@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,12 +29,13 @@ type connector interface {
 	open(context.Context, *meter) (session, error)
 }
 
-func init() {
-	// go-git strips these capabilities from what a server offers because its own Fetch can't
-	// use them. This package makes its own requests: it reads thin packs, and asks for
-	// multi_ack only where it has nothing to negotiate (some servers insist on it).
+// keepCapabilities makes go-git tell us all that a server offers. It strips what its
+// own Fetch can't use, but this package makes its own requests: it reads thin packs,
+// and asks for multi_ack only where it has nothing to negotiate (some servers insist
+// on it).
+var keepCapabilities = sync.OnceFunc(func() {
 	transport.UnsupportedCapabilities = []capability.Capability{}
-}
+})
 
 // newConnector checks the source's address and credentials.
 func newConnector(src Source, opts Options) (connector, error) {

@@ -46,11 +46,11 @@ func (s *Snapshot) FS() fs.FS {
 // assembler collects what is reachable from a commit.
 type assembler struct {
 	fresh, known objects
-	// filtered is set where the server left large files out.
-	filtered bool
-	limits   Limits
-	objects  objects
-	bytes    int64
+	// partial is set where files that are too large may be missing.
+	partial bool
+	limits  Limits
+	objects objects
+	bytes   int64
 }
 
 // snapshot makes the snapshot of a commit of which all objects are there.
@@ -125,7 +125,7 @@ func (a *assembler) child(e *entry) (*object, error) {
 	}
 	o := a.get(e.hash)
 	if o == nil {
-		if !a.filtered {
+		if !a.partial {
 			return nil, newError(Protocol, "the server did not send file %s", e.hash)
 		}
 		o = &object{kind: plumbing.BlobObject, size: a.limits.FileBytes + 1}

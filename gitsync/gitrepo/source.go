@@ -2,7 +2,9 @@ package gitrepo
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -34,6 +36,27 @@ type Auth struct {
 	PrivateKey, Passphrase []byte
 	// KnownHosts is the content of a known_hosts file. It is required for ssh.
 	KnownHosts []byte
+}
+
+// shortestSecret that is looked for in messages: shorter ones would be found in
+// the middle of words.
+const shortestSecret = 4
+
+// scrub removes the credentials from an error, for servers that repeat what they
+// were sent.
+func (a Auth) scrub(err error) error {
+	var known *Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	message := known.Message
+	basic := base64.StdEncoding.EncodeToString([]byte(a.Username + ":" + a.Password))
+	for _, secret := range []string{a.Password, a.BearerToken, basic, string(a.Passphrase)} {
+		if len(secret) >= shortestSecret {
+			message = strings.ReplaceAll(message, secret, "***")
+		}
+	}
+	return &Error{Kind: known.Kind, Message: message}
 }
 
 const defaultTimeout = 60 * time.Second

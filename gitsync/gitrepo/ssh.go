@@ -60,7 +60,7 @@ func newSSHConnector(ep *transport.Endpoint, auth Auth, dial *net.Dialer) (*sshC
 
 func privateKey(auth Auth) (ssh.Signer, error) {
 	if len(auth.PrivateKey) == 0 {
-		return nil, newError(Invalid, "ssh needs a private key")
+		return nil, newError(InvalidAuth, "ssh needs a private key")
 	}
 	signer, err := ssh.ParsePrivateKey(auth.PrivateKey)
 	var encrypted *ssh.PassphraseMissingError
@@ -68,7 +68,7 @@ func privateKey(auth Auth) (ssh.Signer, error) {
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(auth.PrivateKey, auth.Passphrase)
 	}
 	if err != nil {
-		return nil, newError(Invalid, "read the private key: %s", clean(err.Error()))
+		return nil, newError(InvalidAuth, "read the private key: %s", clean(err.Error()))
 	}
 	return signer, nil
 }
@@ -77,7 +77,7 @@ func privateKey(auth Auth) (ssh.Signer, error) {
 // files only, hence the temporary one.
 func readKnownHosts(content []byte) (*knownhosts.HostKeyDB, error) {
 	if len(bytes.TrimSpace(content)) == 0 {
-		return nil, newError(Invalid, "ssh needs known_hosts")
+		return nil, newError(InvalidAuth, "ssh needs known_hosts")
 	}
 	file, err := os.CreateTemp("", "known_hosts-*")
 	if err != nil {
@@ -91,7 +91,7 @@ func readKnownHosts(content []byte) (*knownhosts.HostKeyDB, error) {
 	hosts, err := knownhosts.NewDB(file.Name())
 	if err != nil {
 		message := strings.ReplaceAll(err.Error(), file.Name(), "known_hosts")
-		return nil, newError(Invalid, "read known_hosts: %s", clean(message))
+		return nil, newError(InvalidAuth, "read known_hosts: %s", clean(message))
 	}
 	return hosts, nil
 }
@@ -126,7 +126,8 @@ func (c *sshConnector) open(ctx context.Context, m *meter) (session, error) {
 	s := &sshSession{conn: conn, meter: m}
 	defer s.bind(ctx)()
 	if err := s.start(c); err != nil {
-		return nil, errors.Join(err, s.Close())
+		s.Close()
+		return nil, err
 	}
 	return s, nil
 }

@@ -23,10 +23,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sluice-dev/sluice/approvals"
+	"github.com/sluice-dev/sluice/gitsync"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/rollout"
 )
 
-// Off, as an address, serves nothing.
+// Off is the address that serves nothing.
 const Off = "0"
 
 // leaseName is the Lease that the leader of several controllers holds.
@@ -47,6 +49,15 @@ type Options struct {
 	// LeaderElection makes one controller of several act, by a Lease in LeaseNamespace.
 	LeaderElection bool
 	LeaseNamespace string
+
+	// Git says which repositories may be read, and how much of them.
+	Git gitrepo.Options
+	// SharedNamespaces are those that sources of any namespace may write into; into all others
+	// only their own sources may.
+	SharedNamespaces []string
+	// DefaultServiceAccount is the account, in the source's namespace, as which a source is
+	// written that names none. Empty means the controller's own.
+	DefaultServiceAccount string
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
@@ -101,7 +112,16 @@ func orOff(address string) string {
 }
 
 // addReconcilers sets up the parts.
-func addReconcilers(mgr manager.Manager, _ Options) error {
+func addReconcilers(mgr manager.Manager, opts Options) error {
+	sources := gitsync.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetConfig(),
+		mgr.GetEventRecorder("sluice-gitsync"), clock.RealClock{}, gitsync.Options{
+			Git:                   opts.Git,
+			AllowedNamespaces:     opts.SharedNamespaces,
+			DefaultServiceAccount: opts.DefaultServiceAccount,
+		})
+	if err := sources.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up gitsync: %w", err)
+	}
 	releases := rollout.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("sluice-rollout"), clock.RealClock{})
 	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)

@@ -8,7 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,14 +53,17 @@ func ofReleases() labels.Selector {
 // trim takes off what is large and read by nobody: who wrote which field, and what kubectl
 // applied last. It follows that a cached object must never be written as a whole.
 func trim(object any) (any, error) {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return object, nil // a tombstone of the informer, not an object
+	accessor, ok := object.(metav1.Object)
+	if !ok { // a tombstone of the informer
+		return object, nil
 	}
+	// An object that was trimmed before may be in readers' hands: it is not touched.
 	if accessor.GetManagedFields() != nil {
 		accessor.SetManagedFields(nil)
 	}
-	delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	if _, found := accessor.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; found {
+		delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	}
 	return object, nil
 }
 

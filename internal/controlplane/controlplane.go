@@ -35,7 +35,7 @@ type Options struct {
 	Nodes int
 	// ReadyDelay is how long after it was bound to its node a pod is ready, to the millisecond.
 	ReadyDelay time.Duration
-	// Audit has kube-apiserver log each request, for Requests to count.
+	// Audit has kube-apiserver log each request, for CountRequests.
 	Audit bool
 	// Manifests are files and folders that are applied before Start returns, as Apply does.
 	Manifests []string
@@ -213,31 +213,34 @@ func (cp *ControlPlane) applyManifests(ctx context.Context) error {
 // await waits until the condition holds, as long as all components run. p is the component that
 // the condition hangs on.
 func (cp *ControlPlane) await(ctx context.Context, p *process, what string, condition func(context.Context) error) error {
-	ctx, cancel := cp.bind(ctx)
+	bound, cancel := cp.bind(ctx)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := condition(ctx)
+		err := condition(bound)
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
-			return p.failure(fmt.Errorf("wait for %s: %w (%w)", what, context.Cause(ctx), err))
+		case <-bound.Done():
+			if ctx.Err() != nil { // nobody ended, but the time is up
+				return p.failure(fmt.Errorf("wait for %s: %w (%w)", what, context.Cause(ctx), err))
+			}
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(bound))
 		}
 	}
 }
 
-// bind returns a context that is cancelled when any component ends, which is then its cause.
+// bind returns a context that is cancelled when any component ends; its failure is then the cause.
 func (cp *ControlPlane) bind(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	for _, p := range cp.processes {
 		go func() {
 			select {
 			case <-p.ended:
-				cancel(fmt.Errorf("%s ended: %w", p.name, p.err))
+				cancel(p.failure(fmt.Errorf("%s ended: %w", p.name, p.err)))
 			case <-ctx.Done():
 			}
 		}()
@@ -278,8 +281,9 @@ func (cp *ControlPlane) Processes() map[string]int {
 	return pids
 }
 
-// Wait returns once a component has ended without being asked to, with the reason; or with the
-// context's error. A control plane in such a state is of no use any more and should be stopped.
+// Wait returns once a component has ended, with the reason and the end of its log; or once the
+// context has, with its cause. Whoever calls it ends it before Stop, which ends all components. A
+// control plane that lacks a component is of no use any more and should be stopped.
 func (cp *ControlPlane) Wait(ctx context.Context) error {
 	ctx, cancel := cp.bind(ctx)
 	defer cancel()

@@ -3,8 +3,12 @@ package controlplane_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,6 +163,34 @@ func TestStartSaysWhyNot(t *testing.T) {
 	}
 }
 
+func TestTakenPortIsTriedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	taken := httptest.NewServer(http.NotFoundHandler())
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	_, err = controlplane.Start(t.Context(), controlplane.Options{
+		Dir:       dir,
+		ExtraArgs: map[string][]string{"kube-apiserver": {"--secure-port=" + port}},
+	})
+	const message = "address already in use"
+	if err == nil || !strings.Contains(err.Error(), message) {
+		t.Errorf("error = %v, want %q", err, message)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "logs", "kube-apiserver.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attempts := strings.Count(string(log), message); attempts != 5 {
+		t.Errorf("%d attempts, want 5:\n%s", attempts, log)
+	}
+}
+
 func TestStartCanBeCancelled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
@@ -290,7 +322,7 @@ func TestAccessWithoutAuditLog(t *testing.T) {
 func TestLoadAccess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "access.json")
-	if _, err := controlplane.LoadAccess(path); !isNotExist(err) {
+	if _, err := controlplane.LoadAccess(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("load of nothing = %v, want that it does not exist", err)
 	}
 	want := controlplane.Access{Kubeconfig: "k", KubectlPath: "c", AuditLog: "a", Logs: "l"}
@@ -302,5 +334,3 @@ func TestLoadAccess(t *testing.T) {
 		t.Errorf("load = %+v, %v; want what was saved, %+v", got, err, want)
 	}
 }
-
-func isNotExist(err error) bool { return err != nil && strings.Contains(err.Error(), fs.ErrNotExist.Error()) || os.IsNotExist(err) }

@@ -138,6 +138,10 @@ func etcdArgs() []string {
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=etcd=" + peer,
 		"--unsafe-no-fsync",
+		// With nobody to vote but itself etcd need not wait a second before it elects itself;
+		// kube-apiserver would find it closed and be back only a second later.
+		"--heartbeat-interval=20",
+		"--election-timeout=100",
 		"--log-level=warn",
 	}
 }

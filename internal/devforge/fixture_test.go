@@ -60,7 +60,7 @@ func startForge(t *testing.T, opts devforge.Options) *devforge.Forge {
 	t.Helper()
 	opts.Dir = t.TempDir()
 	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
-	forge, err := devforge.Start(opts)
+	forge, err := devforge.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +89,9 @@ func commit(t *testing.T, clone, content string) {
 	git(t, clone, "commit", "--quiet", "--all", "--message=change")
 }
 
-func commitAndPush(t *testing.T, clone, content string) string {
+func commitAndPush(t *testing.T, clone string) string {
 	t.Helper()
-	commit(t, clone, content)
+	commit(t, clone, "two\n")
 	git(t, clone, "push", "--quiet", "origin", "main")
 	return git(t, clone, "rev-parse", "HEAD")
 }

@@ -1,7 +1,9 @@
 package devforge
 
 import (
+	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -34,20 +36,35 @@ type Forge struct {
 	git    *gitRunner
 	url    string
 	server *http.Server
-	served chan error
+	// served is closed when the server has ended.
+	served chan struct{}
 }
 
-// Start serves the repositories of opts.Dir on a free port of 127.0.0.1.
-func Start(opts Options) (*Forge, error) {
+// withDefaults fills in what is left out.
+func (o Options) withDefaults() Options {
+	if o.MaxProcesses < 1 {
+		o.MaxProcesses = defaultMaxProcesses
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Start serves the repositories of opts.Dir on a free port of 127.0.0.1. The context bounds the
+// start alone: Close ends what it started, and must be called.
+func Start(ctx context.Context, opts Options) (*Forge, error) {
+	opts = opts.withDefaults()
 	dir, err := prepareDir(opts.Dir)
 	if err != nil {
 		return nil, err
 	}
-	git, err := newGitRunner(dir, orDefault(opts.MaxProcesses))
+	git, err := newGitRunner(dir, opts.MaxProcesses)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var network net.ListenConfig
+	listener, err := network.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
@@ -57,14 +74,18 @@ func Start(opts Options) (*Forge, error) {
 		log:    opts.Logger,
 		git:    git,
 		url:    "http://" + listener.Addr().String(),
-		served: make(chan error, 1),
+		served: make(chan struct{}),
 	}
-	if f.log == nil {
-		f.log = slog.New(slog.DiscardHandler)
-	}
-	f.server = &http.Server{Handler: f.handler(), ReadHeaderTimeout: 10 * time.Second}
-	go func() { f.served <- f.server.Serve(listener) }()
+	f.server = f.newServer()
+	go f.serveOn(listener)
 	return f, nil
+}
+
+func (f *Forge) serveOn(listener net.Listener) {
+	defer close(f.served)
+	if err := f.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		f.log.Error("cannot go on serving", "error", err)
+	}
 }
 
 func prepareDir(dir string) (string, error) {
@@ -78,11 +99,12 @@ func prepareDir(dir string) (string, error) {
 	return dir, nil
 }
 
-func orDefault(maxProcesses int) int {
-	if maxProcesses < 1 {
-		return defaultMaxProcesses
+func (f *Forge) newServer() *http.Server {
+	return &http.Server{
+		Handler:           f.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
 	}
-	return maxProcesses
 }
 
 // URL is the root of the forge, without a slash at its end.

@@ -34,7 +34,7 @@ func TestCloneHoldsTheSeed(t *testing.T) {
 func TestPushIsSeenByTheNextClone(t *testing.T) {
 	t.Parallel()
 	forge := startForge(t, devforge.Options{})
-	pushed := commitAndPush(t, cloneOf(t, forge.CloneURL(repository)), "two\n")
+	pushed := commitAndPush(t, cloneOf(t, forge.CloneURL(repository)))
 
 	second := cloneOf(t, forge.CloneURL(repository))
 	if got := git(t, second, "rev-parse", "HEAD"); got != pushed {
@@ -53,7 +53,7 @@ func TestPushOfManyMegabytes(t *testing.T) {
 	}
 	writeFile(t, clone, "big", big)
 	git(t, clone, "add", "big")
-	commitAndPush(t, clone, "two\n")
+	commitAndPush(t, clone)
 
 	second := cloneOf(t, forge.CloneURL(repository))
 	if got := []byte(readFile(t, second, "big")); !bytes.Equal(got, big) {
@@ -65,7 +65,7 @@ func TestForcePushRewritesTheBranch(t *testing.T) {
 	t.Parallel()
 	forge := startForge(t, devforge.Options{})
 	clone := cloneOf(t, forge.CloneURL(repository))
-	commitAndPush(t, clone, "two\n")
+	commitAndPush(t, clone)
 	git(t, clone, "commit", "--quiet", "--amend", "--message=another two")
 
 	if out, err := tryGit(clone, "push", "--quiet", "origin", "main"); err == nil {
@@ -93,7 +93,7 @@ func TestBranchCanBeDeleted(t *testing.T) {
 func TestShallowAndPartialClones(t *testing.T) {
 	t.Parallel()
 	forge := startForge(t, devforge.Options{})
-	commitAndPush(t, cloneOf(t, forge.CloneURL(repository)), "two\n")
+	commitAndPush(t, cloneOf(t, forge.CloneURL(repository)))
 
 	shallow := cloneOf(t, forge.CloneURL(repository), "--depth=1")
 	if got := git(t, shallow, "rev-list", "--count", "HEAD"); got != "1" {
@@ -121,7 +121,7 @@ func TestFetchIntoALongHistory(t *testing.T) {
 	t.Parallel()
 	forge := startForge(t, devforge.Options{})
 	clone := cloneOf(t, forge.CloneURL(repository))
-	pushed := commitAndPush(t, cloneOf(t, forge.CloneURL(repository)), "two\n")
+	pushed := commitAndPush(t, cloneOf(t, forge.CloneURL(repository)))
 	for range 60 {
 		git(t, clone, "commit", "--quiet", "--allow-empty", "--message=ours")
 	}
@@ -264,7 +264,7 @@ func TestAFailedCreationLeavesNothing(t *testing.T) {
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	forge, err := devforge.Start(devforge.Options{Dir: dir})
+	forge, err := devforge.Start(t.Context(), devforge.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -21,9 +23,9 @@ type gitRunner struct {
 	path  string
 	env   []string
 	slots chan struct{}
-	done  context.Context
-	// end kills what runs and refuses what comes later.
-	end context.CancelFunc
+	// done is closed by end, which kills what runs and has what comes later refused.
+	done chan struct{}
+	end  func()
 }
 
 func newGitRunner(home string, maxProcesses int) (*gitRunner, error) {
@@ -31,13 +33,13 @@ func newGitRunner(home string, maxProcesses int) (*gitRunner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find git: %w", err)
 	}
-	done, end := context.WithCancel(context.Background())
+	done := make(chan struct{})
 	return &gitRunner{
 		path:  path,
 		env:   gitEnv(home),
 		slots: make(chan struct{}, maxProcesses),
 		done:  done,
-		end:   end,
+		end:   sync.OnceFunc(func() { close(done) }),
 	}, nil
 }
 
@@ -79,9 +81,8 @@ func (g *gitRunner) run(ctx context.Context, inv invocation) error {
 		return err
 	}
 	defer func() { <-g.slots }()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := g.untilEnd(ctx)
 	defer cancel()
-	defer context.AfterFunc(g.done, cancel)()
 
 	var stderr bytes.Buffer
 	cmd := g.command(ctx, inv)
@@ -92,11 +93,24 @@ func (g *gitRunner) run(ctx context.Context, inv invocation) error {
 	return nil
 }
 
+// untilEnd is ctx, ended by end as well.
+func (g *gitRunner) untilEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-g.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 func (g *gitRunner) acquire(ctx context.Context) error {
 	select {
 	case g.slots <- struct{}{}:
 		return nil
-	case <-g.done.Done():
+	case <-g.done:
 		return errClosed
 	case <-ctx.Done():
 		return fmt.Errorf("wait for a free git process: %w", ctx.Err())
@@ -106,17 +120,10 @@ func (g *gitRunner) acquire(ctx context.Context) error {
 // command puts git in a process group of its own, so that cancelling ctx ends its children too.
 func (g *gitRunner) command(ctx context.Context, inv invocation) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.path, inv.args...)
-	cmd.Env = append(g.env[:len(g.env):len(g.env)], inv.env...)
+	cmd.Env = slices.Concat(g.env, inv.env)
 	cmd.Stdin, cmd.Stdout = inv.stdin, inv.stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = stalledAfter
 	return cmd
-}
-
-// output runs git and returns what it prints, trimmed.
-func (g *gitRunner) output(ctx context.Context, env []string, args ...string) (string, error) {
-	var out bytes.Buffer
-	err := g.run(ctx, invocation{args: args, env: env, stdout: &out})
-	return strings.TrimSpace(out.String()), err
 }

@@ -19,7 +19,6 @@ var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-
 // repositorySettings make a bare repository behave as on a forge: force pushes are taken,
 // partial clones work, and no garbage collection goes on behind a push.
 var repositorySettings = [][2]string{
-	{"http.receivepack", "true"},
 	{"receive.denyNonFastForwards", "false"},
 	{"receive.autogc", "false"},
 	{"uploadpack.allowFilter", "true"},
@@ -46,15 +45,15 @@ func (f *Forge) create(ctx context.Context, dir, branch string, seed fs.FS) erro
 	if err := f.initialise(ctx, dir, branch); err != nil || seed == nil {
 		return err
 	}
-	return f.commitSeed(ctx, dir, branch, seed)
+	return f.commitSeed(ctx, dir, seed)
 }
 
 func (f *Forge) initialise(ctx context.Context, dir, branch string) error {
-	if _, err := f.git.output(ctx, nil, "init", "--quiet", "--bare", "--template=", "--initial-branch="+branch, dir); err != nil {
+	if err := f.runGit(ctx, nil, "init", "--quiet", "--bare", "--template=", "--initial-branch="+branch, dir); err != nil {
 		return err
 	}
 	for _, setting := range repositorySettings {
-		if _, err := f.git.output(ctx, nil, "-C", dir, "config", setting[0], setting[1]); err != nil {
+		if err := f.runGit(ctx, nil, "-C", dir, "config", setting[0], setting[1]); err != nil {
 			return err
 		}
 	}
@@ -62,7 +61,7 @@ func (f *Forge) initialise(ctx context.Context, dir, branch string) error {
 }
 
 // commitSeed writes the first commit from a work tree and an index that last only that long.
-func (f *Forge) commitSeed(ctx context.Context, dir, branch string, seed fs.FS) error {
+func (f *Forge) commitSeed(ctx context.Context, dir string, seed fs.FS) error {
 	scratch, err := os.MkdirTemp(f.dir, "seed-")
 	if err != nil {
 		return fmt.Errorf("make work tree: %w", err)
@@ -73,11 +72,14 @@ func (f *Forge) commitSeed(ctx context.Context, dir, branch string, seed fs.FS) 
 		return fmt.Errorf("copy seed: %w", err)
 	}
 	env := []string{"GIT_DIR=" + dir, "GIT_WORK_TREE=" + tree, "GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}
-	if _, err := f.git.output(ctx, env, "add", "--all", "--force"); err != nil {
+	if err := f.runGit(ctx, env, "add", "--all", "--force"); err != nil {
 		return err
 	}
-	_, err = f.git.output(ctx, env, "commit", "--quiet", "--allow-empty", "--message=First commit")
-	return err
+	return f.runGit(ctx, env, "commit", "--quiet", "--allow-empty", "--message=First commit")
+}
+
+func (f *Forge) runGit(ctx context.Context, env []string, args ...string) error {
+	return f.git.run(ctx, invocation{args: args, env: env})
 }
 
 // CloneURL is the URL to clone owner/name from and to push it to.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -48,8 +47,7 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 		p.block(waiting)
 		return false
 	}
-	stale := slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Live })
-	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: stale}
+	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: !p.setsLive()}
 	return !p.out.Needs.Any()
 }
 

@@ -57,45 +57,58 @@ func (l *ledger) spare() int32 { return max(l.available()-l.least(), 0) }
 
 func (l *ledger) least() int32 { return l.Workload.Replicas - l.unavailable }
 
-// move brings the sets nearer to target updated pods and replicas - target others.
-func (p *pass) move(target int32) {
+// move brings the sets nearer to the target and to the others that it leaves.
+func (p *pass) move() {
 	l := p.ledger()
-	others := max(p.Workload.Replicas-target, 0)
-	grown := l.growUpdate(target)
+	others := max(p.Workload.Replicas-p.target, 0)
+	grown := l.growUpdate(p.target)
 	l.growOld(others)
-	l.shrinkUpdate(target)
+	l.shrinkUpdate(p.target)
 	l.shrinkOld(others)
-	if grown == 0 {
-		l.growUpdate(target)
+	if !grown {
+		l.growUpdate(p.target)
 	}
-	p.write(l, target, others)
+	p.write(l, p.tooSmall(l, others))
 }
 
 // keepScale follows spec.replicas in a failed release and otherwise leaves the pods as they are.
 func (p *pass) keepScale() {
-	p.rescale()
 	l := p.ledger()
-	target := min(l.update.Replicas, p.status.TargetReplicas)
-	l.growOld(max(p.Workload.Replicas-target, 0))
-	if excess := l.total() - p.Workload.Replicas - l.surge; excess > 0 {
-		l.shrinkUpdate(target)
-		l.shrinkOld(max(p.Workload.Replicas-target, 0))
+	if p.status.RollbackTo != "" {
+		l.growUpdate(min(p.target, p.Workload.Replicas-l.oldTotal()))
 	}
-	p.write(l, -1, -1)
+	l.growOld(max(p.Workload.Replicas-min(l.want[l.update], p.target), 0))
+	l.shrinkUpdate(p.target)
+	l.shrinkOld(p.Workload.Replicas + l.surge - l.want[l.update])
+	p.write(l, false)
 }
 
-// growth is how many pods a set of the new revision may have right away.
-func (p *pass) growth(update *Set, target int32) int32 {
-	l := p.ledger()
+// growth is how many pods the set of the new revision may have right away: as many as there
+// is room for, and one in any case if otherwise the native controller would scale the old
+// ones, or none of them could make room.
+func (l *ledger) growth(target int32) int32 {
 	have := int32(0)
-	if update != nil {
-		have = l.want[update]
+	if l.update != nil {
+		have = l.want[l.update]
 	}
 	up := max(min(l.room(), target-have), 0)
-	if up == 0 && have == 0 && target > 0 && l.active() == 1 {
-		return 1 // or the native controller would set the one active set back to all replicas
+	if up == 0 && have == 0 && target > 0 && l.pinned() {
+		return 1
 	}
 	return have + up
+}
+
+// pinned reports whether the old sets can't shrink before there is an updated pod: the native
+// controller sets a lone active one to all replicas, whatever it was scaled to.
+func (l *ledger) pinned() bool {
+	active, single := 0, true
+	for _, set := range l.old {
+		if l.want[set] > 0 || set.Replicas > 0 {
+			active++
+			single = single && l.want[set] == 1
+		}
+	}
+	return active == 1 || active == 2 && single && l.Workload.Replicas != 1
 }
 
 // active counts the sets that have, or are to have, pods.
@@ -109,24 +122,32 @@ func (l *ledger) active() int {
 	return n
 }
 
-// growUpdate adds updated pods and returns how many.
-func (l *ledger) growUpdate(target int32) int32 {
+// growUpdate adds updated pods and reports whether there is one more now.
+func (l *ledger) growUpdate(target int32) bool {
 	have := l.want[l.update]
-	up := max(min(l.room(), target-have), 0)
-	if up == 0 && have == 0 && target > 0 && l.active() == 1 {
-		up = 1 // see growth
+	if l.update.shrinking() {
+		return false
 	}
-	l.want[l.update] += up
-	return up
+	l.want[l.update] = l.growth(target)
+	return l.want[l.update] > have
 }
 
-// growOld adds pods of the version before after spec.replicas grew.
+// growOld adds pods of the version before, after spec.replicas grew or pods were taken away.
+// A rollback has none to add: the version before it is the bad one.
 func (l *ledger) growOld(others int32) {
 	up := min(others-l.oldTotal(), l.room())
-	if set := l.stableSet(); up > 0 && set != nil {
+	if !l.rescaling() {
+		up = min(up, l.Workload.Replicas-l.total())
+	}
+	set := l.stableSet()
+	if up > 0 && set != nil && !set.shrinking() && l.status.RollbackTo == "" {
 		l.want[set] += up
 	}
 }
+
+// shrinking reports whether pods are still to go that the status may count as available:
+// once such a set grows again nobody could tell them from new ones.
+func (s *Set) shrinking() bool { return s.Current > s.Replicas }
 
 // stableSet is the old set to grow: that of the stable revision, else the newest that runs
 // pods, else the newest.
@@ -143,12 +164,12 @@ func (l *ledger) stableSet() *Set {
 	return newest
 }
 
-// shrinkUpdate takes updated pods away after spec.replicas fell, but none that spec.replicas
-// asks for while there is no other.
+// shrinkUpdate takes updated pods away after spec.replicas has changed: it fell, or the native
+// controller made every pod an updated one while there were no others.
 func (l *ledger) shrinkUpdate(target int32) {
 	set := l.update
-	excess := min(l.want[set]-target, l.total()-l.Workload.Replicas)
-	if excess <= 0 {
+	excess := l.want[set] - target
+	if excess <= 0 || !l.rescaling() {
 		return
 	}
 	idle := max(l.want[set]-set.Available, 0)
@@ -188,39 +209,62 @@ func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
 	if l.want[l.update] > 0 || down < l.want[set] {
 		return down
 	}
-	others := 0
+	others, all := 0, false
 	for _, other := range l.old {
 		if other != set && l.want[other] > 0 {
 			others++
+			all = l.want[other] == l.Workload.Replicas
 		}
 	}
-	if others == 1 {
+	if others == 1 && !all {
 		return max(down-1, 0)
 	}
 	return down
 }
 
-// write turns the ledger into actions: growth first, unless only a shrink makes room for it.
-func (p *pass) write(l *ledger, target, others int32) {
+// write turns the ledger into actions, unless it is to wait: growth first, unless only a
+// shrink makes room for it.
+func (p *pass) write(l *ledger, wait bool) {
 	grow, shrink := l.changes()
-	if len(grow)+len(shrink) == 0 || p.tooSmall(l, target, others) {
+	if len(grow)+len(shrink) == 0 || wait {
 		return
 	}
-	if !p.Workload.Live {
-		p.out.Needs.Workload = true
-		return
-	}
-	roomFirst := l.fits(grow)
-	if roomFirst {
+	growFirst := l.fits(grow)
+	if growFirst && len(grow) > 0 {
+		if !p.mayGrow() {
+			return
+		}
 		p.do(grow...)
 	}
-	if !p.mayShrink(shrink) {
-		return
+	if len(shrink) > 0 {
+		if !p.mayShrink(shrink) {
+			return
+		}
+		p.do(shrink...)
 	}
-	p.do(shrink...)
-	if !roomFirst {
+	if !growFirst && p.mayGrow() {
 		p.do(grow...)
 	}
+}
+
+// mayGrow asks for the live reads that more pods rest on. Without them a shell that reads its
+// own writes knows what the others have, but for what the native controller does while a set
+// is the only active one, and what the process before this one did.
+func (p *pass) mayGrow() bool {
+	update, first := p.updateSet(), p.LastScale.IsZero()
+	unsure := first || p.rescaling() || update == nil || update.Replicas == 0
+	p.need(Needs{
+		Workload: !p.Workload.Live,
+		Sets:     unsure && !p.setsLive(),
+		Release:  first && !p.ReleaseLive,
+	})
+	return !p.out.Needs.Any()
+}
+
+// need adds to what is asked for.
+func (p *pass) need(more Needs) {
+	n := &p.out.Needs
+	n.Workload, n.Sets, n.Release = n.Workload || more.Workload, n.Sets || more.Sets, n.Release || more.Release
 }
 
 // changes are the writes that the ledger comes to.
@@ -255,25 +299,25 @@ func (p *pass) mayShrink(shrink []Action) bool {
 	if len(shrink) == 1 {
 		lone = shrink[0].(ScaleSet).Set.Name
 	}
-	for _, set := range p.Sets {
-		if len(shrink) > 0 && !set.Live && set.Name != lone && set.Available > 0 {
-			p.out.Needs.Sets = true
-		}
-	}
+	unsure := slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Live && s.Name != lone && s.Available > 0 })
 	update := p.updateSet()
 	touchesUpdate := slices.ContainsFunc(shrink, func(a Action) bool { return a.(ScaleSet).Set.Name == update.Name })
-	p.out.Needs.Release = p.out.Needs.Release || touchesUpdate && !p.ReleaseLive
-	return !p.out.Needs.Sets && !(touchesUpdate && !p.ReleaseLive)
+	p.need(Needs{
+		Workload: !p.Workload.Live,
+		Sets:     unsure,
+		Release:  touchesUpdate && !p.ReleaseLive,
+	})
+	return !p.out.Needs.Any()
 }
 
 // tooSmall holds a change back for a moment in which more of its kind may come. What ends
 // the step, and what is an eighth of the room there is, is never held back.
-func (p *pass) tooSmall(l *ledger, target, others int32) bool {
+func (p *pass) tooSmall(l *ledger, others int32) bool {
 	until := p.LastScale.Add(patience)
-	if p.LastScale.IsZero() || !p.Now.Before(until) || target < 0 {
+	if p.LastScale.IsZero() || !p.Now.Before(until) {
 		return false
 	}
-	if l.want[l.update] == target && l.oldTotal() == others {
+	if l.want[l.update] == p.target && l.oldTotal() == others {
 		return false
 	}
 	var change int32

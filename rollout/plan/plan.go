@@ -79,6 +79,8 @@ type pass struct {
 	Observation
 	status v1alpha1.BatchReleaseStatus
 	out    Plan
+	// target is how many pods are to run the update revision, for the present spec.replicas.
+	target int32
 	// stalled is why the release can't go on until somebody changes something.
 	stalled *Event
 }

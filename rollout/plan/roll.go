@@ -10,8 +10,11 @@ import (
 
 // roll takes the held workload through the steps.
 func (p *pass) roll() bool {
-	update := p.updateSet()
-	if update == nil {
+	if !p.enterFirstStep() {
+		return true
+	}
+	p.follow()
+	if p.updateSet() == nil {
 		p.createSet()
 		return true
 	}
@@ -21,9 +24,7 @@ func (p *pass) roll() bool {
 		return true
 	}
 	p.status.Phase = p.rollingPhase()
-	p.enterFirstStep()
 	p.normaliseState()
-	p.rescale()
 	p.recordProgress()
 	if p.stepDone() {
 		p.passStep()
@@ -31,7 +32,7 @@ func (p *pass) roll() bool {
 	if p.status.Phase == v1alpha1.PhaseFinalizing {
 		return true
 	}
-	p.move(p.status.TargetReplicas)
+	p.move()
 	p.checkDeadline()
 	return true
 }
@@ -87,29 +88,37 @@ func sum(sets []*Set, of func(*Set) int32) int32 {
 // createSet makes the ReplicaSet of the new revision, which the native controller does not
 // do while the workload is paused, with as many pods of the first step as there is room for.
 func (p *pass) createSet() {
-	p.enterFirstStep()
-	p.rescale()
-	target := p.status.TargetReplicas
+	target := p.target
 	if p.status.Phase == v1alpha1.PhaseFailed {
 		target = 0
 	}
-	if !p.Workload.Live {
-		p.out.Needs.Workload = true
-		return
+	if p.mayGrow() {
+		p.do(CreateSet{
+			Reason:   p.batchReason(),
+			Revision: p.status.UpdateRevision,
+			Replicas: p.ledger().growth(target),
+		})
 	}
-	p.do(CreateSet{
-		Reason:   p.batchReason(),
-		Revision: p.status.UpdateRevision,
-		Replicas: p.growth(nil, target),
-	})
 }
 
-// enterFirstStep starts a release that is taken over but in no step yet.
-func (p *pass) enterFirstStep() {
-	if p.status.Batch == "" {
-		p.status.Phase = p.rollingPhase()
-		p.enterStep(0)
+// enterFirstStep starts a release that is taken over but in no step yet. It asks for a live
+// read of the ReplicaSets first: until now the native controller has scaled them.
+func (p *pass) enterFirstStep() bool {
+	if p.status.Batch != "" {
+		return true
 	}
+	if !p.setsLive() {
+		p.out.Needs.Sets = true
+		return false
+	}
+	p.status.Phase = p.rollingPhase()
+	p.enterStep(0)
+	return true
+}
+
+// setsLive reports whether every ReplicaSet was read live in this pass.
+func (p *pass) setsLive() bool {
+	return !slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Live })
 }
 
 // normaliseState undoes what a user's patch of the state can't mean: only a step whose gates
@@ -144,6 +153,7 @@ func (p *pass) enterStep(index int32) {
 	if update := p.updateSet(); update != nil {
 		p.status.TargetReplicas = max(p.status.TargetReplicas, min(update.Replicas, replicas))
 	}
+	p.target = p.status.TargetReplicas
 	best := int32(0)
 	if p.status.Progress != nil {
 		best = p.status.Progress.Available
@@ -177,17 +187,39 @@ func (p *pass) share() share {
 	return s
 }
 
-// rescale follows spec.replicas: the step's share of the new number.
-func (p *pass) rescale() {
-	before, replicas := p.status.Replicas, p.Workload.Replicas
-	if before == replicas {
+// rescaling reports whether spec.replicas is not what the status speaks of. It stays so until
+// the ReplicaSets conform to the new number, so that whoever asks next, after a crash for
+// example, knows why there are more updated pods, or fewer old ones, than the step says. If
+// spec.replicas is the same, it is because a status was lost that began the next step.
+func (p *pass) rescaling() bool { return p.status.Replicas != p.Workload.Replicas }
+
+// follow sets the target for the present spec.replicas and records it once the sets conform.
+func (p *pass) follow() {
+	replicas := p.Workload.Replicas
+	if p.lastStep() && !p.rescaling() && p.status.TargetReplicas < replicas {
+		p.enterStep(p.stepIndex()) // steps were taken out: this is the last one now
+	}
+	p.target = p.status.TargetReplicas
+	if p.rescaling() {
+		p.target = p.share().rescaled(p.target, p.status.Replicas, replicas)
+	}
+	if p.status.RollbackTo != "" || len(p.oldSets()) == 0 {
+		p.target = max(p.target, replicas-p.oldReplicas()) // the rest can't run anything else
+	}
+	if p.rescaling() && !p.conforms() {
 		return
 	}
-	p.status.TargetReplicas = p.share().rescaled(p.status.TargetReplicas, before, replicas)
-	p.status.Replicas = replicas
+	p.status.TargetReplicas, p.status.Replicas = p.target, replicas
 	if p.status.CurrentStepState == v1alpha1.StepUpgrade {
 		p.sayUpgrading()
 	}
+}
+
+// conforms reports whether there are no more updated pods than the target and no fewer others
+// than the rest.
+func (p *pass) conforms() bool {
+	update := p.updateSet()
+	return (update == nil || update.Replicas <= p.target) && p.oldReplicas() >= p.Workload.Replicas-p.target
 }
 
 // count puts the numbers of the update revision into the status.
@@ -212,9 +244,9 @@ func (p *pass) recordProgress() {
 // stepDone reports whether the pods that the step says are updated and available, and no more
 // old ones are left than it says.
 func (p *pass) stepDone() bool {
-	update, target := p.updateSet(), p.status.TargetReplicas
-	return update.Observed && update.Replicas >= target && update.Available >= target &&
-		p.oldReplicas() <= p.Workload.Replicas-target
+	update := p.updateSet()
+	return update.Observed && update.Replicas >= p.target && update.Available >= p.target &&
+		p.oldReplicas() <= p.Workload.Replicas-p.target
 }
 
 // settled reports whether no pods are left beyond what the ReplicaSets say, so that people

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -17,7 +19,12 @@ func (p *pass) leave() bool {
 	if p.Release.DeletionTimestamp == nil {
 		return false
 	}
-	if w := p.Workload; w != nil && !w.Deleting && w.heldBy(p.Release) {
+	w := p.Workload
+	if w != nil && !(w.Live && p.ReleaseLive) {
+		p.need(Needs{Workload: !w.Live, Release: !p.ReleaseLive})
+		return true
+	}
+	if w != nil && !w.Deleting && w.heldBy(p.Release) {
 		p.do(HandBack{
 			Reason:   "the release is deleted",
 			Hold:     *w.Hold,
@@ -64,10 +71,7 @@ func (p *pass) yieldToHolder() bool {
 
 // refuseStrategy stops at steps that can't be read.
 func (p *pass) refuseStrategy() bool {
-	err := checkStrategy("spec.strategy.steps", p.Release.Spec.Strategy.Steps)
-	if rollback := p.Release.Spec.Rollback; err == nil && rollback != nil {
-		err = checkStrategy("spec.rollback.steps", rollback.Steps)
-	}
+	err := Validate(&p.Release.Spec, field.NewPath("spec")).ToAggregate()
 	if err == nil {
 		return false
 	}
@@ -159,6 +163,9 @@ func (p *pass) chooseTemplate() bool {
 	case p.Given == "" && current == nil:
 		p.stall(v1alpha1.ReasonNoTemplate, "spec.template is missing: there is nothing to release")
 		return true
+	case current == nil && slices.Contains(p.status.Quarantined, p.Given):
+		p.say(v1alpha1.ReasonRolledBack, "spec.template was rolled back: another one starts the next release")
+		return true
 	case p.Given == "", current != nil && current.Given == p.Given, slices.Contains(p.status.Quarantined, p.Given):
 		return false
 	case p.Resolved == nil || p.Resolved.Given != p.Given:
@@ -227,7 +234,9 @@ func (p *pass) rest() bool {
 	if p.status.Reason == v1alpha1.ReasonWorkloadNotFound {
 		p.sayCompleted()
 	}
-	if w := p.Workload; w.heldBy(p.Release) {
+	if w := p.Workload; w.heldBy(p.Release) && !p.ReleaseLive {
+		p.need(Needs{Release: true})
+	} else if w.heldBy(p.Release) {
 		p.do(HandBack{Reason: "the release is completed", Hold: *w.Hold})
 	}
 	return true
@@ -238,6 +247,10 @@ func (p *pass) arrive() bool {
 	w := p.Workload
 	if w.Hold != nil || w.Digest != p.status.Resolved.Digest || p.status.Held != nil && !p.handedBack() {
 		return false
+	}
+	if !w.Live {
+		p.need(Needs{Workload: true})
+		return true
 	}
 	p.keepWorkloadTemplate(Reason("revision " + p.status.UpdateRevision + " is stable"))
 	p.markStable()
@@ -330,29 +343,44 @@ func (p *pass) hold() bool {
 	w := p.Workload
 	held := w.heldBy(p.Release)
 	if held && w.Hold.UID == p.Release.UID && w.secured() && w.Digest == p.status.Resolved.Digest {
-		p.status.Held = &w.Hold.HeldWorkload
-		p.status.WorkloadUID = w.UID
-		return false
+		return p.goOn()
 	}
-	if !p.ReleaseLive {
-		p.out.Needs.Release = true
-		return true
-	}
+	proven := p.ReleaseLive
 	if !held && p.status.Held == nil {
-		p.prepare()
+		proven = p.prepare() || proven
+	}
+	if !proven {
+		p.need(Needs{Release: true})
+		return true
 	}
 	p.takeOver(held)
 	return true
 }
 
+// goOn goes on with a workload that is taken over. Starting another attempt with it, rather
+// than taking it over for one, means that the status was lost, or that an old one was read.
+func (p *pass) goOn() bool {
+	if p.status.Attempt != p.Release.Status.Attempt && !p.ReleaseLive {
+		p.need(Needs{Release: true})
+		return true
+	}
+	if p.status.StableRevision == "" {
+		p.status.StableRevision = p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
+	}
+	p.status.Held = &p.Workload.Hold.HeldWorkload
+	p.status.WorkloadUID = p.Workload.UID
+	return false
+}
+
 // prepare makes durable what a rollback needs, before the workload's template is overwritten.
-func (p *pass) prepare() {
+// It reports whether it writes the release, which proves that the release was read as it is.
+func (p *pass) prepare() bool {
 	stable := p.Workload.Revision
 	p.status.StableRevision = stable
 	p.keepWorkloadTemplate("kept to roll back to")
 	annotations, finalized := p.Release.Annotations, slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer)
 	if finalized && annotations[v1alpha1.CurrentStableAnnotation] == stable {
-		return
+		return false
 	}
 	change := Annotate{
 		Reason:    "the workload is handed back before the release goes away",
@@ -361,6 +389,7 @@ func (p *pass) prepare() {
 	}
 	change.setLast(p.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations)
 	p.do(change)
+	return true
 }
 
 func (p *pass) takeOver(held bool) {

@@ -120,8 +120,8 @@ type fence struct{ surge, unavailable int32 }
 // controller does: where both come out as 0, one pod may be unavailable.
 func (p *pass) fence() fence {
 	strategy := p.Release.Spec.Strategy
-	surge := firstSet(strategy.MaxSurge, p.Workload.MaxSurge, p.status.MaxSurge)
-	unavailable := firstSet(strategy.MaxUnavailable, p.Workload.MaxUnavailable, p.status.MaxUnavailable)
+	surge := firstSet(strategy.MaxSurge, p.Workload.MaxSurge)
+	unavailable := firstSet(strategy.MaxUnavailable, p.Workload.MaxUnavailable)
 	f := fence{
 		surge:       scaled(surge, p.Workload.Replicas, true),
 		unavailable: min(scaled(unavailable, p.Workload.Replicas, false), p.Workload.Replicas),
@@ -141,33 +141,11 @@ func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
 	return DefaultFence
 }
 
-// scaled is 0 for what can't be read; checkStrategy has refused that before.
+// scaled is 0 for what can't be read; refuseStrategy has seen to it before.
 func scaled(value intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), roundUp)
 	if err != nil {
 		return 0
 	}
 	return max(int32(n), 0)
-}
-
-// checkStrategy says what is wrong with the steps, beyond what the API server has checked.
-func checkStrategy(path string, steps []v1alpha1.Step) error {
-	if len(steps) == 0 {
-		return fmt.Errorf("%s: at least one step is needed", path)
-	}
-	var before share
-	for i, step := range steps {
-		s, err := parseShare(step.Replicas)
-		if err != nil {
-			return fmt.Errorf("%s[%d].replicas: %w", path, i, err)
-		}
-		if s.percent == before.percent && s.value < before.value {
-			return fmt.Errorf("%s[%d].replicas: must not be less than in the step before it", path, i)
-		}
-		before = s
-		if i == len(steps)-1 && !s.all() {
-			return fmt.Errorf("%s[%d].replicas: the last step must be 100%%", path, i)
-		}
-	}
-	return nil
 }

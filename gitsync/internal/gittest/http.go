@@ -14,6 +14,7 @@ import (
 type Handler struct {
 	backend  cgi.Handler
 	requests atomic.Int64
+	sent     atomic.Int64
 }
 
 // NewHandler returns a handler for the repositories below root.
@@ -49,7 +50,22 @@ func gitSettings() []string {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.requests.Add(1)
-	h.backend.ServeHTTP(w, r)
+	h.backend.ServeHTTP(&countingWriter{w, &h.sent}, r)
+}
+
+// Sent is how many bytes the answers had.
+func (h *Handler) Sent() int64 { return h.sent.Load() }
+
+type countingWriter struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+// Write implements http.ResponseWriter.
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.sent.Add(int64(n))
+	return n, err
 }
 
 // Requests is how many requests were served.

@@ -64,7 +64,7 @@ func open() (plane, error) {
 	used = true
 	if path := os.Getenv(AccessEnv); path != "" {
 		access, err := controlplane.LoadAccess(path)
-		return plane{access: access, stop: func() error { return nil }}, err //nolint:wrapcheck // ours
+		return plane{access: access, stop: func() error { return nil }}, err //nolint:wrapcheck // says what it did
 	}
 	options, err := Options()
 	if err != nil {
@@ -72,7 +72,7 @@ func open() (plane, error) {
 	}
 	cp, err := controlplane.Start(context.Background(), options)
 	if err != nil {
-		return plane{}, err //nolint:wrapcheck // ours
+		return plane{}, err //nolint:wrapcheck // says what it did
 	}
 	return plane{access: cp.Access, stop: cp.Stop}, nil
 }
@@ -81,65 +81,65 @@ func open() (plane, error) {
 func Options() (controlplane.Options, error) {
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {
-		return controlplane.Options{}, err //nolint:wrapcheck // ours
+		return controlplane.Options{}, err //nolint:wrapcheck // says what it did
 	}
 	return controlplane.Options{Progress: os.Stderr, Audit: true, Manifests: []string{crds}}, nil
 }
 
 // Access is the way to the control plane.
-func Access(t testing.TB) controlplane.Access {
-	t.Helper()
+func Access(tb testing.TB) controlplane.Access {
+	tb.Helper()
 	if testing.Short() {
-		t.Skip("needs a control plane")
+		tb.Skip("needs a control plane")
 	}
 	if !inMain {
-		t.Fatal("call cptest.Main from TestMain: it stops the control plane")
+		tb.Fatal("call cptest.Main from TestMain: it stops the control plane")
 	}
 	p, err := shared()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p.access
 }
 
 // Config is the administrator's client configuration. The test's name is its user agent, by which
 // the test finds its requests in the audit log.
-func Config(t testing.TB) *rest.Config {
-	t.Helper()
-	cfg, err := Access(t).Config()
+func Config(tb testing.TB) *rest.Config {
+	tb.Helper()
+	cfg, err := Access(tb).Config()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	cfg.UserAgent = t.Name()
+	cfg.UserAgent = tb.Name()
 	return cfg
 }
 
 // Namespace makes a namespace in which pods can be created, named after the test. It is deleted
 // when the test ends; what was in it is logged if the test failed.
-func Namespace(t testing.TB) string {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(Config(t))
+func Namespace(tb testing.TB) string {
+	tb.Helper()
+	client, err := kubernetes.NewForConfig(Config(tb))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(t.Name())},
+	namespace, err := client.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(tb.Name())},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("create namespace: %v", err)
+		tb.Fatalf("create namespace: %v", err)
 	}
 	name := namespace.Name
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("namespace %s:\n%s", name, describe(t, name))
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("namespace %s:\n%s", name, describe(tb, name))
 		}
 		err := client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
 		if err != nil {
-			t.Errorf("delete namespace: %v", err)
+			tb.Errorf("delete namespace: %v", err)
 		}
 	})
-	Eventually(t, 30*time.Second, func() error {
-		return controlplane.ServiceAccountExists(t.Context(), client, name)
+	Eventually(tb, 30*time.Second, func() error {
+		return controlplane.ServiceAccountExists(tb.Context(), client, name)
 	})
 	return name
 }
@@ -153,10 +153,10 @@ func namePrefix(test string) string {
 }
 
 // describe lists what a namespace holds, as far as it can be had.
-func describe(t testing.TB, namespace string) []byte {
-	t.Helper()
+func describe(tb testing.TB, namespace string) []byte {
+	tb.Helper()
 	const kinds = "deployments,replicasets,pods,batchreleases,gates,releasesources,events"
-	out, err := Access(t).Kubectl(context.Background(), "get", kinds, "--namespace", namespace).CombinedOutput()
+	out, err := Access(tb).Kubectl(context.Background(), "get", kinds, "--namespace", namespace).CombinedOutput()
 	if err != nil {
 		out = append(out, err.Error()...)
 	}
@@ -165,8 +165,8 @@ func describe(t testing.TB, namespace string) []byte {
 
 // Eventually polls until the condition returns nil, and fails the test with what it returned last
 // if that takes too long. The condition's error says what was wanted and what was found.
-func Eventually(t testing.TB, within time.Duration, condition func() error) {
-	t.Helper()
+func Eventually(tb testing.TB, within time.Duration, condition func() error) {
+	tb.Helper()
 	deadline := time.After(within)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -178,20 +178,20 @@ func Eventually(t testing.TB, within time.Duration, condition func() error) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not within %v: %v", within, err)
+			tb.Fatalf("not within %v: %v", within, err)
 		}
 	}
 }
 
 // Kubectl runs kubectl as the administrator and returns what it printed. It fails the test if
 // kubectl fails.
-func Kubectl(t testing.TB, args ...string) string {
-	t.Helper()
+func Kubectl(tb testing.TB, args ...string) string {
+	tb.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := Access(t).Kubectl(t.Context(), args...)
+	cmd := Access(tb).Kubectl(tb.Context(), args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+		tb.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return stdout.String()
 }

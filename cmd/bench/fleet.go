@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// appLabel on Deployments, and so on what belongs to them, is the Deployment's name.
+const appLabel = "app"
+
+// fleet is a number of equal Deployments, and how each is released.
+type fleet struct {
+	deployments int
+	pods        int32
+	steps       []v1alpha1.Step
+	// annotations of the pods.
+	annotations map[string]string
+}
+
+// step is a step of a release that nobody is asked about.
+func step(replicas string) v1alpha1.Step {
+	return v1alpha1.Step{
+		Replicas: intstr.Parse(replicas),
+		Gates:    []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}},
+	}
+}
+
+func steps(replicas ...string) []v1alpha1.Step {
+	all := make([]v1alpha1.Step, len(replicas))
+	for i := range replicas {
+		all[i] = step(replicas[i])
+	}
+	return all
+}
+
+// targets are how many pods run the new version at the end of each step.
+func (f fleet) targets() []int {
+	all := make([]int, len(f.steps))
+	for i := range f.steps {
+		// An error is the API server's to report: the release would not be created.
+		all[i], _ = intstr.GetScaledValueFromIntOrPercent(&f.steps[i].Replicas, int(f.pods), true)
+	}
+	return all
+}
+
+func (f fleet) names() []string {
+	names := make([]string, f.deployments)
+	for i := range names {
+		names[i] = fmt.Sprintf("app-%04d", i)
+	}
+	return names
+}
+
+func image(version int) string { return fmt.Sprintf("registry.example/app:v%d", version) }
+
+func (f fleet) template(name string, version int) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: name}, Annotations: f.annotations},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: image(version)}}},
+	}
+}
+
+func (f fleet) rawTemplate(name string, version int) (*runtime.RawExtension, error) {
+	raw, err := json.Marshal(f.template(name, version))
+	if err != nil {
+		return nil, fmt.Errorf("encode template: %w", err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+// deployment has maxSurge and maxUnavailable of 25%, as one has that says nothing.
+func (f fleet) deployment(name string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{appLabel: name}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &f.pods,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: name}},
+			Template: f.template(name, 1),
+		},
+	}
+}
+
+func (f fleet) release(name string) (*v1alpha1.BatchRelease, error) {
+	template, err := f.rawTemplate(name, 1)
+	return &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.BatchReleaseSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			Template:    template,
+			Strategy:    v1alpha1.ReleaseStrategy{Steps: f.steps},
+		},
+	}, err
+}
+
+// atOnce does the same for all names at the same time and returns the first error.
+func (f fleet) atOnce(ctx context.Context, do func(ctx context.Context, name string) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for _, name := range f.names() {
+		all.Go(func() {
+			if err := do(ctx, name); err != nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx) //nolint:wrapcheck // it is one of the errors above
+}
+
+// create makes all Deployments.
+func (f fleet) create(ctx context.Context, c client.Client) error {
+	return f.atOnce(ctx, func(ctx context.Context, name string) error {
+		return c.Create(ctx, f.deployment(name)) //nolint:wrapcheck // it names the object
+	})
+}
+
+// adopt makes a release of each Deployment, of the template that it runs.
+func (f fleet) adopt(ctx context.Context, c client.Client) error {
+	return f.atOnce(ctx, func(ctx context.Context, name string) error {
+		release, err := f.release(name)
+		if err != nil {
+			return err
+		}
+		return c.Create(ctx, release) //nolint:wrapcheck // it names the object
+	})
+}
+
+// updateNative gives all Deployments a new template, as kubectl set image does.
+func (f fleet) updateNative(ctx context.Context, c client.Client, version int) error {
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, image(version))
+	return f.atOnce(ctx, func(ctx context.Context, name string) error {
+		return c.Patch(ctx, f.deployment(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch))) //nolint:wrapcheck // as above
+	})
+}
+
+// updateReleases gives all releases a new template, as a commit does.
+func (f fleet) updateReleases(ctx context.Context, c client.Client, version int) error {
+	return f.atOnce(ctx, func(ctx context.Context, name string) error {
+		template, err := f.rawTemplate(name, version)
+		if err != nil {
+			return err
+		}
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
+		if err != nil {
+			return fmt.Errorf("encode patch: %w", err)
+		}
+		release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		return c.Patch(ctx, release, client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as above
+	})
+}
+
+// runs reports whether all pods of a Deployment run a version and no others are left, as
+// kubectl rollout status has it.
+func runs(version int) func(client.Object) bool {
+	return func(object client.Object) bool {
+		d, ok := object.(*appsv1.Deployment)
+		if !ok || d.Spec.Template.Spec.Containers[0].Image != image(version) || d.Status.ObservedGeneration < d.Generation {
+			return false
+		}
+		all := *d.Spec.Replicas
+		return d.Status.UpdatedReplicas == all && d.Status.Replicas == all && d.Status.AvailableReplicas == all
+	}
+}
+
+// released reports whether a release has completed its nth attempt.
+func released(attempt int64) func(client.Object) bool {
+	return func(object client.Object) bool {
+		r, ok := object.(*v1alpha1.BatchRelease)
+		return ok && r.Status.Attempt == attempt && r.Status.Phase == v1alpha1.PhaseCompleted
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// extent is how far the pods of a Deployment strayed: the least that were available and the
+// most that there were, those that are being deleted aside.
+type extent struct{ least, most int }
+
+// handOver is the moment between two steps: the change of the pod that completed one, and the
+// change of the ReplicaSet that began the next.
+type handOver struct{ pod, set change }
+
+// history is what the watch log tells of one Deployment from a time on.
+type history struct {
+	extent
+	handOvers []handOver
+}
+
+// replay is a walk through the changes of one Deployment, in their order.
+type replay struct {
+	history
+	start   time.Time
+	pods    map[string]*corev1.Pod
+	sets    map[string]*appsv1.ReplicaSet
+	update  string // hash of the new version: that of the ReplicaSet that came after the start
+	targets []int
+	step    int     // the step that is under way
+	reached *change // what made its pods complete
+}
+
+// replayAll walks through the changes of all Deployments. Targets are the updated pods at the
+// end of each step; none means that there are no steps.
+func replayAll(changes []change, start time.Time, targets []int) []history {
+	replays := map[string]*replay{}
+	for _, c := range changes {
+		name := c.object.GetLabels()[appLabel]
+		if name == "" {
+			continue
+		}
+		if replays[name] == nil {
+			replays[name] = newReplay(start, targets)
+		}
+		replays[name].apply(c)
+	}
+	histories := make([]history, 0, len(replays))
+	for _, r := range replays {
+		histories = append(histories, r.history)
+	}
+	return histories
+}
+
+func newReplay(start time.Time, targets []int) *replay {
+	return &replay{
+		start: start, targets: targets,
+		history: history{extent: extent{least: -1}},
+		pods:    map[string]*corev1.Pod{}, sets: map[string]*appsv1.ReplicaSet{},
+	}
+}
+
+func (r *replay) apply(c change) {
+	switch object := c.object.(type) {
+	case *corev1.Pod:
+		put(r.pods, object.Name, object, c.gone)
+		r.tally(c)
+	case *appsv1.ReplicaSet:
+		if r.sets[object.Name] == nil && !c.at.Before(r.start) {
+			r.update = hashOf(object)
+		}
+		put(r.sets, object.Name, object, c.gone)
+		r.beginStep(c)
+	}
+}
+
+func put[T any](all map[string]T, name string, object T, gone bool) {
+	if gone {
+		delete(all, name)
+		return
+	}
+	all[name] = object
+}
+
+func hashOf(object interface{ GetLabels() map[string]string }) string {
+	return object.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+// tally counts the pods after a change of one of them.
+func (r *replay) tally(c change) {
+	if c.at.Before(r.start) {
+		return
+	}
+	all, available, updated := 0, 0, 0
+	for _, pod := range r.pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		all++
+		if !ready(pod) {
+			continue
+		}
+		available++
+		if hashOf(pod) == r.update {
+			updated++
+		}
+	}
+	if r.least < 0 || available < r.least {
+		r.least = available
+	}
+	r.most = max(r.most, all)
+	if r.stepUnderWay() && r.reached == nil && updated >= r.targets[r.step] {
+		r.reached = &c
+	}
+}
+
+// stepUnderWay: the last step has no other after it.
+func (r *replay) stepUnderWay() bool { return r.update != "" && r.step < len(r.targets)-1 }
+
+func ready(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// beginStep notes the first change of a ReplicaSet that goes beyond the step that is complete.
+func (r *replay) beginStep(c change) {
+	if r.reached == nil || !r.beyondTarget() {
+		return
+	}
+	r.handOvers = append(r.handOvers, handOver{*r.reached, c})
+	r.step++
+	r.reached = nil
+}
+
+// beyondTarget reports whether the ReplicaSets ask for more updated pods than the step, or for
+// fewer others.
+func (r *replay) beyondTarget() bool {
+	updated, others := 0, 0
+	for _, set := range r.sets {
+		if hashOf(set) == r.update {
+			updated += int(ptr.Deref(set.Spec.Replicas, 1))
+		} else {
+			others += int(ptr.Deref(set.Spec.Replicas, 1))
+		}
+	}
+	target, all := r.targets[r.step], r.targets[len(r.targets)-1]
+	return updated > target || others < all-target
+}

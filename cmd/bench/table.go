@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// verdict says whether a number is what is wanted.
+type verdict string
+
+const (
+	// unjudged is a number that nobody asked for.
+	unjudged verdict = ""
+	met      verdict = "met"
+	missed   verdict = "MISSED"
+)
+
+// row is one line of a bench's table.
+type row struct {
+	label, native, sluice, wanted string
+	verdict                       verdict
+	argo, kruise                  string
+}
+
+// report is what comes of a bench.
+type report struct {
+	rows  []row
+	notes []string
+}
+
+// atMost judges a value.
+func atMost[T cmp.Ordered](value, limit T) verdict {
+	if value <= limit {
+		return met
+	}
+	return missed
+}
+
+func (r report) missed() bool {
+	return slices.ContainsFunc(r.rows, func(r row) bool { return r.verdict == missed })
+}
+
+// column is one of the table's, shown if any row has something in it.
+type column struct {
+	title string
+	cell  func(row) string
+}
+
+var columns = []column{
+	{"", func(r row) string { return r.label }},
+	{"native", func(r row) string { return r.native }},
+	{"Sluice", func(r row) string { return r.sluice }},
+	{"wanted", func(r row) string { return r.wanted }},
+	{"", func(r row) string { return string(r.verdict) }},
+	{"Argo Rollouts 1.9 *", func(r row) string { return r.argo }},
+	{"Kruise Rollouts 0.6 *", func(r row) string { return r.kruise }},
+}
+
+// print writes the table for people and for docs/benchmarks.md.
+func (r report) print(out io.Writer, name, title string) error {
+	fmt.Fprintf(out, "%s  %s\n", name, title)
+	shown := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return !slices.ContainsFunc(r.rows, func(row row) bool { return c.cell(row) != "" })
+	})
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	line(table, shown, func(c column) string { return c.title })
+	for _, row := range r.rows {
+		line(table, shown, func(c column) string { return c.cell(row) })
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print table: %w", err)
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+	for _, note := range r.notes {
+		fmt.Fprintf(out, "  %s\n", note)
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// line writes one line; the last cell needs no tab after it.
+func line(table io.Writer, shown []column, cell func(column) string) {
+	cells := make([]string, len(shown))
+	for i, c := range shown {
+		cells[i] = cell(c)
+	}
+	fmt.Fprintf(table, "  %s\n", strings.Join(cells, "\t"))
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+)
+
+// registerGit has flags for all options of reading repositories. The defaults are gitrepo's.
+func registerGit(set *pflag.FlagSet, options *gitrepo.Options) {
+	set.BoolVar(&options.AllowHTTP, "git-allow-http", false,
+		"allow http:// repositories: what is read can be changed on its way")
+	set.BoolVar(&options.AllowFile, "git-allow-file", false,
+		"allow file:// repositories: whoever writes a ReleaseSource can read any on the controller's disk")
+	set.Func("git-denied-networks", "`networks`, as a.b.c.d/n separated by commas, that are never connected to; "+
+		"none denies no network (default the link-local ones)", networks(&options.DeniedNetworks))
+	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories that are polled at once (default 32)")
+	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once (default 4)")
+	registerGitLimits(set, &options.Limits)
+}
+
+// registerGitLimits has the flags that bound what one repository may cost.
+func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
+	sizes := []struct {
+		flag, usage string
+		value       *int64
+	}{
+		{"git-max-advertisement", "greatest `size` of a repository's list of references (default 16Mi)", &limits.AdvertisementBytes},
+		{"git-max-pack", "greatest `size` of one fetch as it is sent (default 100Mi)", &limits.PackBytes},
+		{"git-max-inflated", "greatest `size` of all objects of one fetch (default 1Gi)", &limits.InflatedBytes},
+		{"git-max-kept", "greatest `size` of all files and folders at one commit (default 256Mi)", &limits.KeptBytes},
+		{"git-max-cached", "`size` up to which a commit's files are kept to make the next fetch smaller (default 32Mi)", &limits.CachedBytes},
+		{"git-max-file", "greatest `size` of one file (default 1Mi)", &limits.FileBytes},
+	}
+	for _, limit := range sizes {
+		set.Func(limit.flag, limit.usage, size(limit.value))
+	}
+	set.IntVar(&limits.Objects, "git-max-objects", 0, "greatest `number` of objects in one fetch (default 500000)")
+	set.IntVar(&limits.History, "git-max-history", 0,
+		"`number` of commits back that a branch's head is searched for the one known before (default 16384)")
+}
+
+// size reads a size such as 1048576, 1Mi or 1M.
+func size(into *int64) func(string) error {
+	return func(text string) error {
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			return fmt.Errorf("read size: %w", err)
+		}
+		if quantity.Value() <= 0 {
+			return errors.New("must be more than 0")
+		}
+		*into = quantity.Value()
+		return nil
+	}
+}
+
+// networks reads a list of networks, or the word none.
+func networks(into *[]netip.Prefix) func(string) error {
+	return func(text string) error {
+		denied := []netip.Prefix{} // not nil, which would mean the default
+		if text != "none" {
+			for network := range strings.SplitSeq(text, ",") {
+				prefix, err := netip.ParsePrefix(network)
+				if err != nil {
+					return fmt.Errorf("read network: %w", err)
+				}
+				denied = append(denied, prefix)
+			}
+		}
+		*into = denied
+		return nil
+	}
+}

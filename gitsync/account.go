@@ -1,0 +1,49 @@
+package gitsync
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// accounts has a client for each service account that something is written as.
+type accounts struct {
+	own    client.Client
+	config *rest.Config
+
+	mu      sync.Mutex
+	clients map[string]client.Client
+}
+
+func newAccounts(own client.Client, config *rest.Config) *accounts {
+	return &accounts{own: own, config: config, clients: map[string]client.Client{}}
+}
+
+// client returns a client that writes as an account of a namespace, or as the
+// controller itself if the name is empty.
+func (a *accounts) client(namespace, name string) (client.Client, error) {
+	if name == "" {
+		return client.WithFieldOwner(a.own, v1alpha1.OwnerGitsync), nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	user := "system:serviceaccount:" + namespace + ":" + name
+	if made := a.clients[user]; made != nil {
+		return made, nil
+	}
+	config := rest.CopyConfig(a.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: user,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+	made, err := client.New(config, client.Options{Scheme: a.own.Scheme(), Mapper: a.own.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", user, err)
+	}
+	a.clients[user] = client.WithFieldOwner(made, v1alpha1.OwnerGitsync)
+	return a.clients[user], nil
+}

@@ -1,0 +1,20 @@
+// Package gitsync makes the cluster follow Git: it polls the repositories that
+// ReleaseSources name and writes what they hold as BatchReleases. It owns
+// BatchRelease.spec and ReleaseSource.status.
+//
+//	ReleaseSource ─▶ credentials ─▶ gitrepo: head ─▶ spec: releases, errors
+//	                                                      │
+//	   status ◀── outcome ◀── prune ◀── apply ◀── Deployments that are missing
+//
+// What holds:
+//
+//   - Nothing new in Git and in the cluster: one round trip to the repository, no
+//     write to the API server.
+//   - A release whose file is wrong keeps its last good spec; others are not
+//     affected. One object that the API server refuses is an error of its file.
+//   - Nothing is deleted while a file has errors, when nothing is left, or when more
+//     would go than stay.
+//   - A head that does not descend from the commit that was applied last changes nothing.
+//   - Everything is written as the source's service account, if it names one, and to
+//     the source's own namespace unless Options allow others.
+package gitsync

@@ -1,0 +1,341 @@
+package gitrepo_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+)
+
+const secret = "s3cr3t-t0k3n"
+
+// withPassword lets in who gives the user ada and the secret.
+func withPassword(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user != "ada" || password != secret {
+			http.Error(w, "who are you, "+user+":"+password+"?", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func withToken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+secret {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		wrap func(http.Handler) http.Handler
+		auth gitrepo.Auth
+		want gitrepo.Kind
+	}{
+		{"password", withPassword, gitrepo.Auth{Username: "ada", Password: secret}, ""},
+		{"wrong password", withPassword, gitrepo.Auth{Username: "ada", Password: "wrong-password"}, gitrepo.Denied},
+		{"no password", withPassword, gitrepo.Auth{}, gitrepo.Denied},
+		{"token", withToken, gitrepo.Auth{BearerToken: secret}, ""},
+		{"wrong token", withToken, gitrepo.Auth{BearerToken: "wrong-password"}, gitrepo.Denied},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, tt.wrap)
+			s.write(t, map[string]string{"a": "a"})
+			src := s.source()
+			tt.auth.CABundle = src.Auth.CABundle
+			src.Auth = tt.auth
+			_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+			wantError(t, err, tt.want)
+			if err != nil && strings.Contains(err.Error(), "wrong-password") {
+				t.Errorf("error %q holds the password", err)
+			}
+		})
+	}
+}
+
+// A source that does not know the password must get nothing from one that does.
+func TestCredentialsAreNotShared(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, withPassword)
+	s.write(t, map[string]string{"a": "a"})
+	r := gitrepo.NewReader(gitrepo.Options{})
+	src := s.source()
+	src.Auth.Username, src.Auth.Password = "ada", secret
+	read(t, r, src, gitrepo.Known{})
+	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{})
+	wantError(t, err, gitrepo.Denied)
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		url  string
+		want string
+	}{
+		{"", "https://"},
+		{"apps", "https://"},
+		{"/srv/git/apps", "https://"},
+		{"file:///srv/git/apps", "https://"},
+		{"http://example.com/apps", "https://"},
+		{"git://example.com/apps", "https://"},
+		{"https://", "host"},
+		{"https://example.com", "path"},
+		{"https://ada:" + secret + "@example.com/apps", "Secret"},
+		{"https://ada:" + secret + "@exa mple.com/apps", "address"},
+		{"https://example.com/apps\x00", "address"},
+	}
+	r := gitrepo.NewReader(gitrepo.Options{})
+	for _, tt := range tests {
+		_, err := r.Read(t.Context(), gitrepo.Source{URL: tt.url, Branch: "main"}, gitrepo.Known{})
+		wantError(t, err, gitrepo.Invalid, tt.want)
+		if err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("error %q holds the password", err)
+		}
+	}
+}
+
+// Git's own helpers, which run commands, are hosts here like any other.
+func TestRemoteHelpersAreHosts(t *testing.T) {
+	t.Parallel()
+	src := gitrepo.Source{URL: "ext::sh -c id", Branch: "main"}
+	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	wantError(t, err, gitrepo.InvalidAuth, "private key")
+}
+
+func TestBranchNames(t *testing.T) {
+	t.Parallel()
+	r := gitrepo.NewReader(gitrepo.Options{})
+	for _, branch := range []string{"", "a..b", "a b", "a\nb", "-", "x.lock", "~"} {
+		src := gitrepo.Source{URL: "https://example.invalid/apps", Branch: branch}
+		_, err := r.Read(t.Context(), src, gitrepo.Known{})
+		if branch != "-" {
+			wantError(t, err, gitrepo.Invalid, "branch")
+		}
+	}
+}
+
+func TestBranchGone(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
+	wantError(t, err, gitrepo.BranchNotFound)
+
+	s.write(t, map[string]string{"a": "a"})
+	s.commit(t, gittest.Commit{Branch: "other", Files: map[string]string{"a": "a"}})
+	r := gitrepo.NewReader(gitrepo.Options{})
+	head := read(t, r, s.source(), gitrepo.Known{})
+	if _, err := s.Git(nil, "update-ref", "-d", "refs/heads/main"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Read(t.Context(), s.source(), gitrepo.Known{Ancestor: head.Commit, Content: head.Commit})
+	wantError(t, err, gitrepo.BranchNotFound, "main")
+	s.write(t, map[string]string{"a": "back"})
+	read(t, r, s.source(), gitrepo.Known{})
+}
+
+func TestRepositoryMissing(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	src := s.source()
+	src.URL += "-not"
+	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	wantError(t, err, gitrepo.RepositoryNotFound)
+}
+
+func TestServerDown(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	want := s.write(t, map[string]string{"a": "a"})
+	r := gitrepo.NewReader(gitrepo.Options{})
+	read(t, r, s.source(), gitrepo.Known{})
+	down := s.source()
+	s.http.Close()
+	_, err := r.Read(t.Context(), down, gitrepo.Known{Content: want})
+	wantError(t, err, gitrepo.Unreachable, "refused")
+}
+
+func TestUnknownCertificate(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	s.http.Config.ErrorLog = nil
+	src := s.source()
+	src.Auth.CABundle = nil
+	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	wantError(t, err, gitrepo.Unreachable, "certificate")
+	src.Auth.CABundle = []byte("not a certificate")
+	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	wantError(t, err, gitrepo.InvalidAuth, "CA bundle")
+}
+
+func TestServerErrors(t *testing.T) {
+	t.Parallel()
+	answers := map[string]http.HandlerFunc{
+		"error page": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("oops ", 100_000), http.StatusInternalServerError)
+		},
+		"not git":   func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>welcome</html>") },
+		"nothing":   func(http.ResponseWriter, *http.Request) {},
+		"cut short": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "001e# service=git-upload-pack\n00000") },
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, func(http.Handler) http.Handler { return answer })
+			_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
+			if kind := gitrepo.KindOf(err); kind != gitrepo.Protocol && kind != gitrepo.LimitExceeded {
+				t.Errorf("got %v of kind %q, want kind Protocol", err, kind)
+			}
+			if err != nil && len(err.Error()) > 600 {
+				t.Errorf("the message has %d characters", len(err.Error()))
+			}
+		})
+	}
+}
+
+func TestEndlessReferences(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "001e# service=git-upload-pack\n0000")
+			line := strings.Repeat("a", 40) + " refs/heads/x\x00\n"
+			for {
+				if _, err := fmt.Fprintf(w, "%04x%s", len(line)+4, line); err != nil {
+					return
+				}
+			}
+		})
+	})
+	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{AdvertisementBytes: 1 << 20}})
+	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{})
+	wantError(t, err, gitrepo.LimitExceeded, "references", "1 MiB")
+}
+
+// A pack that stops in the middle must end with the timeout, and what was read
+// before must still be there.
+func TestHangInThePack(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	hanging := false
+	s := newServer(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost || !hanging {
+				next.ServeHTTP(w, r)
+				return
+			}
+			recorded := httptest.NewRecorder()
+			next.ServeHTTP(recorded, r)
+			_, _ = w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2])
+			w.(http.Flusher).Flush()
+			<-end
+		})
+	})
+	defer close(end)
+	first := s.write(t, map[string]string{"a": "a"})
+	r := gitrepo.NewReader(gitrepo.Options{})
+	src := s.source()
+	src.Timeout = 2 * time.Second
+	read(t, r, src, gitrepo.Known{})
+
+	hanging = true
+	s.write(t, map[string]string{"a": noise("a", 10<<10)})
+	src.Timeout = 300 * time.Millisecond
+	_, err := r.Read(t.Context(), src, gitrepo.Known{Content: first})
+	wantError(t, err, gitrepo.Timeout)
+	hanging = false
+	src.Timeout = 0
+	read(t, r, src, gitrepo.Known{})
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	var reached http.Header
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		reached = r.Header.Clone()
+	}))
+	t.Cleanup(elsewhere.Close)
+	s := newServer(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/away/"):
+				http.Redirect(w, r, elsewhere.URL+r.URL.String(), http.StatusMovedPermanently)
+			case strings.HasPrefix(r.URL.Path, "/plain/"):
+				http.Redirect(w, r, "http://"+r.Host+"/app.git/info/refs?service=git-upload-pack", http.StatusFound)
+			case strings.HasPrefix(r.URL.Path, "/moved/"):
+				http.Redirect(w, r, strings.Replace(r.URL.String(), "/moved/", "/", 1), http.StatusMovedPermanently)
+			default:
+				next.ServeHTTP(w, r)
+			}
+		})
+	})
+	s.write(t, map[string]string{"a": "a"})
+	from := func(path string) gitrepo.Source {
+		src := s.source()
+		src.URL = s.http.URL + path + s.Name()
+		src.Auth.Username, src.Auth.Password = "ada", secret
+		return src
+	}
+	read(t, gitrepo.NewReader(gitrepo.Options{}), from("/moved/"), gitrepo.Known{})
+
+	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), from("/away/"), gitrepo.Known{})
+	wantError(t, err, gitrepo.Invalid, "redirects to another host", strings.TrimPrefix(elsewhere.URL, "https://"))
+	if reached != nil {
+		t.Errorf("the other host was asked, with headers %v", reached)
+	}
+	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), from("/plain/"), gitrepo.Known{})
+	if err == nil {
+		t.Error("a redirect from https to http was followed")
+	}
+}
+
+func TestDeniedNetworks(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	r := gitrepo.NewReader(gitrepo.Options{DeniedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{})
+	wantError(t, err, gitrepo.Invalid, "127.0.0.1", "not allowed")
+
+	metadata := gitrepo.Source{URL: "https://169.254.169.254/latest", Branch: "main"}
+	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), metadata, gitrepo.Known{})
+	wantError(t, err, gitrepo.Invalid, "not allowed")
+}
+
+func TestFileURL(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	first := s.write(t, map[string]string{"a": "1"})
+	src := gitrepo.Source{URL: "file://" + s.Dir, Branch: "main"}
+	r := gitrepo.NewReader(gitrepo.Options{AllowFile: true})
+	wantContent(t, read(t, r, src, gitrepo.Known{}), map[string]string{"a": "1"})
+	s.write(t, map[string]string{"b": "2"})
+	wantContent(t, read(t, r, src, gitrepo.Known{Ancestor: first}), map[string]string{"a": "1", "b": "2"})
+	read(t, r, src, gitrepo.Known{})
+
+	src.URL += "-not"
+	_, err := r.Read(t.Context(), src, gitrepo.Known{})
+	wantError(t, err, gitrepo.RepositoryNotFound)
+}
+
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	plain := httptest.NewServer(s.handler)
+	t.Cleanup(plain.Close)
+	s.write(t, map[string]string{"a": "1"})
+	src := gitrepo.Source{URL: plain.URL + "/" + s.Name(), Branch: "main"}
+	read(t, gitrepo.NewReader(gitrepo.Options{AllowHTTP: true}), src, gitrepo.Known{})
+}

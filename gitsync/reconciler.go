@@ -1,0 +1,155 @@
+package gitsync
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// workers is how many sources are worked on at once. A pass mostly waits for a
+// repository, and one that hangs must not keep others waiting.
+const workers = 32
+
+// Options of a Reconciler.
+type Options struct {
+	// AllowedNamespaces are those that any source may write to besides its own.
+	AllowedNamespaces []string
+	// DefaultServiceAccount is the account, in the source's namespace, as which is written what
+	// comes from sources that name none. Empty means the controller's own account.
+	DefaultServiceAccount string
+	// Git says which repositories may be read, and their limits.
+	Git gitrepo.Options
+	// Limits on the manifests of a repository.
+	Limits spec.Limits
+}
+
+// Reconciler makes the cluster follow the repositories of ReleaseSources.
+type Reconciler struct {
+	// Client reads from a cache. It must know the kinds of Kubernetes and Sluice.
+	Client client.Client
+	// Live reads Secrets, which are not cached, and objects that the cache may not show yet.
+	Live client.Reader
+	// Config is for clients that write as service accounts.
+	Config *rest.Config
+	// Events takes what happened.
+	Events events.EventRecorder
+	// Clock tells the time of a sync.
+	Clock clock.PassiveClock
+	// Options differ between one controller and another.
+	Options Options
+
+	git      *gitrepo.Reader
+	accounts *accounts
+	memories *memories
+}
+
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources,verbs=get;list;watch
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources/status,verbs=patch
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=impersonate
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// SetupWithManager lets mgr run the reconciler.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.git = gitrepo.NewReader(r.Options.Git)
+	r.accounts = newAccounts(r.Client, r.Config)
+	r.memories = newMemories()
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("gitsync").
+		For(&v1alpha1.ReleaseSource{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForSync})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(r.Client, r))
+	if err != nil {
+		return fmt.Errorf("set up gitsync: %w", err)
+	}
+	return nil
+}
+
+// asksForSync lets through what people change, and not our own status.
+func asksForSync(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+		requestedAt(e.ObjectOld) != requestedAt(e.ObjectNew)
+}
+
+func requestedAt(source metav1.Object) string {
+	return source.GetAnnotations()[v1alpha1.RequestedAtAnnotation]
+}
+
+// Reconcile makes one look at the source's repository and lets the cluster follow.
+func (r *Reconciler) Reconcile(ctx context.Context, source *v1alpha1.ReleaseSource) (reconcile.Result, error) {
+	memory := r.memories.of(source)
+	if !source.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	result, err := r.sync(ctx, source, memory)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.record(ctx, source, result); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: memory.next(interval(source), result)}, nil
+}
+
+// sync is one pass. Its error is one of the API server or the end of ctx; what is
+// wrong with the repository is in the outcome.
+func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (outcome, error) {
+	if source.Spec.Suspend {
+		return suspended(), nil
+	}
+	repository, problem, err := r.repository(ctx, source)
+	if err != nil || problem != nil {
+		return problem.orNothing(), err
+	}
+	head, err := r.git.Read(ctx, repository, memory.known(source))
+	if err != nil {
+		return readFailed(ctx, err)
+	}
+	desired, err := memory.read(head, source, r.specOptions(source))
+	if err != nil {
+		return contentFailed(err), nil
+	}
+	sync, err := r.newSync(source, memory, head.Commit, desired)
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := sync.run(ctx); err != nil {
+		return outcome{}, err
+	}
+	memory.follow(source)
+	return sync.outcome(), nil
+}
+
+func (r *Reconciler) specOptions(source *v1alpha1.ReleaseSource) spec.Options {
+	return spec.Options{
+		Namespace:         source.Namespace,
+		AllowedNamespaces: r.Options.AllowedNamespaces,
+		Limits:            r.Options.Limits,
+	}
+}
+
+// transient tells API errors that go away by themselves from those that need somebody
+// to change something.
+func transient(err error) bool {
+	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown ||
+		apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
+}

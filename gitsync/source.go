@@ -1,0 +1,70 @@
+package gitsync
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+)
+
+// Keys of a source's Secret.
+const (
+	keyUsername   = "username"
+	keyPassword   = "password"
+	keyToken      = "bearerToken"
+	keyCA         = "ca.crt"
+	keyIdentity   = "identity"
+	keyPassphrase = "identity.password"
+	keyKnownHosts = "known_hosts"
+)
+
+// The CRD's defaults, for sources that were made without it.
+const (
+	defaultInterval = time.Minute
+	defaultTimeout  = time.Minute
+	defaultBranch   = "main"
+)
+
+func interval(source *v1alpha1.ReleaseSource) time.Duration {
+	return cmp.Or(source.Spec.Interval.Duration, defaultInterval)
+}
+
+// repository says what to read, with the credentials as they are now. The outcome
+// is nil unless they can't be had.
+func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSource) (gitrepo.Source, *outcome, error) {
+	repository := gitrepo.Source{
+		URL:     source.Spec.URL,
+		Branch:  cmp.Or(source.Spec.Ref.Branch, defaultBranch),
+		Timeout: cmp.Or(source.Spec.Timeout.Duration, defaultTimeout),
+	}
+	if source.Spec.SecretRef == nil {
+		return repository, nil, nil
+	}
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: source.Namespace, Name: source.Spec.SecretRef.Name}
+	err := r.Live.Get(ctx, key, &secret)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		problem := stalled(v1alpha1.ReasonInvalidSecret, fmt.Sprintf("read Secret %s: %v", key.Name, err))
+		return repository, &problem, nil
+	case err != nil:
+		return repository, nil, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	repository.Auth = gitrepo.Auth{
+		Username:    string(secret.Data[keyUsername]),
+		Password:    string(secret.Data[keyPassword]),
+		BearerToken: string(secret.Data[keyToken]),
+		CABundle:    secret.Data[keyCA],
+		PrivateKey:  secret.Data[keyIdentity],
+		Passphrase:  secret.Data[keyPassphrase],
+		KnownHosts:  secret.Data[keyKnownHosts],
+	}
+	return repository, nil, nil
+}

@@ -1,0 +1,117 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// objectKey names an object of one kind.
+type objectKey struct{ namespace, name string }
+
+// combine makes releases of the manifests of all files: it finds those that are
+// given more than once, and templates that stand in another file.
+func (p *pass) combine() []*Release {
+	deployments := map[objectKey][]located{}
+	releases := map[objectKey][]located{}
+	for _, l := range p.manifests {
+		key := objectKey{cmp.Or(l.namespace, p.opts.Namespace), l.name}
+		switch {
+		case l.kind == deploymentKind:
+			deployments[key] = append(deployments[key], l)
+		case !p.allowed(key.namespace):
+			p.fail(l.file, l.line, fmt.Sprintf("BatchRelease %s is in namespace %s, and its source may write to %s only", l.name, key.namespace, p.namespaces()))
+		default:
+			releases[key] = append(releases[key], l)
+		}
+	}
+	p.dropRepeated(releases, "BatchRelease")
+	p.dropRivals(releases)
+	var made []*Release
+	for key, ls := range releases {
+		if release := p.complete(ls[0], key.namespace, deployments); release != nil {
+			made = append(made, release)
+		}
+	}
+	slices.SortFunc(made, func(a, b *Release) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
+	})
+	return made
+}
+
+func (p *pass) allowed(namespace string) bool {
+	return namespace == p.opts.Namespace || slices.Contains(p.opts.AllowedNamespaces, namespace)
+}
+
+func (p *pass) namespaces() string {
+	text := p.opts.Namespace
+	for _, namespace := range p.opts.AllowedNamespaces {
+		text += ", " + namespace
+	}
+	return text
+}
+
+// dropRepeated drops what is given more than once: nobody can tell which one is meant.
+func (p *pass) dropRepeated(all map[objectKey][]located, kind string) {
+	for key, ls := range all {
+		if len(ls) > 1 {
+			p.failEach(ls, fmt.Sprintf("%s %s/%s is also in", kind, key.namespace, key.name))
+			delete(all, key)
+		}
+	}
+}
+
+// dropRivals drops releases of the same workload: they would undo each other.
+func (p *pass) dropRivals(releases map[objectKey][]located) {
+	byWorkload := map[objectKey][]located{}
+	names := map[objectKey][]objectKey{}
+	for key, ls := range releases {
+		workload := objectKey{key.namespace, ls[0].workload}
+		byWorkload[workload] = append(byWorkload[workload], ls[0])
+		names[workload] = append(names[workload], key)
+	}
+	for workload, ls := range byWorkload {
+		if len(ls) == 1 {
+			continue
+		}
+		p.failEach(ls, fmt.Sprintf("Deployment %s/%s is also released in", workload.namespace, workload.name))
+		for _, key := range names[workload] {
+			delete(releases, key)
+		}
+	}
+}
+
+// failEach reports each of several manifests with the place of another one.
+func (p *pass) failEach(ls []located, message string) {
+	slices.SortFunc(ls, func(a, b located) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
+	for i, l := range ls {
+		other := ls[0]
+		if i == 0 {
+			other = ls[1]
+		}
+		p.fail(l.file, l.line, message+" "+place(other.file, other.line))
+	}
+}
+
+// complete finds the Deployment of a release, and with it the template if the
+// release has none.
+func (p *pass) complete(l located, namespace string, deployments map[objectKey][]located) *Release {
+	found := deployments[objectKey{namespace, l.workload}]
+	name := "Deployment " + namespace + "/" + l.workload
+	switch {
+	case len(found) > 1:
+		p.fail(l.file, l.line, fmt.Sprintf("%s is in %s and in %s", name, place(found[0].file, found[0].line), place(found[1].file, found[1].line)))
+		return nil
+	case len(found) == 0 && l.template == nil:
+		p.fail(l.file, l.line, "spec.template is left out, and "+name+", whose template it would be, is not in the repository")
+		return nil
+	case len(found) == 0:
+		return p.makeRelease(l, namespace, nil)
+	case l.template == nil && found[0].template == nil:
+		p.fail(found[0].file, found[0].line, name+" has no spec.template, and its release has none either")
+		return nil
+	}
+	return p.makeRelease(l, namespace, found[0].manifest)
+}

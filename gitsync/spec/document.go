@@ -1,0 +1,181 @@
+package spec
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+)
+
+// parsed is what a file holds. It depends on the content only.
+type parsed struct {
+	manifests []*manifest
+	problems  []problem
+}
+
+// problem is what is wrong with a line of a file.
+type problem struct {
+	line    int
+	message string
+}
+
+// document is one YAML document of a file.
+type document struct {
+	text []byte
+	// line of the file on which the text starts.
+	line int
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// parseFile parses all documents of a file.
+func parseFile(data []byte, limits Limits) *parsed {
+	documents, problems := split(data, limits)
+	content := &parsed{problems: problems}
+	for _, doc := range documents {
+		m, problems := parseDocument(doc, limits)
+		content.problems = append(content.problems, problems...)
+		if m != nil {
+			content.manifests = append(content.manifests, m)
+		}
+	}
+	return content
+}
+
+// split cuts a file into its documents, as kubectl does: at lines that start with
+// three dashes. Empty ones are left out.
+func split(data []byte, limits Limits) ([]document, []problem) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
+	if !utf8.Valid(data) {
+		return nil, []problem{{1, "the file is not UTF-8 text"}}
+	}
+	var documents []document
+	start, first := 0, 1 // of the document under way: its offset and line
+	flush := func(end int) {
+		if text := data[start:end]; !isEmpty(text) {
+			documents = append(documents, document{text: text, line: first})
+		}
+	}
+	for at, line := 0, 1; at < len(data); line++ {
+		text, next := nextLine(data, at)
+		switch kind := separates(text); {
+		case kind == ends:
+			flush(at)
+			start, first = next, line+1
+		case kind == starts && !isDirective(data[start:at]):
+			flush(at)
+			start, first = at, line
+		}
+		at = next
+	}
+	flush(len(data))
+	if len(documents) > limits.Documents {
+		line := documents[limits.Documents].line
+		return nil, []problem{{line, "the file has more than " + strconv.Itoa(limits.Documents) + " documents"}}
+	}
+	return documents, nil
+}
+
+func nextLine(data []byte, at int) (line []byte, next int) {
+	if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+		return data[at : at+i], at + i + 1
+	}
+	return data[at:], len(data)
+}
+
+// separator is what a line does to documents.
+type separator int
+
+const (
+	none separator = iota
+	// starts: a document starts on this line.
+	starts
+	// ends: a document ends before this line, which belongs to none.
+	ends
+)
+
+func separates(line []byte) separator {
+	trimmed := bytes.TrimRight(line, " \t\r")
+	switch {
+	case bytes.Equal(trimmed, []byte("...")):
+		return ends
+	case bytes.Equal(trimmed, []byte("---")), bytes.HasPrefix(trimmed, []byte("--- ")), bytes.HasPrefix(trimmed, []byte("---\t")):
+		return starts
+	}
+	return none
+}
+
+// isEmpty tells whether there are only comments, separators and blanks.
+func isEmpty(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("---"))); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// isDirective tells whether the text is what may stand before a document's dashes,
+// such as %YAML 1.2.
+func isDirective(text []byte) bool {
+	found := false
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) > 0 && line[0] == '%':
+			found = true
+		case len(line) > 0 && line[0] != '#':
+			return false
+		}
+	}
+	return found
+}
+
+// toJSON converts a document as kubectl does, except that a key that occurs twice
+// is an error.
+func (d document) toJSON(limits Limits) ([]byte, []problem) {
+	if found := checkAliases(d, limits); found != nil {
+		return nil, []problem{*found}
+	}
+	data, err := yaml.YAMLToJSONStrict(d.text)
+	if err != nil {
+		return nil, d.yamlProblems(err)
+	}
+	return data, nil
+}
+
+// fileLine turns a line of the document, from 1, into one of the file that exists:
+// what is missing at the end is missed on the line after the last, and YAML counts
+// characters as ends of lines that editors don't.
+func (d document) fileLine(n int) int {
+	return d.line + max(0, min(n-1, bytes.Count(d.text, []byte("\n"))))
+}
+
+var (
+	yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+	// yamlParser matches messages of the library's parser, whose lines, unlike those of its
+	// scanner, count from 0.
+	yamlParser = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or |<)`)
+)
+
+// yamlProblems takes the lines out of the YAML library's message.
+func (d document) yamlProblems(err error) []problem {
+	var problems []problem
+	for text := range strings.SplitSeq(err.Error(), "\n") {
+		if match := yamlLine.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
+			n, _ := strconv.Atoi(match[1]) // digits
+			if yamlParser.MatchString(match[2]) {
+				n++
+			}
+			problems = append(problems, problem{d.fileLine(n), "broken YAML: " + match[2]})
+		}
+	}
+	if problems == nil {
+		message := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
+		problems = []problem{{d.line, "broken YAML: " + message}}
+	}
+	return problems
+}

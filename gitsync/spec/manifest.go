@@ -1,0 +1,215 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+)
+
+// kind is one of the kinds that are read.
+type kind string
+
+const (
+	releaseKind    kind = "BatchRelease"
+	deploymentKind kind = "Deployment"
+)
+
+// manifest is an object of a kind that is read. It depends on the text only.
+type manifest struct {
+	kind            kind
+	namespace, name string
+	// line of the file, where it came from a file directly.
+	line int
+	// object is the whole as it was given.
+	object json.RawMessage
+	// workload is the name of the Deployment that a BatchRelease names.
+	workload string
+	// template is that of the BatchRelease or the Deployment; nil if it has none. given is its
+	// digest.
+	template json.RawMessage
+	given    string
+}
+
+// header is what every Kubernetes object has.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+// parseDocument returns the manifest of a document; nil if it is of a kind that is
+// not read, or wrong.
+func parseDocument(doc document, limits Limits) (*manifest, []problem) {
+	data, problems := doc.toJSON(limits)
+	if problems != nil {
+		return nil, problems
+	}
+	m, found := parseObject(data)
+	for _, p := range found {
+		problems = append(problems, problem{doc.lineOf(p.path), p.message})
+	}
+	if m != nil {
+		m.line = doc.lineOf("apiVersion")
+	}
+	return m, problems
+}
+
+// parseObject returns the manifest of an object in JSON; nil if it is of a kind that
+// is not read, or wrong.
+func parseObject(data []byte) (*manifest, []pathProblem) {
+	object, ok := decode(data).(map[string]any)
+	if !ok {
+		return nil, nil
+	}
+	switch kind, problem := kindOf(object); {
+	case problem != nil:
+		return nil, []pathProblem{*problem}
+	case kind == releaseKind:
+		return parseRelease(data, object)
+	case kind == deploymentKind:
+		return parseDeployment(data, object)
+	}
+	return nil, nil
+}
+
+func decode(data []byte) any {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return nil
+	}
+	return value
+}
+
+// kindOf tells which of the kinds that are read an object is. What looks like one,
+// and is not, is a problem rather than left out.
+func kindOf(object map[string]any) (kind, *pathProblem) {
+	apiVersion, _ := object["apiVersion"].(string)
+	name, _ := object["kind"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	switch {
+	case apiVersion == "apps/v1" && name == string(deploymentKind):
+		return deploymentKind, nil
+	case apiVersion == "v1" && name == "List":
+		return "", &pathProblem{"kind", "a List is not read: make each of its items a document"}
+	case group != v1alpha1.GroupVersion.Group:
+		return "", nil
+	case apiVersion != v1alpha1.GroupVersion.String():
+		return "", &pathProblem{"apiVersion", fmt.Sprintf("apiVersion: must be %s, not %q", v1alpha1.GroupVersion, apiVersion)}
+	case name == string(releaseKind):
+		return releaseKind, nil
+	case slices.Contains([]string{"ReleaseSource", "Gate"}, name):
+		return "", nil
+	}
+	return "", &pathProblem{"kind", fmt.Sprintf("kind: %q is none of %s", name, v1alpha1.GroupVersion)}
+}
+
+// parseRelease checks a BatchRelease by all the rules that the API server has for it.
+func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem) {
+	check := &checker{}
+	check.checkStruct(withoutNulls(object), reflect.TypeFor[v1alpha1.BatchRelease](), nil)
+	if check.problems != nil {
+		return nil, check.problems
+	}
+	var release v1alpha1.BatchRelease
+	if err := json.Unmarshal(data, &release); err != nil {
+		return nil, []pathProblem{{"", err.Error()}}
+	}
+	problems := validateRelease(&release, object)
+	m := &manifest{
+		kind:      releaseKind,
+		namespace: release.Namespace,
+		name:      release.Name,
+		object:    data,
+		workload:  release.Spec.WorkloadRef.Name,
+	}
+	if release.Spec.Template != nil {
+		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
+	}
+	if problems != nil {
+		return nil, problems
+	}
+	return m, nil
+}
+
+// withoutNulls leaves out what generators write into metadata and status for nothing.
+func withoutNulls(object map[string]any) map[string]any {
+	cleaned := map[string]any{}
+	for key, value := range object {
+		if fields, ok := value.(map[string]any); ok && key == "metadata" {
+			value = withoutNulls(fields)
+		}
+		if value != nil || key == "spec" {
+			cleaned[key] = value
+		}
+	}
+	return cleaned
+}
+
+// parseDeployment checks what is read of a Deployment: its name and its template.
+// The API server checks the rest when the Deployment is created.
+func parseDeployment(data []byte, object map[string]any) (*manifest, []pathProblem) {
+	check := &checker{lenient: true}
+	check.checkStruct(object, reflect.TypeFor[header](), nil)
+	if check.problems != nil {
+		return nil, check.problems
+	}
+	var deployment struct {
+		header `json:",inline"`
+		Spec   struct {
+			Template json.RawMessage `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(data, &deployment); err != nil {
+		return nil, []pathProblem{{"spec", "spec: must be an object"}}
+	}
+	if deployment.Metadata.Name == "" {
+		return nil, []pathProblem{{"metadata", "metadata.name: must be given"}}
+	}
+	m := &manifest{
+		kind:      deploymentKind,
+		namespace: deployment.Metadata.Namespace,
+		name:      deployment.Metadata.Name,
+		object:    data,
+	}
+	if len(deployment.Spec.Template) == 0 {
+		return m, nil
+	}
+	if problems := m.setTemplate(deployment.Spec.Template, field.NewPath("spec", "template")); problems != nil {
+		return nil, problems
+	}
+	return m, nil
+}
+
+// setTemplate checks the types of a pod template. Fields that are unknown here may be
+// known to the API server, which checks the template before it is released.
+func (m *manifest) setTemplate(raw json.RawMessage, at *field.Path) []pathProblem {
+	check := &checker{lenient: true}
+	value := decode(raw)
+	check.checkStruct(value, reflect.TypeFor[corev1.PodTemplateSpec](), at)
+	if check.problems != nil {
+		return check.problems
+	}
+	if template, _ := value.(map[string]any); len(template) == 0 {
+		return []pathProblem{{at.String(), at.String() + ": must not be empty"}}
+	}
+	given, err := podtemplate.Given(raw)
+	if err != nil {
+		return []pathProblem{{at.String(), fmt.Sprintf("%s: %v", at, err)}}
+	}
+	m.template, m.given = raw, given
+	return nil
+}

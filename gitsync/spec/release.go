@@ -1,0 +1,128 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Release is a BatchRelease as the repository asks for it. It does not change; the
+// same pointer from two Reads means that nothing about it changed.
+type Release struct {
+	Namespace, Name string
+	// File and Line where it stands.
+	File string
+	Line int
+	// Workload is the name of its Deployment, in the same namespace.
+	Workload string
+	// TemplateDigest is podtemplate.Given of its template.
+	TemplateDigest string
+	// Digest tells apart all that is written to the cluster: spec, labels, annotations, file.
+	Digest string
+
+	object     json.RawMessage
+	template   json.RawMessage
+	deployment *manifest
+}
+
+// Object returns the BatchRelease to apply, with its template in place. The caller
+// may change it.
+func (r *Release) Object() *unstructured.Unstructured {
+	given := toMap(r.object)
+	metadata := map[string]any{"namespace": r.Namespace, "name": r.Name}
+	for _, key := range []string{"labels", "annotations"} {
+		if values, found, _ := unstructured.NestedMap(given, "metadata", key); found && len(values) > 0 {
+			metadata[key] = values
+		}
+	}
+	spec, _, _ := unstructured.NestedMap(given, "spec") // it was checked to be an object
+	spec["template"] = toMap(r.template)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       string(releaseKind),
+		"metadata":   metadata,
+		"spec":       spec,
+	}}
+}
+
+// Deployment returns the Deployment to create where there is none, with the
+// release's template, so that there is nothing to release; nil if the repository
+// does not have it. The caller may change it.
+func (r *Release) Deployment() *unstructured.Unstructured {
+	if r.deployment == nil {
+		return nil
+	}
+	object := toMap(r.deployment.object)
+	delete(object, "status")
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
+		unstructured.RemoveNestedField(object, "metadata", field)
+	}
+	deployment := &unstructured.Unstructured{Object: object}
+	deployment.SetNamespace(r.Namespace)
+	// It fails where spec is no object, which a Deployment with a name and a release was checked not to be.
+	_ = unstructured.SetNestedMap(object, toMap(r.template), "spec", "template")
+	return deployment
+}
+
+// toMap decodes an object with the numbers that unstructured content has.
+func toMap(object json.RawMessage) map[string]any {
+	var content map[string]any
+	_ = utiljson.Unmarshal(object, &content) // it was decoded before
+	return content
+}
+
+// madeKey is all that a Release is made of.
+type madeKey struct {
+	release, deployment *manifest
+	namespace, file     string
+	line                int
+}
+
+// makeRelease makes a Release, or finds the one that was made of the same before.
+func (p *pass) makeRelease(l located, namespace string, deployment *manifest) *Release {
+	key := madeKey{l.manifest, deployment, namespace, l.file, l.line}
+	release := p.before.made[key]
+	if release == nil {
+		release = newRelease(l, namespace, deployment)
+	}
+	p.now.made[key] = release
+	return release
+}
+
+func newRelease(l located, namespace string, deployment *manifest) *Release {
+	r := &Release{
+		Namespace:      namespace,
+		Name:           l.name,
+		File:           l.file,
+		Line:           l.line,
+		Workload:       l.workload,
+		TemplateDigest: l.given,
+		object:         l.object,
+		template:       l.template,
+		deployment:     deployment,
+	}
+	if r.template == nil {
+		r.template, r.TemplateDigest = deployment.template, deployment.given
+	}
+	content, _ := json.Marshal(r.Object()) // maps, lists, texts and numbers: it can't fail
+	r.Digest = digest(append(content, r.File...))
+	return r
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+func place(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}

@@ -1,0 +1,198 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// Options of a Reader.
+type Options struct {
+	// Namespace of objects that name none.
+	Namespace string
+	// AllowedNamespaces are the others that releases may be in.
+	AllowedNamespaces []string
+	// Limits; zero fields take the defaults.
+	Limits Limits
+}
+
+// Limits on what one Read takes in. Above Entries and TotalBytes nothing is read at
+// all; the others are errors of one file or kustomization.
+type Limits struct {
+	// Entries is how many files and folders are looked at. Default 50,000.
+	Entries int
+	// TotalBytes of all manifest files. Default 64 MiB.
+	TotalBytes int64
+	// FileBytes of one manifest file. Default 1 MiB.
+	FileBytes int64
+	// Documents in one file. Default 2,000.
+	Documents int
+	// Values is how many values a document may have once its aliases are written out, where it
+	// has any. Default 20,000.
+	Values int
+	// Kustomizations is how often a kustomization may, in all, lead to another one. Default 500.
+	Kustomizations int
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Entries:        cmp.Or(l.Entries, 50_000),
+		TotalBytes:     cmp.Or(l.TotalBytes, 64<<20),
+		FileBytes:      cmp.Or(l.FileBytes, 1<<20),
+		Documents:      cmp.Or(l.Documents, 2_000),
+		Values:         cmp.Or(l.Values, 20_000),
+		Kustomizations: cmp.Or(l.Kustomizations, 500),
+	}
+}
+
+// Result is what a repository asks for.
+type Result struct {
+	// Releases, sorted by file and line.
+	Releases []*Release
+	// Errors, sorted by file and line. What they are about is not among the Releases.
+	Errors []Error
+	// Files is how many manifest files there are.
+	Files int
+}
+
+// Error says what is wrong with a file.
+type Error struct {
+	// File is its path from the root of the repository.
+	File string
+	// Line counts from 1; 0 where no line can be named.
+	Line int
+	// Message says what is wrong.
+	Message string
+}
+
+// Error writes file, line and message.
+func (e Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}
+
+// Reader reads the releases of one source. It keeps what it parsed, to do no more
+// than what changed at the next Read. It is for one caller at a time.
+type Reader struct {
+	opts   Options
+	files  map[string]*parsed
+	builds map[string]*build
+	made   map[madeKey]*Release
+}
+
+// NewReader returns a Reader that has parsed nothing yet.
+func NewReader(opts Options) *Reader {
+	opts.Limits = opts.Limits.withDefaults()
+	return &Reader{opts: opts}
+}
+
+// Read reads what is below a folder of a repository. Kustomizations may refer to
+// what is outside of that folder, but not of the repository.
+//
+// An error means that nothing can be said of the repository: the folder is not
+// there, or a limit on the whole is exceeded. All else is in Result.Errors.
+//
+// A FileInfo of files that has a method ContentHash() string spares hashing contents.
+func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
+	found, err := survey(files, folder, r.opts.Limits)
+	if err != nil {
+		return nil, err
+	}
+	pass := &pass{
+		opts:   r.opts,
+		tree:   files,
+		before: *r,
+		now:    Reader{opts: r.opts, files: map[string]*parsed{}, builds: map[string]*build{}, made: map[madeKey]*Release{}},
+	}
+	pass.errors = append(pass.errors, found.errors...)
+	for _, file := range found.manifests {
+		pass.readFile(file)
+	}
+	pass.readKustomizations(found.kustomizations)
+	releases := pass.combine()
+	*r = pass.now
+	slices.SortFunc(pass.errors, func(a, b Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+	})
+	return &Result{Releases: releases, Errors: slices.Compact(pass.errors), Files: found.count()}, nil
+}
+
+// pass is one Read: what was kept from the one before, and what to keep.
+type pass struct {
+	opts        Options
+	tree        fs.FS
+	before, now Reader
+	manifests   []located
+	errors      []Error
+}
+
+// located is a manifest and where it stands.
+type located struct {
+	*manifest
+	file string
+	line int
+}
+
+func (p *pass) fail(file string, line int, message string) {
+	p.errors = append(p.errors, Error{File: file, Line: line, Message: message})
+}
+
+// readFile takes in a plain manifest file.
+func (p *pass) readFile(file surveyed) {
+	content, err := p.parse(file.path, file.info)
+	if err != nil {
+		p.fail(file.path, 0, readProblem(err))
+		return
+	}
+	for _, problem := range content.problems {
+		p.fail(file.path, problem.line, problem.message)
+	}
+	for _, m := range content.manifests {
+		p.manifests = append(p.manifests, located{m, file.path, m.line})
+	}
+}
+
+// parse parses a file unless its content was parsed before.
+func (p *pass) parse(path string, info fs.FileInfo) (*parsed, error) {
+	if info.Size() > p.opts.Limits.FileBytes {
+		return nil, tooLarge(info.Size(), p.opts.Limits.FileBytes)
+	}
+	hash := hashOf(info)
+	if known := p.known(hash); known != nil {
+		return known, nil
+	}
+	data, err := fs.ReadFile(p.tree, path)
+	if err != nil {
+		return nil, err
+	}
+	if hash == "" {
+		hash = digest(data)
+	}
+	content := p.known(hash)
+	if content == nil {
+		content = parseFile(data, p.opts.Limits)
+	}
+	p.now.files[hash] = content
+	return content, nil
+}
+
+func (p *pass) known(hash string) *parsed {
+	for _, files := range []map[string]*parsed{p.now.files, p.before.files} {
+		if known := files[hash]; known != nil && hash != "" {
+			p.now.files[hash] = known
+			return known
+		}
+	}
+	return nil
+}
+
+// hashOf is the content's hash, if the file system knows it.
+func hashOf(info fs.FileInfo) string {
+	if hashed, ok := info.(interface{ ContentHash() string }); ok {
+		return hashed.ContentHash()
+	}
+	return ""
+}

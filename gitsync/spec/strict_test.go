@@ -1,0 +1,157 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each text stands below spec: of a BatchRelease, from line 7.
+func TestWrongReleases(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		spec string
+		want []string
+	}{
+		{"unknown field", strategy + template + "onFailure: Pause", []string{"9: spec.onFailure: unknown field"}},
+		{"unknown field deep down", template + `
+strategy:
+  steps:
+  - replicas: 1
+    gates:
+    - soak: {duration: 1m}
+    - soak:
+        duration: 1m
+        jitter: 1s
+  - replicas: 100%
+`, []string{"16: spec.strategy.steps[0].gates[1].soak.jitter: unknown field"}},
+		{"misspelt", template + "strategy:\n  Steps: [{replicas: 100%}]", []string{"9: spec.strategy.Steps: unknown field; steps is meant?"}},
+		{"several", strategy + template + "a: 1\nb: 2", []string{"9: spec.a: unknown field", "10: spec.b: unknown field"}},
+		{"no strategy", template, []string{"5: spec.strategy.steps: Required value: at least one step"}},
+		{"no steps", template + "strategy: {steps: []}", []string{"8: spec.strategy.steps: Required value"}},
+		{"steps are no list", template + "strategy:\n  steps: {replicas: 1}", []string{"9: spec.strategy.steps: must be a list, not an object"}},
+		{"null", template + "strategy:\n  steps:\n  -\n  - replicas: 100%", []string{"10: spec.strategy.steps[0]: must not be null"}},
+		{"manual without braces", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - manual:\n  - replicas: 100%",
+			[]string{"12: spec.strategy.steps[0].gates[0].manual: must not be null: write {}"}},
+		{"51 steps", template + "strategy:\n  steps:\n" + strings.Repeat("  - replicas: 1\n", 50) + "  - replicas: 100%",
+			[]string{"9: spec.strategy.steps: Too many: 51: must have at most 50 items"}},
+		{"last is not all", template + "strategy:\n  steps:\n  - replicas: 1\n  - replicas: 99%",
+			[]string{`11: spec.strategy.steps[1].replicas: Invalid value: "99%": the last step must have replicas: 100%`}},
+		{"last is a number", template + "strategy:\n  steps:\n  - replicas: 100", []string{"10: spec.strategy.steps[0].replicas: Invalid value"}},
+		{"decreasing percentages", template + "strategy:\n  steps:\n  - replicas: 50%\n  - replicas: 5\n  - replicas: 30%\n  - replicas: 3\n  - replicas: 100%",
+			[]string{"12: spec.strategy.steps[2].replicas", "13: spec.strategy.steps[3].replicas"}},
+		{"101%", template + "strategy:\n  steps:\n  - replicas: 101%\n  - replicas: 100%",
+			[]string{"10: spec.strategy.steps[0].replicas: Invalid value: \"101%\": must be a number", "11: spec.strategy.steps[1].replicas: Invalid value: \"100%\": must not be less"}},
+		{"negative", template + "strategy:\n  steps:\n  - replicas: -1\n  - replicas: 100%", []string{"10: spec.strategy.steps[0].replicas: Invalid value: \"-1\": must be a number"}},
+		{"fraction", template + "strategy:\n  steps:\n  - replicas: 1.5\n  - replicas: 100%", []string{"10: spec.strategy.steps[0].replicas: "}},
+		{"two types in a gate", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - manual: {}\n      none: {}\n  - replicas: 100%",
+			[]string{"13: spec.strategy.steps[0].gates[0].none: Forbidden"}},
+		{"empty gate", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - {}\n  - replicas: 100%",
+			[]string{"12: spec.strategy.steps[0].gates[0]: Required value: one of manual, none, soak, window"}},
+		{"unknown gate", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - pullRequest: {}\n  - replicas: 100%",
+			[]string{"12: spec.strategy.steps[0].gates[0].pullRequest: unknown field"}},
+		{"eleven gates", template + "strategy:\n  steps:\n  - replicas: 1\n    gates: [" + strings.Repeat("{none: {}},", 11) + "]\n  - replicas: 100%",
+			[]string{"11: spec.strategy.steps[0].gates: Too many: 11"}},
+		{"duration", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak:\n        duration: ten minutes\n  - replicas: 100%",
+			[]string{`13: spec.strategy.steps[0].gates[0].soak.duration: time: invalid duration "ten minutes"`}},
+		{"duration as a number", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak:\n        duration: 10\n  - replicas: 100%",
+			[]string{"13: spec.strategy.steps[0].gates[0].soak.duration: must be a text, not the number 10"}},
+		{"duration too long", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak: {duration: 1000h}\n  - replicas: 100%",
+			[]string{"12: spec.strategy.steps[0].gates[0].soak.duration: Invalid value"}},
+		{"schedule", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - window:\n        schedule: 61 * * * *\n        timeZone: Europe/Nowhere\n  - replicas: 100%",
+			[]string{"13: spec.strategy.steps[0].gates[0].window.schedule: Invalid value", "14: spec.strategy.steps[0].gates[0].window.timeZone: Invalid value"}},
+		{"surge", template + strategy[:len(strategy)-2] + ", maxSurge: 10, maxUnavailable: 200%}", []string{"8: spec.strategy.maxUnavailable: Invalid value"}},
+		{"deadline", template + strategy[:len(strategy)-2] + ", progressDeadlineSeconds: 0}", []string{"8: spec.strategy.progressDeadlineSeconds: Invalid value: 0"}},
+		{"rollback", template + strategy + "rollback: {steps: [{replicas: 1}]}", []string{"9: spec.rollback.steps[0].replicas: Invalid value"}},
+		{"history", template + strategy + "revisionHistoryLimit: 0", []string{"9: spec.revisionHistoryLimit: Invalid value"}},
+		{"history as a text", template + strategy + "revisionHistoryLimit: ten", []string{`9: spec.revisionHistoryLimit: must be a whole number, not the text "ten"`}},
+		{"deletion policy", template + strategy + "deletionPolicy: Keep", []string{"9: spec.deletionPolicy: Unsupported value"}},
+		{"template is a text", strategy + "template: web:1", []string{"8: spec.template: must be an object"}},
+		{"template is empty", strategy + "template: {}", []string{"8: spec.template: must not be empty"}},
+		{"types in the template", strategy + `
+template:
+  metadata: {labels: {app: web, version: 2}}
+  spec:
+    containers:
+    - name: web
+      image: web:1
+      ports:
+      - containerPort: "80"
+      env:
+      - name: DEBUG
+        value: yes
+      newFieldOfATimeToCome: 1
+`, []string{
+			"10: spec.template.metadata.labels[version]: must be a text, not the number 2",
+			`16: spec.template.spec.containers[0].ports[0].containerPort: must be a whole number, not the text "80"`,
+			"19: spec.template.spec.containers[0].env[0].value: must be a text, not the boolean true: put it into quotes",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			result := read(t, map[string]string{"r.yaml": release("web", tt.spec)})
+			wantReleases(t, result)
+			var want []string
+			for _, w := range tt.want {
+				want = append(want, "r.yaml:"+w)
+			}
+			wantErrors(t, result, want...)
+		})
+	}
+}
+
+func TestWrongObjects(t *testing.T) {
+	t.Parallel()
+	good := release("web", strategy+template)
+	edit := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	tests := []struct {
+		name string
+		text string
+		want []string
+	}{
+		{"another version", edit("/v1alpha1", "/v1"), []string{`1: apiVersion: must be rollouts.sluice.dev/v1alpha1, not "rollouts.sluice.dev/v1"`}},
+		{"misspelt kind", edit("BatchRelease", "BatchRelase"), []string{`2: kind: "BatchRelase" is none of`}},
+		{"list", "apiVersion: v1\nkind: List\nitems: []\n", []string{"2: a List is not read"}},
+		{"no name", edit("  name: web\n", "  labels: {}\n"), []string{"3: metadata.name: Invalid value"}},
+		{"long name", edit("  name: web\n", "  name: "+strings.Repeat("w", 64)+"\n"), []string{"4: metadata.name: Too long"}},
+		{"bad name", edit("  name: web\n", "  name: Web_1\n"), []string{"4: metadata.name: Invalid value"}},
+		{"name is a number", edit("  name: web\n", "  name: 1\n"), []string{"4: metadata.name: must be a text, not the number 1"}},
+		{"bad namespace", edit("  name: web\n", "  name: web\n  namespace: a.b\n"), []string{"5: metadata.namespace: Invalid value"}},
+		{"bad label", edit("  name: web\n", "  name: web\n  labels: {a: 'b c'}\n"), []string{"5: metadata.labels"}},
+		{"our label", edit("  name: web\n", "  name: web\n  labels: {rollouts.sluice.dev/source: me}\n"), []string{"5: metadata.labels: Forbidden: rollouts.sluice.dev/source is the controller's"}},
+		{"order", edit("  name: web\n", "  name: web\n  annotations: {rollback: 'true'}\n"), []string{"5: metadata.annotations: Forbidden: rollback is an order"}},
+		{"state", edit("  name: web\n", "  name: web\n  annotations: {last-stable-revision: x}\n"), []string{"5: metadata.annotations: Forbidden: last-stable-revision is the controller's"}},
+		{"copied from a cluster", edit("  name: web\n", "  name: web\n  uid: x\n  resourceVersion: '1'\n  finalizers: [a.b/c]\n"),
+			[]string{"5: metadata.uid: Forbidden", "6: metadata.resourceVersion: Forbidden", "7: metadata.finalizers: Forbidden"}},
+		{"unknown metadata", edit("  name: web\n", "  name: web\n  label: {}\n"), []string{"5: metadata.label: unknown field; labels is meant?"}},
+		{"status", good + "status: {phase: Completed}\n", []string{"9: status: Forbidden"}},
+		{"unknown at the top", good + "Spec: {}\n", []string{"9: Spec: unknown field; spec is meant?"}},
+		{"workload", edit("apps/v1, kind: Deployment", "apps/v1, kind: StatefulSet"), []string{`6: spec.workloadRef: Invalid value: "apps/v1 StatefulSet": only apps/v1 Deployment`}},
+		{"no workload", edit("name: web}", "name: ''}"), []string{"6: spec.workloadRef.name: Required value"}},
+		{"Deployment without name", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {}\n", []string{"3: metadata.name: must be given"}},
+		{"Deployment with a number for a name", "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: 1\n", []string{"4: metadata.name: must be a text"}},
+		{"Deployment with a wrong template", strings.Replace(deployment("web", "x"), "containers:", "containers: none\n      others:", 1), []string{`13: spec.template.spec.containers: must be a list, not the text "none"`}},
+		{"Deployment with a wrong spec", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: []\n", []string{"4: spec: must be an object"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			result := read(t, map[string]string{"r.yaml": tt.text})
+			var want []string
+			for _, w := range tt.want {
+				want = append(want, "r.yaml:"+w)
+			}
+			wantErrors(t, result, want...)
+			wantReleases(t, result)
+		})
+	}
+}
+
+func TestWhatGeneratorsWrite(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(release("web", strategy+template), "  name: web\n", "  name: web\n  creationTimestamp: null\n  annotations:\n", 1) + "status: {}\n"
+	result := read(t, map[string]string{"r.yaml": text})
+	wantErrors(t, result)
+	wantReleases(t, result, "shop/web")
+}

@@ -1,0 +1,208 @@
+package spec
+
+import (
+	"regexp"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+)
+
+// The limits of the CRD.
+const (
+	maxName  = 63
+	maxSteps = 50
+	maxGates = 10
+)
+
+// validateRelease has the rules of the CRD, those that it can't express, and those
+// that hold for what comes from Git.
+func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pathProblem {
+	spec := field.NewPath("spec")
+	errs := validateMetadata(release)
+	errs = append(errs, validateReference(release.Spec.WorkloadRef, spec.Child("workloadRef"))...)
+	errs = append(errs, validateStrategy(&release.Spec.Strategy, spec.Child("strategy"))...)
+	if rollback := release.Spec.Rollback; rollback != nil {
+		errs = append(errs, validateSteps(rollback.Steps, spec.Child("rollback", "steps"))...)
+	}
+	if limit := release.Spec.RevisionHistoryLimit; limit != nil && (*limit < 1 || *limit > 100) {
+		errs = append(errs, field.Invalid(spec.Child("revisionHistoryLimit"), *limit, "must be from 1 to 100"))
+	}
+	if policy := release.Spec.DeletionPolicy; policy != "" && policy != v1alpha1.DeletionRevert && policy != v1alpha1.DeletionProceed {
+		allowed := []v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}
+		errs = append(errs, field.NotSupported(spec.Child("deletionPolicy"), policy, allowed))
+	}
+	if status, _ := object["status"].(map[string]any); len(status) > 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("status"), "is the controller's, and can't come from Git"))
+	}
+	return toProblems(errs)
+}
+
+func toProblems(errs field.ErrorList) []pathProblem {
+	var problems []pathProblem
+	for _, err := range errs {
+		problems = append(problems, pathProblem{err.Field, err.Error()})
+	}
+	return problems
+}
+
+func validateMetadata(release *v1alpha1.BatchRelease) field.ErrorList {
+	at := field.NewPath("metadata")
+	var errs field.ErrorList
+	for _, reason := range apivalidation.NameIsDNSSubdomain(release.Name, false) {
+		errs = append(errs, field.Invalid(at.Child("name"), release.Name, reason))
+	}
+	if len(release.Name) > maxName {
+		errs = append(errs, field.TooLong(at.Child("name"), release.Name, maxName))
+	}
+	if release.Namespace != "" {
+		for _, reason := range validation.IsDNS1123Label(release.Namespace) {
+			errs = append(errs, field.Invalid(at.Child("namespace"), release.Namespace, reason))
+		}
+	}
+	errs = append(errs, metav1validation.ValidateLabels(release.Labels, at.Child("labels"))...)
+	errs = append(errs, apivalidation.ValidateAnnotations(release.Annotations, at.Child("annotations"))...)
+	errs = append(errs, validateReserved(release.Labels, at.Child("labels"))...)
+	errs = append(errs, validateReserved(release.Annotations, at.Child("annotations"))...)
+	return append(errs, validateServerSet(release, at)...)
+}
+
+// validateReserved refuses what the controller writes, and the annotations that are
+// an order to the cluster: from Git they would be given again and again.
+func validateReserved(names map[string]string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for name := range names {
+		order := name == v1alpha1.RollbackAnnotation || name == v1alpha1.RetryAnnotation
+		state := name == v1alpha1.CurrentStableAnnotation || name == v1alpha1.LastStableAnnotation
+		switch {
+		case order:
+			errs = append(errs, field.Forbidden(at, name+" is an order to the cluster, and can't come from Git: use kubectl annotate"))
+		case state || strings.HasPrefix(name, v1alpha1.Prefix):
+			errs = append(errs, field.Forbidden(at, name+" is the controller's, and can't come from Git"))
+		}
+	}
+	return errs
+}
+
+// validateServerSet refuses what only a server sets: the manifest was copied out of a cluster.
+func validateServerSet(release *v1alpha1.BatchRelease, at *field.Path) field.ErrorList {
+	given := map[string]bool{
+		"uid":               release.UID != "",
+		"resourceVersion":   release.ResourceVersion != "",
+		"generation":        release.Generation != 0,
+		"creationTimestamp": !release.CreationTimestamp.IsZero(),
+		"deletionTimestamp": release.DeletionTimestamp != nil,
+		"managedFields":     len(release.ManagedFields) > 0,
+		"ownerReferences":   len(release.OwnerReferences) > 0,
+		"finalizers":        len(release.Finalizers) > 0,
+		"generateName":      release.GenerateName != "",
+		"selfLink":          release.SelfLink != "",
+	}
+	var errs field.ErrorList
+	for name, is := range given {
+		if is {
+			errs = append(errs, field.Forbidden(at.Child(name), "can't come from Git"))
+		}
+	}
+	return errs
+}
+
+func validateReference(ref v1alpha1.WorkloadReference, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if ref.APIVersion != "apps/v1" || ref.Kind != "Deployment" {
+		errs = append(errs, field.Invalid(at, ref.APIVersion+" "+ref.Kind, "only apps/v1 Deployment can be released"))
+	}
+	if ref.Name == "" {
+		return append(errs, field.Required(at.Child("name"), "names the Deployment"))
+	}
+	for _, reason := range apivalidation.NameIsDNSSubdomain(ref.Name, false) {
+		errs = append(errs, field.Invalid(at.Child("name"), ref.Name, reason))
+	}
+	return errs
+}
+
+// Percentages as the CRD has them.
+var (
+	percentOfAll = regexp.MustCompile(`^(100|[0-9]{1,2})%$`)
+	percent      = regexp.MustCompile(`^[0-9]{1,3}%$`)
+)
+
+func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.ErrorList {
+	errs := validateSteps(strategy.Steps, at.Child("steps"))
+	errs = append(errs, validateOrder(strategy.Steps, at.Child("steps"))...)
+	if strategy.MaxSurge != nil {
+		errs = append(errs, validateCount(*strategy.MaxSurge, percent, at.Child("maxSurge"))...)
+	}
+	if strategy.MaxUnavailable != nil {
+		errs = append(errs, validateCount(*strategy.MaxUnavailable, percentOfAll, at.Child("maxUnavailable"))...)
+	}
+	if deadline := strategy.ProgressDeadlineSeconds; deadline != nil && *deadline < 1 {
+		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
+	}
+	return errs
+}
+
+func validateSteps(steps []v1alpha1.Step, at *field.Path) field.ErrorList {
+	if len(steps) == 0 {
+		return field.ErrorList{field.Required(at, "at least one step")}
+	}
+	var errs field.ErrorList
+	if len(steps) > maxSteps {
+		errs = append(errs, field.TooMany(at, len(steps), maxSteps))
+	}
+	for i := range steps {
+		errs = append(errs, validateStep(&steps[i], at.Index(i))...)
+	}
+	if last := steps[len(steps)-1].Replicas; last != intstr.FromString("100%") {
+		errs = append(errs, field.Invalid(at.Index(len(steps)-1).Child("replicas"), last.String(), "the last step must have replicas: 100%"))
+	}
+	return errs
+}
+
+func validateStep(step *v1alpha1.Step, at *field.Path) field.ErrorList {
+	errs := validateCount(step.Replicas, percentOfAll, at.Child("replicas"))
+	if len(step.Gates) > maxGates {
+		errs = append(errs, field.TooMany(at.Child("gates"), len(step.Gates), maxGates))
+	}
+	for i := range step.Gates {
+		errs = append(errs, gate.Validate(&step.Gates[i], at.Child("gates").Index(i))...)
+	}
+	return errs
+}
+
+// validateOrder checks that targets don't decrease, as far as that can be told without
+// knowing how many pods there are.
+func validateOrder(steps []v1alpha1.Step, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	highest := map[intstr.Type]int{}
+	for i := range steps {
+		target := steps[i].Replicas
+		value := target.IntValue()
+		if target.Type == intstr.String {
+			value, _ = intstr.GetScaledValueFromIntOrPercent(&target, 100, false)
+		}
+		if before, any := highest[target.Type]; any && value < before {
+			errs = append(errs, field.Invalid(at.Index(i).Child("replicas"), target.String(), "must not be less than in a step before it"))
+			continue
+		}
+		highest[target.Type] = value
+	}
+	return errs
+}
+
+func validateCount(count intstr.IntOrString, form *regexp.Regexp, at *field.Path) field.ErrorList {
+	if count.Type == intstr.Int && count.IntVal >= 0 || count.Type == intstr.String && form.MatchString(count.StrVal) {
+		return nil
+	}
+	example := "a number of pods >= 0 or a percentage from 0% to 100%"
+	if form == percent {
+		example = "a number of pods >= 0 or a percentage such as 25%"
+	}
+	return field.ErrorList{field.Invalid(at, count.String(), "must be "+example)}
+}

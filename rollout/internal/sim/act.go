@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// carryOut does one action, if what it was decided on is still so.
+func (x *pass) carryOut(action plan.Action) {
+	x.request()
+	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), workload: x.world.Workload}
+	switch a := action.(type) {
+	case plan.Annotate:
+		x.annotate(a)
+	case plan.Keep:
+		x.keep(a)
+	case plan.Forget:
+		x.forget(a)
+	case plan.TakeOver:
+		x.takeOver(a)
+	case plan.HandBack:
+		x.handBack(a)
+	case plan.CreateSet:
+		x.createSet(a)
+	case plan.ScaleSet:
+		x.scaleSet(a)
+	case plan.OpenGate:
+		x.openGate(a)
+	case plan.CloseGate:
+		x.closeGate(a)
+	}
+	if x.report.Ended == "" {
+		x.world.judge(before)
+		x.wrote(Write{Action: action})
+	}
+}
+
+func (x *pass) annotate(a plan.Annotate) {
+	w := x.world
+	if w.Release.Version != x.release.Version {
+		x.rememberRelease()
+		x.outdated("the release")
+		return
+	}
+	w.updateRelease(func(r *Release) {
+		changes := map[string]string{}
+		for key, value := range a.Set {
+			changes[key] = value
+		}
+		for _, key := range a.Remove {
+			changes[key] = ""
+		}
+		r.Annotations = annotate(r.Annotations, changes)
+		if a.Finalizer != nil {
+			r.Finalizer = *a.Finalizer
+		}
+	})
+	x.sawRelease()
+}
+
+func (x *pass) keep(a plan.Keep) {
+	w := x.world
+	kept := plan.Kept{Name: Name + "-" + a.Revision, Revision: a.Revision, Digest: a.Digest, Number: a.Number}
+	for _, k := range w.Kept {
+		if k.Revision == a.Revision {
+			x.kept = append(x.kept, k)
+			return
+		}
+	}
+	w.Kept = append(w.Kept, kept)
+	x.kept = append(x.kept, kept)
+}
+
+func (x *pass) forget(a plan.Forget) {
+	named := func(k plan.Kept) bool { return k.Name == a.Name }
+	x.world.Kept = slices.DeleteFunc(x.world.Kept, named)
+	x.kept = slices.DeleteFunc(x.kept, named)
+}
+
+// writeWorkload writes the workload if it is still what it was.
+func (x *pass) writeWorkload(write func(*Workload)) {
+	w := x.world
+	if w.Workload.Version != x.workload.Version || w.Workload.Absent {
+		x.rememberWorkload()
+		x.outdated("the workload")
+		return
+	}
+	write(&w.Workload)
+	w.Workload.Version = w.next()
+	x.sawWorkload()
+}
+
+func (x *pass) takeOver(a plan.TakeOver) {
+	x.writeWorkload(func(d *Workload) {
+		hold := a.Hold
+		d.Template, d.Paused, d.Strategy, d.Hold = x.templateOf(a.Template), true, Recreate, &hold
+		for i := range x.world.Sets {
+			x.world.Sets[i].Synced = false
+		}
+	})
+}
+
+func (x *pass) handBack(a plan.HandBack) {
+	x.writeWorkload(func(d *Workload) {
+		d.Paused, d.Strategy, d.Hold = a.Hold.Paused, a.Hold.Strategy, nil
+		if a.Template != nil {
+			d.Template = x.templateOf(*a.Template)
+		}
+	})
+}
+
+// createSet makes a ReplicaSet, or finds it made before the cache knew.
+func (x *pass) createSet(a plan.CreateSet) {
+	if existing := x.world.Set(a.Revision); existing != nil {
+		x.sawSet(*existing)
+		return
+	}
+	s := *x.world.addSet(Set{Revision: a.Revision, Replicas: a.Replicas, Desired: -1})
+	x.sawSet(s)
+	x.process.scaled = x.world.Now
+}
+
+func (x *pass) scaleSet(a plan.ScaleSet) {
+	w := x.world
+	s := w.setByUID(a.Set.UID)
+	if s == nil {
+		x.forgetSet(a.Set.UID)
+		x.outdated("the ReplicaSet " + a.Set.Revision)
+		return
+	}
+	if version(s.Version) != a.Set.ResourceVersion {
+		x.rememberSet(*s)
+		x.outdated("the ReplicaSet " + a.Set.Revision)
+		return
+	}
+	w.resize(s, a.To)
+	s.Desired = -1
+	x.sawSet(*s)
+	x.process.scaled = w.Now
+}
+
+// forgetSet takes a ReplicaSet that does not exist out of the memory, and out of the cache:
+// its deletion is what the cache hears next.
+func (x *pass) forgetSet(uid types.UID) {
+	x.process.sets = slices.DeleteFunc(x.process.sets, func(s Set) bool { return s.UID == uid })
+	x.world.Lag.Sets = slices.DeleteFunc(x.world.Lag.Sets, func(l SetLag) bool { return l.UID == uid })
+}
+
+func (x *pass) openGate(a plan.OpenGate) {
+	w := x.world
+	if existing := findGate(w.Gates, a.Name); existing != nil {
+		x.process.gates = append(x.process.gates, *existing)
+		x.outdated("the gate " + a.Name)
+		return
+	}
+	spec := a.Spec
+	gate := Gate{Name: a.Name, Spec: &spec, Made: w.Now}
+	w.Gates = append(w.Gates, gate)
+	x.gates = append(x.gates, gate)
+	x.process.gates = append(x.process.gates, gate)
+}
+
+func (x *pass) closeGate(a plan.CloseGate) {
+	named := func(g Gate) bool { return g.Name == a.Name }
+	x.world.Gates = slices.DeleteFunc(x.world.Gates, named)
+	x.gates = slices.DeleteFunc(x.gates, named)
+	x.process.gates = slices.DeleteFunc(x.process.gates, named)
+}
+
+func findGate(gates []Gate, name string) *Gate {
+	for i := range gates {
+		if gates[i].Name == name {
+			return &gates[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Unfinished says what is missing from the clean end of I7; empty if nothing is.
+func (w *World) Unfinished() string {
+	if w.Workload.Absent {
+		return ""
+	}
+	checks := []string{w.workloadLeft(), w.setsLeft()}
+	if !w.Release.Purged {
+		checks = append(checks, w.releaseLeft())
+	}
+	return strings.Join(slices.DeleteFunc(checks, func(s string) bool { return s == "" }), "; ")
+}
+
+func (w *World) workloadLeft() string {
+	d := &w.Workload
+	switch {
+	case d.Hold != nil:
+		return "the workload is held"
+	case w.scalingEvent():
+		return "the native controller sees a scaling event that does not end"
+	default:
+		return ""
+	}
+}
+
+// setsLeft: one active ReplicaSet, that of the workload's template, with every pod available.
+func (w *World) setsLeft() string {
+	for i := range w.Sets {
+		s, want := &w.Sets[i], int32(0)
+		if s.Revision == w.Workload.Template {
+			want = w.Workload.Replicas
+		}
+		if s.Replicas != want || s.Pods.Available != want || s.Pods.total() != want {
+			return fmt.Sprintf("%s has %d pods, %d available, wanted %d", s.Revision, s.Pods.total(), s.Pods.Available, want)
+		}
+	}
+	return ""
+}
+
+func (w *World) releaseLeft() string {
+	status := w.Release.Status
+	switch {
+	case w.Release.Template == "" && status.Phase == "":
+		return ""
+	case status.Phase != v1alpha1.PhaseCompleted:
+		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
+	case status.Held != nil:
+		return "the status says that the workload is held"
+	case w.Workload.Template != status.UpdateRevision:
+		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
+	case w.Release.Annotations[v1alpha1.CurrentStableAnnotation] != status.UpdateRevision:
+		return "current-stable-revision does not name what runs"
+	case w.Release.Annotations[v1alpha1.RollbackAnnotation] != "" || w.Release.Annotations[v1alpha1.RetryAnnotation] != "":
+		return "a command is not answered"
+	}
+	for i := range w.Gates {
+		if w.Gates[i].Decision != v1alpha1.DecisionPassed {
+			return "gate " + w.Gates[i].Name + " waits for ever"
+		}
+	}
+	return ""
+}
+
+// End is how a run has ended, so that two runs can be compared.
+func (w *World) End() string {
+	var text strings.Builder
+	d, status := &w.Workload, w.Release.Status
+	fmt.Fprintf(&text, "workload template=%s replicas=%d strategy=%s paused=%t hold=%v\n",
+		d.Template, d.Replicas, d.Strategy, d.Paused, d.Hold)
+	for i := range w.Sets {
+		s := &w.Sets[i]
+		fmt.Fprintf(&text, "set %s replicas=%d available=%d pods=%d\n", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total())
+	}
+	fmt.Fprintf(&text, "release purged=%t phase=%s reason=%s batch=%s attempt=%d update=%s stable=%s rollback=%s quarantined=%v held=%v\n",
+		w.Release.Purged, status.Phase, status.Reason, status.Batch, status.Attempt,
+		status.UpdateRevision, status.StableRevision, status.RollbackTo, status.Quarantined, status.Held)
+	fmt.Fprintf(&text, "annotations %v\n", w.Release.Annotations)
+	for _, k := range w.Kept {
+		fmt.Fprintf(&text, "kept %d %s\n", k.Number, k.Revision)
+	}
+	for i := range w.Gates {
+		fmt.Fprintf(&text, "gate %s %s\n", w.Gates[i].Name, w.Gates[i].Decision)
+	}
+	return text.String()
+}

@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// State is a world and the process that works on it.
+type State struct {
+	*World
+	Process *Process
+	// Used counts the events of each kind that have happened, for their budgets.
+	Used [kinds]uint8
+}
+
+// NewState makes a state in which nothing has happened yet.
+func NewState(s Setup) *State { return &State{World: New(s), Process: &Process{}} }
+
+// Clone returns a copy that shares nothing that can change.
+func (s *State) Clone() *State {
+	return &State{World: s.World.Clone(), Process: s.Process.Clone(), Used: s.Used}
+}
+
+// Kind is a kind of event.
+type Kind uint8
+
+// The kinds of events. What is said of a Subject is the Text of the event.
+const (
+	Pass           Kind = iota // the controller looks at the release
+	PassDies                   // the same, and the process stops after write number N
+	PassRaces                  // the same, and request number N finds that Race has just happened
+	Restart                    // the process stops between two passes
+	SyncSet                    // the ReplicaSet controller looks at a ReplicaSet
+	SyncWorkload               // the Deployment controller looks at the workload
+	PodReady                   // a pending pod comes up
+	PodFails                   // an available pod fails
+	PodHeals                   // a failing pod becomes available
+	PodLost                    // an available pod vanishes
+	Cure                       // the sick revision's pods can become available after all
+	Scale                      // spec.replicas becomes N
+	Give                       // the release gets another template
+	Rollback                   // somebody asks for a rollback
+	Retry                      // somebody asks for a retry
+	Confirm                    // somebody confirms the step
+	Approve                    // the approvals part looks at the gates
+	Reject                     // a gate is rejected
+	Unpause                    // somebody resumes the workload
+	EditTemplate               // somebody edits the workload's template
+	StripHold                  // somebody removes our annotation
+	DeleteRelease              // somebody deletes the release
+	DeleteWorkload             // somebody deletes the workload
+	CreateWorkload             // somebody creates it anew
+	Freeze                     // a cache begins to lag
+	Thaw                       // the caches catch up
+	Touch                      // somebody writes an object without changing what counts
+	Elapse                     // the progress deadline goes by
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload", "pod ready", "pod fails",
+	"pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "confirm", "approve", "reject", "unpause",
+	"edit template", "strip hold", "delete release", "delete workload", "create workload", "freeze", "thaw",
+	"touch", "elapse",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Event is one thing that happens.
+type Event struct {
+	Kind Kind
+	// Text is the revision, object or value that the event is about.
+	Text string
+	// N is a number of pods, of writes or of requests.
+	N int32
+	// Race is what happens in a pass that races.
+	Race *Event
+}
+
+func (e Event) String() string {
+	text := e.Kind.String()
+	if e.Text != "" {
+		text += " " + e.Text
+	}
+	if e.N != 0 || e.Kind == Scale {
+		text += fmt.Sprintf(" %d", e.N)
+	}
+	if e.Race != nil {
+		text += " with " + e.Race.String()
+	}
+	return text
+}
+
+// Apply lets the event happen. It reports whether it changed anything.
+func (e Event) Apply(s *State) bool {
+	switch e.Kind {
+	case Pass, PassDies, PassRaces:
+		return e.pass(s)
+	case Restart:
+		s.Process = &Process{}
+		return true
+	case SyncSet, PodReady, PodFails, PodHeals, PodLost:
+		return e.applyToSet(s)
+	case Scale, SyncWorkload, Unpause, EditTemplate, StripHold, DeleteWorkload, CreateWorkload:
+		return e.applyToWorkload(s)
+	case Give, Rollback, Retry, Confirm, Approve, Reject, DeleteRelease:
+		return e.applyToRelease(s)
+	default:
+		return e.applyToCaches(s)
+	}
+}
+
+func (e Event) applyToSet(s *State) bool {
+	set := s.Set(e.Text)
+	if set == nil {
+		return false
+	}
+	switch e.Kind {
+	case SyncSet:
+		return s.World.SyncSet(set)
+	case PodReady:
+		return s.MakeReady(set)
+	case PodFails:
+		return s.FailPod(set)
+	case PodHeals:
+		return s.HealPod(set)
+	default:
+		return s.LosePod(set)
+	}
+}
+
+func (e Event) applyToWorkload(s *State) bool {
+	switch e.Kind {
+	case Scale:
+		return s.World.Scale(e.N)
+	case SyncWorkload:
+		return s.World.SyncWorkload()
+	case Unpause:
+		return s.World.Unpause()
+	case EditTemplate:
+		return s.World.EditTemplate(e.Text)
+	case StripHold:
+		return s.World.StripHold()
+	case DeleteWorkload:
+		return s.World.DeleteWorkload()
+	default:
+		return s.World.CreateWorkload(e.Text)
+	}
+}
+
+func (e Event) applyToRelease(s *State) bool {
+	switch e.Kind {
+	case Give:
+		return s.World.Give(e.Text)
+	case Rollback:
+		return s.Annotate(v1alpha1.RollbackAnnotation, e.Text)
+	case Retry:
+		return s.Annotate(v1alpha1.RetryAnnotation, "true")
+	case Confirm:
+		return s.World.Confirm()
+	case Approve:
+		return s.World.Approve()
+	case Reject:
+		return s.World.Reject()
+	default:
+		return s.World.DeleteRelease()
+	}
+}
+
+func (e Event) applyToCaches(s *State) bool {
+	switch e.Kind {
+	case Freeze:
+		return s.World.Freeze(Object(e.Text))
+	case Thaw:
+		return s.World.Thaw()
+	case Touch:
+		return s.World.Touch(Object(e.Text))
+	case Cure:
+		return s.World.Cure()
+	default:
+		s.Now = s.Now.Add(time.Duration(*s.Release.Spec.Strategy.ProgressDeadlineSeconds+1) * time.Second)
+		return true
+	}
+}
+
+// tick is how long a pass takes: longer than a plan collects small changes for.
+const tick = time.Second
+
+// pass runs one pass. It changed nothing if nothing was written and nothing remembered anew.
+func (e Event) pass(s *State) bool {
+	s.Process.recall(s.World)
+	before := s.Process.known()
+	s.Now = s.Now.Add(tick)
+	left := e.N
+	var mishaps Mishaps
+	switch e.Kind {
+	case PassDies:
+		mishaps.Dies = func() bool { left--; return left == 0 }
+	case PassRaces:
+		mishaps.Before = func(*World) {
+			if left--; left == 0 {
+				e.Race.Apply(s)
+			}
+		}
+	}
+	report := s.Process.Pass(s.World, mishaps)
+	return len(report.Done) > 0 || s.Process.known() != before
+}
+
+// known tells two memories of a process apart by the versions they hold.
+func (p *Process) known() [4]int64 {
+	known := [4]int64{}
+	if p.release != nil {
+		known[0] = p.release.Version
+	}
+	if p.workload != nil {
+		known[1] = p.workload.Version
+	}
+	for i := range p.sets {
+		known[2] += p.sets[i].Version
+	}
+	known[3] = int64(len(p.gates))
+	return known
+}

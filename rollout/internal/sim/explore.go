@@ -1,0 +1,296 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Exploration tries every order of events from a start. What always may happen are passes and
+// the turns of the other controllers and of the pods; people confirm what blocks.
+type Exploration struct {
+	Start *State
+	// Offers are what else may happen, each at any moment; a PassDies among them at every
+	// write, a PassRaces at every request with each other offer.
+	Offers []Event
+	// Budget is how often events of a kind that is offered may happen; once if it is not named.
+	Budget map[Kind]uint8
+	// Limit is how many states to visit at most; all if 0.
+	Limit int
+}
+
+// Explored is what an exploration has found.
+type Explored struct {
+	States, Passes int
+	// Cut says that the limit was met.
+	Cut bool
+	// Fault is the first law broken, or end not reached, and how it comes to that; empty if none.
+	Fault string
+}
+
+// node is a visited state: how it was come to, and what it calmly becomes.
+type node struct {
+	parent, calm int32
+	event        Event
+}
+
+type explorer struct {
+	Exploration
+	nodes []node
+	seen  map[Key]int32
+	queue []queued
+	out   Explored
+}
+
+type queued struct {
+	id    int32
+	state *State
+}
+
+// atRest marks a node that nothing is left to happen to.
+const atRest = -1
+
+// Explore visits every state that can be come to, the nearest first.
+func Explore(e Exploration) Explored {
+	x := &explorer{Exploration: e, seen: map[Key]int32{}}
+	x.visit(e.Start, atRest, Event{})
+	for len(x.queue) > 0 && x.out.Fault == "" {
+		if e.Limit > 0 && len(x.nodes) >= e.Limit {
+			x.out.Cut = true
+			break
+		}
+		next := x.queue[0]
+		x.queue = x.queue[1:]
+		x.expand(next)
+	}
+	x.out.States = len(x.nodes)
+	if x.out.Fault == "" && !x.out.Cut {
+		x.findCircle()
+	}
+	return x.out
+}
+
+// visit notes a state, if it is new, and returns its number.
+func (x *explorer) visit(s *State, parent int32, event Event) int32 {
+	key := s.Key()
+	if id, found := x.seen[key]; found {
+		return id
+	}
+	id := int32(len(x.nodes))
+	x.seen[key] = id
+	x.nodes = append(x.nodes, node{parent: parent, calm: atRest, event: event})
+	x.queue = append(x.queue, queued{id, s})
+	if len(s.Broken) > 0 && x.out.Fault == "" {
+		x.out.Fault = s.Broken[0] + x.story(id)
+	}
+	return id
+}
+
+// expand visits what a state can become.
+func (x *explorer) expand(from queued) {
+	calm := x.calm(from)
+	for _, event := range x.offers(from.state) {
+		if next := x.try(from.state, event); next != nil {
+			x.visit(next, from.id, event)
+		}
+	}
+	x.nodes[from.id].calm = calm
+}
+
+// calm visits what a state becomes if from now on nothing goes wrong: everybody takes turns.
+func (x *explorer) calm(from queued) int32 {
+	next, event := Calm(from.state)
+	if next == nil {
+		if left := from.state.Unfinished(); left != "" && x.out.Fault == "" {
+			x.out.Fault = "I11 the end is reached: " + left + x.story(from.id)
+		}
+		return atRest
+	}
+	if event.Kind == Pass {
+		x.out.Passes++
+	}
+	return x.visit(next, from.id, event)
+}
+
+// try returns what the event makes of a state, nil if it changes nothing.
+func (x *explorer) try(s *State, event Event) *State {
+	next := s.Clone()
+	if _, limited := x.budget(event.Kind); limited {
+		next.Used[event.Kind]++
+	}
+	if event.Race != nil {
+		next.Used[event.Race.Kind]++
+	}
+	if event.Kind <= PassRaces {
+		x.out.Passes++
+	}
+	if !event.Apply(next) {
+		return nil
+	}
+	return next
+}
+
+// budget is how often a kind may happen, if that is limited.
+func (x *explorer) budget(kind Kind) (uint8, bool) {
+	offered := slices.ContainsFunc(x.Offers, func(e Event) bool { return e.Kind == kind })
+	if n, named := x.Budget[kind]; named {
+		return n, offered
+	}
+	return 1, offered
+}
+
+// offers are the events that may happen next.
+func (x *explorer) offers(s *State) []Event {
+	events := turns(s)
+	for _, offer := range x.Offers {
+		if limit, _ := x.budget(offer.Kind); s.Used[offer.Kind] >= limit {
+			continue
+		}
+		switch offer.Kind {
+		case PassDies:
+			events = append(events, deaths(s)...)
+		case PassRaces:
+			events = append(events, x.races(s)...)
+		default:
+			events = append(events, offer)
+		}
+	}
+	return events
+}
+
+// turns are the events that always may happen.
+func turns(s *State) []Event {
+	events := []Event{{Kind: Pass}, {Kind: SyncWorkload}, {Kind: Approve}, {Kind: Thaw}}
+	for i := range s.Sets {
+		revision := s.Sets[i].Revision
+		events = append(events, Event{Kind: SyncSet, Text: revision}, Event{Kind: PodReady, Text: revision})
+	}
+	if s.Release.Status.CurrentStepState == v1alpha1.StepBlocking {
+		events = append(events, Event{Kind: Confirm})
+	}
+	return events
+}
+
+// deaths are a pass that stops after each of the writes that it would make.
+func deaths(s *State) []Event {
+	trial := s.Clone()
+	report := trial.Process.Pass(trial.World, Mishaps{})
+	var events []Event
+	for n := range report.Done {
+		events = append(events, Event{Kind: PassDies, N: int32(n + 1)})
+	}
+	return events
+}
+
+// races are a pass in which each other offer happens before each of its requests.
+func (x *explorer) races(s *State) []Event {
+	trial := s.Clone()
+	report := trial.Process.Pass(trial.World, Mishaps{})
+	var events []Event
+	for _, offer := range append(turns(s), x.Offers...) {
+		limit, limited := x.budget(offer.Kind)
+		if limited && s.Used[offer.Kind] >= limit || offer.Kind <= Restart || offer.Kind == Thaw {
+			continue
+		}
+		for n := range report.Requests {
+			events = append(events, Event{Kind: PassRaces, N: int32(n + 1), Race: &offer})
+		}
+	}
+	return events
+}
+
+// Calm returns what a state becomes next if nothing goes wrong any more, and by which event;
+// nil if it is at rest.
+func Calm(s *State) (*State, Event) {
+	for _, event := range calmTurns(s) {
+		next := s.Clone()
+		if event.Apply(next) {
+			return next, event
+		}
+	}
+	return nil, Event{}
+}
+
+func calmTurns(s *State) []Event {
+	events := []Event{{Kind: Thaw}, {Kind: Cure}}
+	for i := range s.Sets {
+		for _, kind := range []Kind{SyncSet, PodReady, PodHeals} {
+			events = append(events, Event{Kind: kind, Text: s.Sets[i].Revision})
+		}
+	}
+	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
+	switch {
+	case s.Release.Status.CurrentStepState == v1alpha1.StepBlocking:
+		events = append(events, Event{Kind: Confirm})
+	case s.Release.Status.Phase == v1alpha1.PhaseFailed:
+		events = append(events, Event{Kind: Retry})
+	}
+	return append(events, Event{Kind: Pass})
+}
+
+// findCircle looks for calm states that become each other for ever.
+func (x *explorer) findCircle() {
+	ends := make([]bool, len(x.nodes))
+	for start := range x.nodes {
+		var path []int32
+		onPath := map[int32]bool{}
+		for id := int32(start); id != atRest && !ends[id]; id = x.nodes[id].calm {
+			if onPath[id] {
+				x.out.Fault = "I11 the end is reached: it goes round in circles" + x.story(id) + x.circle(id)
+				return
+			}
+			onPath[id] = true
+			path = append(path, id)
+		}
+		for _, id := range path {
+			ends[id] = true
+		}
+	}
+}
+
+// circle tells of the events that lead from a state back to it.
+func (x *explorer) circle(start int32) string {
+	state, text := x.replay(start), strings.Builder{}
+	text.WriteString("\n  and round:")
+	for range 40 {
+		next, event := Calm(state)
+		if next == nil {
+			break
+		}
+		fmt.Fprintf(&text, "\n  %-28s %s", event, next.World)
+		state = next
+	}
+	return text.String()
+}
+
+// story tells how a state is come to.
+func (x *explorer) story(id int32) string {
+	var text strings.Builder
+	state := x.Start.Clone()
+	fmt.Fprintf(&text, "\n  %-28s %s", "start", state.World)
+	for _, event := range x.events(id) {
+		event.Apply(state)
+		fmt.Fprintf(&text, "\n  %-28s %s", event, state.World)
+	}
+	return text.String()
+}
+
+func (x *explorer) replay(id int32) *State {
+	state := x.Start.Clone()
+	for _, event := range x.events(id) {
+		event.Apply(state)
+	}
+	return state
+}
+
+// events lead from the start to a state.
+func (x *explorer) events(id int32) []Event {
+	var events []Event
+	for ; x.nodes[id].parent != atRest; id = x.nodes[id].parent {
+		events = append(events, x.nodes[id].event)
+	}
+	slices.Reverse(events)
+	return events
+}

@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// Key tells two states apart by what can matter for what comes next. Versions count only as
+// to whether a view is the present one; texts for people and counts don't.
+type Key [16]byte
+
+// Key is that of the state.
+func (s *State) Key() Key {
+	e := encoder{world: s.World}
+	e.release(&s.Release)
+	e.workload(&s.World.Workload)
+	e.sets(s.World.Sets)
+	e.gates(s.Gates)
+	e.kept(s.Kept)
+	e.past(&s.Past)
+	e.lag(&s.Lag)
+	e.process(s.Process)
+	e.bytes = append(e.bytes, s.Used[:]...)
+	e.text(s.Sick)
+	sum := sha256.Sum256(e.bytes)
+	return Key(sum[:16])
+}
+
+type encoder struct {
+	world *World
+	bytes []byte
+}
+
+func (e *encoder) text(text string) {
+	e.bytes = append(append(e.bytes, text...), 0)
+}
+
+func (e *encoder) number(n int64) {
+	e.bytes = binary.AppendVarint(e.bytes, n)
+}
+
+func (e *encoder) flag(flags ...bool) {
+	for _, flag := range flags {
+		bit := byte('0')
+		if flag {
+			bit = '1'
+		}
+		e.bytes = append(e.bytes, bit)
+	}
+}
+
+func (e *encoder) release(r *Release) {
+	e.flag(r.Version == e.world.Release.Version, r.Generation == e.world.Release.Generation, r.Finalizer, r.Deleting, r.Purged)
+	e.text(r.Template)
+	for _, key := range []string{
+		v1alpha1.RollbackAnnotation, v1alpha1.RetryAnnotation,
+		v1alpha1.CurrentStableAnnotation, v1alpha1.LastStableAnnotation,
+	} {
+		e.text(r.Annotations[key])
+	}
+	e.status(r.Status)
+}
+
+func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
+	for _, text := range []string{
+		string(s.Phase), string(s.CurrentStepState), s.Reason, s.Batch,
+		s.UpdateRevision, s.StableRevision, s.RollbackTo, string(s.WorkloadUID),
+	} {
+		e.text(text)
+	}
+	for _, n := range []int64{int64(s.CurrentStepIndex), s.Attempt, int64(s.Replicas), int64(s.TargetReplicas)} {
+		e.number(n)
+	}
+	e.flag(s.Resolved != nil, s.Held != nil, e.late(s))
+	if s.Resolved != nil {
+		e.text(s.Resolved.Given)
+		e.text(s.Resolved.Digest)
+	}
+	e.number(int64(len(s.Gates)))
+	for _, quarantined := range s.Quarantined {
+		e.text(quarantined)
+	}
+}
+
+// late reports whether the progress deadline has gone by.
+func (e *encoder) late(s *v1alpha1.BatchReleaseStatus) bool {
+	seconds := *e.world.Release.Spec.Strategy.ProgressDeadlineSeconds
+	return s.Progress != nil && e.world.Now.Unix() > s.Progress.Since.Unix()+int64(seconds)
+}
+
+func (e *encoder) workload(d *Workload) {
+	e.flag(d.Version == e.world.Workload.Version, d.Absent, d.Paused, d.Hold != nil)
+	e.text(string(d.UID))
+	e.text(d.Strategy)
+	e.text(d.Template)
+	e.number(int64(d.Replicas))
+}
+
+func (e *encoder) sets(sets []Set) {
+	e.number(int64(len(sets)))
+	for i := range sets {
+		e.set(&sets[i])
+	}
+}
+
+func (e *encoder) set(s *Set) {
+	present := e.world.setByUID(s.UID)
+	e.flag(present != nil && present.Version == s.Version, s.Observed, s.Synced)
+	e.text(s.Revision)
+	e.number(int64(s.Desired))
+	for _, n := range []int32{
+		s.Replicas, s.Status.Current, s.Status.Available, s.Pods.Pending, s.Pods.Failing, s.Pods.Available,
+	} {
+		e.number(int64(n))
+	}
+}
+
+func (e *encoder) gates(gates []Gate) {
+	e.number(int64(len(gates)))
+	for i := range gates {
+		e.text(gates[i].Name)
+		e.text(string(gates[i].Decision))
+	}
+}
+
+func (e *encoder) kept(kept []plan.Kept) {
+	e.number(int64(len(kept)))
+	for _, k := range kept {
+		e.text(k.Revision)
+		e.number(k.Number)
+	}
+}
+
+func (e *encoder) past(p *Past) {
+	e.flag(p.Lowered, p.NativeGrowth, p.Losses, p.Meddled)
+	e.number(p.Attempt)
+	e.text(p.Bad)
+	e.number(int64(len(p.Confirmed)))
+}
+
+func (e *encoder) lag(l *Lag) {
+	e.flag(l.Release != nil, l.Workload != nil, l.NewSets, l.Gates != nil, l.Kept != nil)
+	if l.Release != nil {
+		e.release(l.Release)
+	}
+	if l.Workload != nil {
+		e.workload(l.Workload)
+	}
+	for _, lag := range l.Sets {
+		e.text(string(lag.UID))
+		if lag.Set != nil {
+			e.set(lag.Set)
+		}
+	}
+	if l.Gates != nil {
+		e.gates(*l.Gates)
+	}
+	if l.Kept != nil {
+		e.kept(*l.Kept)
+	}
+}
+
+// process is what the process remembers beyond the caches; the rest it is about to forget.
+func (e *encoder) process(p *Process) {
+	c := p.Clone()
+	c.recall(e.world)
+	e.flag(c.scaled.IsZero(), c.release != nil, c.workload != nil)
+	if c.release != nil {
+		e.release(c.release)
+	}
+	if c.workload != nil {
+		e.workload(c.workload)
+	}
+	for i := range c.sets {
+		e.text(string(c.sets[i].UID))
+		e.set(&c.sets[i])
+	}
+	e.gates(c.gates)
+}

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// Object names what a cache may lag behind on; the ReplicaSets by their revision.
+type Object string
+
+// The objects that are no ReplicaSets.
+const (
+	ReleaseObject  Object = "release"
+	WorkloadObject Object = "workload"
+	GateObjects    Object = "gates"
+	KeptObjects    Object = "kept templates"
+	NewSetObjects  Object = "new sets"
+)
+
+// Lag is what the caches show instead of the present: where it is set, the cache shows an
+// object as it was when the lag began, until it ends.
+type Lag struct {
+	Release  *Release
+	Workload *Workload
+	Sets     []SetLag
+	// NewSets keeps ReplicaSets that are made from now on out of the cache.
+	NewSets bool
+	Gates   *[]Gate
+	Kept    *[]plan.Kept
+}
+
+// SetLag is the lag of one ReplicaSet: Set is nil if the cache does not have it yet.
+type SetLag struct {
+	UID types.UID
+	Set *Set
+}
+
+// any reports whether a cache lags.
+func (l *Lag) any() bool {
+	return l.Release != nil || l.Workload != nil || len(l.Sets) > 0 || l.NewSets || l.Gates != nil || l.Kept != nil
+}
+
+// Freeze lets the cache lag behind on an object from now on.
+func (w *World) Freeze(object Object) bool {
+	switch object {
+	case ReleaseObject:
+		return freeze(&w.Lag.Release, w.Release)
+	case WorkloadObject:
+		return freeze(&w.Lag.Workload, w.Workload)
+	case GateObjects:
+		return freeze(&w.Lag.Gates, slices.Clone(w.Gates))
+	case KeptObjects:
+		return freeze(&w.Lag.Kept, slices.Clone(w.Kept))
+	case NewSetObjects:
+		changed := !w.Lag.NewSets
+		w.Lag.NewSets = true
+		return changed
+	default:
+		return w.freezeSet(string(object))
+	}
+}
+
+func freeze[T any](lag **T, present T) bool {
+	if *lag != nil {
+		return false
+	}
+	*lag = &present
+	return true
+}
+
+func (w *World) freezeSet(revision string) bool {
+	s := w.Set(revision)
+	if s == nil || w.Lag.set(s.UID) != nil {
+		return false
+	}
+	frozen := *s
+	w.Lag.Sets = append(w.Lag.Sets, SetLag{s.UID, &frozen})
+	return true
+}
+
+// set is the lag of a ReplicaSet, nil if the cache is up to date on it.
+func (l *Lag) set(uid types.UID) *SetLag {
+	for i := range l.Sets {
+		if l.Sets[i].UID == uid {
+			return &l.Sets[i]
+		}
+	}
+	return nil
+}
+
+// Thaw brings every cache up to date.
+func (w *World) Thaw() bool {
+	lagged := w.Lag.any()
+	w.Lag = Lag{}
+	return lagged
+}
+
+// cachedSets are the ReplicaSets as the cache has them.
+func (w *World) cachedSets() []Set {
+	var cached []Set
+	for i := range w.Sets {
+		if w.Lag.set(w.Sets[i].UID) == nil {
+			cached = append(cached, w.Sets[i])
+		}
+	}
+	for _, lag := range w.Lag.Sets {
+		if lag.Set != nil {
+			cached = append(cached, *lag.Set)
+		}
+	}
+	slices.SortFunc(cached, func(a, b Set) int { return int(a.Made - b.Made) })
+	return cached
+}
+
+func cached[T any](lag *T, present T) T {
+	if lag != nil {
+		return *lag
+	}
+	return present
+}

@@ -1,0 +1,321 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// Past is what the laws remember of what has happened.
+type Past struct {
+	// Attempt is the last one that a write belonged to. Lowered and NativeGrowth say what has
+	// happened since it began: fewer spec.replicas, updated pods added by the native controller.
+	Attempt               int64
+	Lowered, NativeGrowth bool
+	// Bad is the revision that is being, or was last, rolled back.
+	Bad string
+	// Confirmed are the gates that a person has confirmed while they were open.
+	Confirmed []string
+	// Losses says that available pods were lost through no deletion.
+	Losses bool
+	// Meddled says that somebody wrote what is ours while the workload was held.
+	Meddled bool
+}
+
+// change is a write of the process, with what was before it.
+type change struct {
+	action   plan.Action
+	pass     *pass
+	sets     []Set
+	workload Workload
+}
+
+// before and after are a ReplicaSet's size; -1 if it did not exist.
+func (c change) before(s *Set) int32 {
+	for i := range c.sets {
+		if c.sets[i].UID == s.UID {
+			return c.sets[i].Replicas
+		}
+	}
+	return -1
+}
+
+// grown and shrunk are the ReplicaSet that the write has changed, nil if there is none.
+func (c change) grown() *Set { return c.changed(func(d int32) bool { return d > 0 }) }
+
+func (c change) shrunk() *Set { return c.changed(func(d int32) bool { return d < 0 }) }
+
+func (c change) changed(is func(difference int32) bool) *Set {
+	sets := c.pass.world.Sets
+	for i := range sets {
+		if is(sets[i].Replicas - max(c.before(&sets[i]), 0)) {
+			return &sets[i]
+		}
+	}
+	return nil
+}
+
+// law says how a write breaks it; empty if it does not.
+type law struct {
+	name  string
+	holds func(*World, change) string
+}
+
+// laws are what each write of the process is held against.
+var laws = []law{
+	{"I1 the ReplicaSets add up to at most replicas + maxSurge", withinSurge},
+	{"I2 no write takes available pods below replicas - maxUnavailable", staysAvailable},
+	{"I3 updated pods stay within the step whose predecessors' gates have passed", withinStep},
+	{"I3 a workload is handed back when all its pods are updated, or its release is deleted", handsBackAtEnd},
+	{"I5 the updated count never falls", neverFalls},
+	{"I6 no write raises a revision that is rolled back", leavesBad},
+	{"I8 what is held is paused", staysPaused},
+}
+
+// judge holds a write against the laws.
+func (w *World) judge(c change) {
+	if attempt := c.pass.release.Status.Attempt; attempt != w.Past.Attempt {
+		w.Past.Attempt, w.Past.Lowered, w.Past.NativeGrowth = attempt, false, false
+	}
+	for _, l := range laws {
+		if how := l.holds(w, c); how != "" {
+			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
+		}
+	}
+}
+
+func (w *World) breach(law, how string) {
+	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
+}
+
+// withinSurge is I1. One pod beyond maxSurge is allowed where a ReplicaSet goes from 0 to 1
+// beside the only active one, or beside two that have one pod each: in any other order there
+// would be a lone one, which the native controller would scale to all replicas (T1).
+func withinSurge(w *World, c change) string {
+	s := c.grown()
+	if s == nil {
+		return ""
+	}
+	limit := c.pass.window.mostPods(w)
+	sum := total(w.Sets) - c.pass.window.grown
+	if sum <= limit || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
+		return ""
+	}
+	return fmt.Sprintf("%d pods, at most %d", sum, limit)
+}
+
+// pinned reports whether the ReplicaSets beside one are a lone one, or two of one pod each.
+func pinned(sets []Set, beside *Set) bool {
+	active, single := 0, true
+	for i := range sets {
+		if s := &sets[i]; s.UID != beside.UID && s.Replicas > 0 {
+			active++
+			single = single && s.Replicas == 1
+		}
+	}
+	return active == 1 || active == 2 && single
+}
+
+// staysAvailable is I2, evaluated as if of each ReplicaSet the unavailable pods go first.
+// Where no pod was lost, the pods that the statuses count must really be there.
+func staysAvailable(w *World, c change) string {
+	if c.shrunk() == nil {
+		return ""
+	}
+	least, lost := c.pass.window.leastAvailable(w), c.pass.window.lost
+	was, is := effective(c.sets), effective(w.Sets)
+	if is < was && is+lost < least {
+		return fmt.Sprintf("%d -> %d available, at least %d", was, is, least)
+	}
+	was, truly := trulyEffective(c.sets), trulyEffective(w.Sets)
+	if !w.Past.Losses && truly < is && truly < was && truly+lost < least {
+		return fmt.Sprintf("%d -> %d really available, at least %d", was, truly, least)
+	}
+	return ""
+}
+
+// withinStep is I3, and I4 with it: only gates of this very attempt count. In a rollback what
+// spec.replicas asks for beyond the pods there are may run the revision that is rolled back to.
+func withinStep(w *World, c change) string {
+	s := c.grown()
+	if s == nil || s.Revision != w.Workload.Template {
+		return ""
+	}
+	status := c.pass.release.Status
+	limit := c.pass.window.mostOf(w, w.allowed(status))
+	if status.RollbackTo != "" {
+		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas))
+	}
+	if s.Replicas <= limit {
+		return ""
+	}
+	return fmt.Sprintf("%d updated pods, at most %d", s.Replicas, limit)
+}
+
+// allowed is the last step whose predecessors' gates have all passed.
+func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) v1alpha1.Step {
+	steps := w.steps(status)
+	for i, step := range steps {
+		if i == len(steps)-1 || !w.gatesPassed(status, int32(i), step) {
+			return step
+		}
+	}
+	return v1alpha1.Step{}
+}
+
+func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
+	if status.RollbackTo == "" {
+		return w.Release.Spec.Strategy.Steps
+	}
+	if w.Release.Spec.Rollback != nil {
+		return w.Release.Spec.Rollback.Steps
+	}
+	return Steps("1 none", "100%")
+}
+
+// gatesPassed reads the Gate objects of a step by what they are bound to, not by their names.
+func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int32, step v1alpha1.Step) bool {
+	wanted := len(step.Gates)
+	if wanted == 0 && status.RollbackTo == "" {
+		wanted = 1
+	}
+	for _, policy := range step.Gates {
+		if policy.None != nil {
+			wanted--
+		}
+	}
+	for i := range w.Gates {
+		spec := w.Gates[i].Spec
+		if spec.Attempt == status.Attempt && spec.Revision == status.UpdateRevision && spec.Step == index &&
+			w.Gates[i].Decision == v1alpha1.DecisionPassed {
+			wanted--
+		}
+	}
+	return wanted <= 0
+}
+
+// handsBackAtEnd is I3 for what the native controller would do with the workload.
+func handsBackAtEnd(w *World, c change) string {
+	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
+		return ""
+	}
+	s := w.current()
+	if s == nil || total(w.Sets) != s.Replicas || s.Replicas < c.pass.window.least(w) {
+		return "not all pods are updated"
+	}
+	if status := c.pass.release.Status; w.allowed(status).Replicas.StrVal != "100%" {
+		return "gates have not passed"
+	}
+	return ""
+}
+
+// neverFalls is I5: within an attempt only fewer spec.replicas, or the native controller
+// having added updated pods past the step's target, takes updated pods away.
+func neverFalls(w *World, c change) string {
+	s := c.shrunk()
+	status := c.pass.release.Status
+	if s == nil || s.Revision != w.Workload.Template || w.Past.Lowered || w.Past.NativeGrowth {
+		return ""
+	}
+	if c.before(s) > w.Workload.Replicas && s.Replicas >= status.TargetReplicas {
+		return ""
+	}
+	return fmt.Sprintf("%d -> %d updated pods", c.before(s), s.Replicas)
+}
+
+// leavesBad is I6.
+func leavesBad(w *World, c change) string {
+	s := c.grown()
+	if s == nil || w.Past.Bad == "" || s.Revision != w.Past.Bad {
+		return ""
+	}
+	return s.Revision + " was rolled back"
+}
+
+// staysPaused is I8.
+func staysPaused(w *World, _ change) string {
+	if d := &w.Workload; d.Hold != nil && !d.Paused && d.Strategy == Recreate {
+		return "it would lose all its pods"
+	}
+	return ""
+}
+
+// recorded notes what a status that is about to be written means for I6.
+func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
+	was := w.Release.Status
+	if status.RollbackTo == "" || status.Phase == v1alpha1.PhaseCompleted {
+		return
+	}
+	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
+		p.Bad = was.UpdateRevision
+	}
+	if p.Bad == status.RollbackTo {
+		p.Bad = ""
+	}
+}
+
+// judge is I4: a manual gate passes once a person has confirmed this very gate.
+func (p *Past) judge(w *World, gate *Gate) {
+	if gate.Spec.Type == v1alpha1.GateManual && !slices.Contains(p.Confirmed, gate.Name) {
+		w.breach("I4 an approval counts for one gate", gate.Name+" was never confirmed")
+	}
+}
+
+// window is what others have changed while a pass was under way: nobody can know of it
+// before a write. It only grows where the world changes between two requests.
+type window struct {
+	// most and leastReplicas are spec.replicas since it was read, if it has changed.
+	replicas []int32
+	// grown and lost are pods added, and available pods lost, by others.
+	grown, lost int32
+}
+
+// passed notes what has changed before a request was answered.
+func (v *window) passed(before, after *World) {
+	if before.Workload.Replicas != after.Workload.Replicas {
+		v.replicas = append(v.replicas, before.Workload.Replicas)
+	}
+	v.grown += max(total(after.Sets)-total(before.Sets), 0)
+	v.lost += max(effective(before.Sets)-effective(after.Sets), 0)
+	v.lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
+}
+
+func (v *window) readWorkload(*World) { v.replicas = nil }
+
+func (v *window) readSets() { v.grown, v.lost = 0, 0 }
+
+// mostPods is replicas + maxSurge.
+func (v *window) mostPods(w *World) int32 {
+	return v.extreme(w, func(replicas int32) int32 {
+		surge, _ := fence(w.Workload.MaxSurge, w.Workload.MaxUnavailable, replicas)
+		return replicas + surge
+	})
+}
+
+// leastAvailable is replicas - maxUnavailable.
+func (v *window) leastAvailable(w *World) int32 {
+	return -v.extreme(w, func(replicas int32) int32 {
+		_, unavailable := fence(w.Workload.MaxSurge, w.Workload.MaxUnavailable, replicas)
+		return unavailable - replicas
+	})
+}
+
+// mostOf is a step's target.
+func (v *window) mostOf(w *World, step v1alpha1.Step) int32 {
+	return v.extreme(w, func(replicas int32) int32 { return Target(step, replicas) })
+}
+
+// least is spec.replicas.
+func (v *window) least(w *World) int32 {
+	return -v.extreme(w, func(replicas int32) int32 { return -replicas })
+}
+
+func (v *window) extreme(w *World, of func(int32) int32) int32 {
+	most := of(w.Workload.Replicas)
+	for _, replicas := range v.replicas {
+		most = max(most, of(replicas))
+	}
+	return most
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// releaseUID is that of the release.
+const releaseUID types.UID = "release-1"
+
+// Digest is the digest of a revision's template with defaults.
+func Digest(revision string) string { return "digest-" + revision }
+
+// Given is the digest of a revision's template as given.
+func Given(revision string) string {
+	if revision == "" {
+		return ""
+	}
+	return "given-" + revision
+}
+
+func version(n int64) string { return strconv.FormatInt(n, 10) }
+
+// observation is the pass's view as the plan takes it.
+func (x *pass) observation() plan.Observation {
+	o := plan.Observation{
+		Now:         x.world.Now,
+		Release:     x.release.object(),
+		ReleaseLive: x.releaseLive,
+		Given:       Given(x.release.Template),
+		Workload:    x.workload.observed(x.workloadLive),
+		Kept:        x.kept,
+		GatesLive:   x.gatesLive,
+		Resolved:    x.resolved,
+		Failing:     x.failing,
+		LastScale:   x.lastScale,
+	}
+	for i := range x.sets {
+		o.Sets = append(o.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))
+	}
+	for i := range x.gates {
+		o.Gates = append(o.Gates, x.gates[i].object())
+	}
+	return o
+}
+
+func (r *Release) object() *v1alpha1.BatchRelease {
+	object := &v1alpha1.BatchRelease{Spec: *r.Spec, Status: *r.Status}
+	object.Name, object.UID, object.Generation = Name, releaseUID, r.Generation
+	object.ResourceVersion = version(r.Version)
+	object.Annotations = r.Annotations
+	if r.Finalizer {
+		object.Finalizers = []string{v1alpha1.Finalizer}
+	}
+	if r.Deleting {
+		deleted := metav1.NewTime(time.Unix(0, 0))
+		object.DeletionTimestamp = &deleted
+	}
+	return object
+}
+
+func (d *Workload) observed(live bool) *plan.Workload {
+	if d.Absent {
+		return nil
+	}
+	w := &plan.Workload{
+		UID: d.UID, Name: Name, ResourceVersion: version(d.Version), Live: live,
+		Replicas: d.Replicas, Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
+		Digest: Digest(d.Template), Revision: d.Template, Hold: d.Hold,
+	}
+	strategy := d.Strategy
+	if d.Hold != nil {
+		strategy = d.Hold.Strategy
+	}
+	if strategy == RollingUpdate {
+		w.MaxSurge, w.MaxUnavailable = d.MaxSurge, d.MaxUnavailable
+	}
+	return w
+}
+
+func (s *Set) observed(live bool) plan.Set {
+	return plan.Set{
+		Name: Name + "-" + s.Revision, UID: s.UID, ResourceVersion: version(s.Version), Live: live,
+		Digest: Digest(s.Revision), Revision: s.Revision, Created: time.Unix(s.Made, 0),
+		Replicas: s.Replicas, Observed: s.Observed,
+		Current: s.Status.Current, Ready: s.Status.Available, Available: s.Status.Available,
+	}
+}
+
+func (g *Gate) object() v1alpha1.Gate {
+	return v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{Name: g.Name, CreationTimestamp: metav1.NewTime(g.Made)},
+		Spec:       *g.Spec,
+		Status:     v1alpha1.GateStatus{Decision: g.Decision},
+	}
+}

@@ -1,0 +1,85 @@
+package sim
+
+// SyncSet is one turn of the ReplicaSet controller. It reports whether anything changed.
+//
+// As natively, the status tells of the pods that were found, not of those that this turn
+// makes or deletes, though it claims to have observed the present spec.
+func (w *World) SyncSet(s *Set) bool {
+	found := SetStatus{Current: s.Pods.total(), Available: s.Pods.Available}
+	changed := !s.Observed || s.Status != found
+	if changed {
+		s.Status, s.Observed, s.Version = found, true, w.next()
+	}
+	pods := s.Pods.sized(s.Replicas)
+	changed = changed || pods != s.Pods
+	s.Pods = pods
+	return changed
+}
+
+// sized makes pods or deletes some: pending ones before those that run, those before the
+// available, as natively.
+func (p Pods) sized(replicas int32) Pods {
+	excess := p.total() - replicas
+	if excess < 0 {
+		p.Pending -= excess
+		return p
+	}
+	for _, group := range []*int32{&p.Pending, &p.Failing, &p.Available} {
+		gone := min(excess, *group)
+		*group -= gone
+		excess -= gone
+	}
+	return p
+}
+
+// MakeReady lets one pending pod come up: available, or failing if its revision is sick.
+func (w *World) MakeReady(s *Set) bool {
+	if s.Pods.Pending == 0 {
+		return false
+	}
+	s.Pods.Pending--
+	if s.Revision == w.Sick {
+		s.Pods.Failing++
+	} else {
+		s.Pods.Available++
+	}
+	return true
+}
+
+// FailPod takes an available pod's readiness away.
+func (w *World) FailPod(s *Set) bool {
+	if s.Pods.Available == 0 {
+		return false
+	}
+	s.Pods.Available--
+	s.Pods.Failing++
+	w.Past.Losses = true
+	return true
+}
+
+// HealPod lets a failing pod become available, unless its revision is sick.
+func (w *World) HealPod(s *Set) bool {
+	if s.Pods.Failing == 0 || s.Revision == w.Sick {
+		return false
+	}
+	s.Pods.Failing--
+	s.Pods.Available++
+	return true
+}
+
+// LosePod removes an available pod, as when its node goes.
+func (w *World) LosePod(s *Set) bool {
+	if s.Pods.Available == 0 {
+		return false
+	}
+	s.Pods.Available--
+	w.Past.Losses = true
+	return true
+}
+
+// Cure lets the pods of the sick revision become available after all.
+func (w *World) Cure() bool {
+	sick := w.Sick
+	w.Sick = ""
+	return sick != ""
+}

@@ -1,0 +1,356 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// maxTurns bounds how often a pass asks the plan.
+const maxTurns = 30
+
+// Process is one run of the controller: what it remembers from pass to pass. A new one is
+// what comes after a crash.
+type Process struct {
+	release  *Release
+	workload *Workload
+	sets     []Set
+	gates    []Gate
+	scaled   time.Time
+}
+
+// Clone returns a copy that shares nothing that can change.
+func (p *Process) Clone() *Process {
+	c := *p
+	c.sets = slices.Clone(p.sets)
+	c.gates = slices.Clone(p.gates)
+	return &c
+}
+
+// Mishaps is what goes wrong in a pass. The zero value is nothing.
+type Mishaps struct {
+	// Before lets the world change before a request of the process.
+	Before func(*World)
+	// Dies is asked after each write whether the process ends there.
+	Dies func() bool
+	// Asked sees each observation and the plan that was made of it.
+	Asked func(plan.Observation, plan.Plan)
+}
+
+// Report is what a pass has done.
+type Report struct {
+	// Done are the writes in their order.
+	Done []Write
+	// Events are those that people were told.
+	Events []plan.Event
+	// Wake is after how long to look again.
+	Wake time.Duration
+	// Requests counts reads and writes.
+	Requests int
+	// Ended is why the pass ended before its end; empty if it did not.
+	Ended string
+}
+
+// Write is one write of the process: an action, or the status.
+type Write struct {
+	Action plan.Action
+	Status *v1alpha1.BatchReleaseStatus
+}
+
+// pass is what one pass of the process sees.
+type pass struct {
+	world   *World
+	process *Process
+	mishaps Mishaps
+	report  Report
+
+	release      Release // with the status of the plan
+	stored       *v1alpha1.BatchReleaseStatus
+	releaseLive  bool
+	workload     Workload
+	workloadLive bool
+	sets         []Set
+	setsLive     []types.UID
+	gates        []Gate
+	gatesLive    bool
+	kept         []plan.Kept
+	resolved     *plan.Resolved
+	failing      *string
+	lastScale    time.Time
+	window       window
+}
+
+// Pass observes, and asks and carries out the plan until there is nothing left to do now.
+func (p *Process) Pass(w *World, mishaps Mishaps) Report {
+	if w.Release.Purged {
+		return Report{}
+	}
+	x := p.observe(w)
+	x.mishaps = mishaps
+	var told []plan.Event
+	for range maxTurns {
+		observation := x.observation()
+		next := plan.Next(observation)
+		if mishaps.Asked != nil {
+			mishaps.Asked(observation, next)
+		}
+		again := x.turn(next)
+		if x.report.Ended != "" || x.world.Release.Purged {
+			return x.report
+		}
+		if again && len(next.Actions) == 0 && !next.StatusFirst {
+			continue // only more was observed
+		}
+		told = append(told, next.Events...)
+		x.release.Status = &next.Status
+		if !again {
+			x.settle(next, told)
+			return x.report
+		}
+	}
+	w.breach("a pass comes to an end", fmt.Sprintf("the plan was asked %d times", maxTurns))
+	return x.report
+}
+
+// observe reads the caches, and what the process remembers newer.
+func (p *Process) observe(w *World) *pass {
+	p.recall(w)
+	x := &pass{world: w, process: p, lastScale: p.scaled}
+	x.release = cached(w.Lag.Release, w.Release)
+	if p.release != nil {
+		x.release = *p.release
+	}
+	x.stored = x.release.Status
+	x.workload = cached(w.Lag.Workload, w.Workload)
+	if p.workload != nil {
+		x.workload = *p.workload
+	}
+	x.sets = w.cachedSets()
+	for i := range p.sets {
+		x.putSet(p.sets[i])
+	}
+	x.gates = slices.Clone(cached(w.Lag.Gates, w.Gates))
+	for _, gate := range p.gates {
+		if findGate(x.gates, gate.Name) == nil {
+			x.gates = append(x.gates, gate)
+		}
+	}
+	x.kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
+	return x
+}
+
+// recall forgets what the caches have by now.
+func (p *Process) recall(w *World) {
+	if w.Lag.Release == nil || p.release != nil && p.release.Version <= w.Lag.Release.Version {
+		p.release = nil
+	}
+	if w.Lag.Workload == nil || p.workload != nil && p.workload.Version <= w.Lag.Workload.Version {
+		p.workload = nil
+	}
+	p.sets = slices.DeleteFunc(p.sets, func(s Set) bool {
+		lag := w.Lag.set(s.UID)
+		return lag == nil || lag.Set != nil && s.Version <= lag.Set.Version
+	})
+	if w.Lag.Gates == nil {
+		p.gates = nil
+	}
+}
+
+// turn carries out one plan. It reports whether to ask again.
+func (x *pass) turn(next plan.Plan) bool {
+	switch {
+	case next.StatusFirst:
+		x.writeStatus(&next.Status)
+		return true
+	case len(next.Actions) > 0:
+		for _, action := range next.Actions {
+			if x.carryOut(action); x.report.Ended != "" {
+				break
+			}
+		}
+		return true
+	case next.Needs.Any():
+		x.satisfy(next.Needs)
+		return true
+	default:
+		return false
+	}
+}
+
+// settle writes the status of a pass that has nothing left to do, and then tells people.
+func (x *pass) settle(next plan.Plan, told []plan.Event) {
+	x.report.Wake = next.Wake
+	if equality.Semantic.DeepEqual(x.stored, &next.Status) {
+		return
+	}
+	if x.writeStatus(&next.Status); x.report.Ended == "" {
+		x.report.Events = told
+	}
+}
+
+// request is one request to the API server: the world may change before it is answered.
+func (x *pass) request() {
+	x.report.Requests++
+	if x.mishaps.Before != nil {
+		before := x.world.Clone()
+		x.mishaps.Before(x.world)
+		x.window.passed(before, x.world)
+	}
+}
+
+// wrote notes a write. The process may end after it.
+func (x *pass) wrote(done Write) {
+	x.report.Done = append(x.report.Done, done)
+	if x.mishaps.Dies != nil && x.mishaps.Dies() {
+		x.report.Ended = "the process stopped"
+		*x.process = Process{}
+	}
+}
+
+// outdated ends the pass: an object is not what it was. It is known now as it is.
+func (x *pass) outdated(what string) {
+	x.report.Ended = "conflict: " + what + " has changed"
+}
+
+func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
+	x.request()
+	w := x.world
+	if w.Release.Version != x.release.Version {
+		x.rememberRelease()
+		x.outdated("the release")
+		return
+	}
+	w.Past.recorded(w, status)
+	w.Release.Status, w.Release.Version = status, w.next()
+	x.sawRelease()
+	x.wrote(Write{Status: status})
+}
+
+// sawRelease takes over the release as it is now; the status of the plan stays.
+func (x *pass) sawRelease() {
+	status := x.release.Status
+	x.rememberRelease()
+	x.release, x.stored, x.releaseLive = x.world.Release, x.world.Release.Status, true
+	x.release.Status = status
+}
+
+func (x *pass) rememberRelease() {
+	release := x.world.Release
+	x.process.release = &release
+}
+
+func (x *pass) sawWorkload() {
+	workload := x.world.Workload
+	x.process.workload = &workload
+	x.workload, x.workloadLive = workload, true
+}
+
+func (x *pass) sawSet(s Set) {
+	x.rememberSet(s)
+	x.putSet(s)
+	x.setsLive = append(x.setsLive, s.UID)
+}
+
+func (x *pass) rememberSet(s Set) {
+	x.process.sets = slices.DeleteFunc(x.process.sets, func(o Set) bool { return o.UID == s.UID })
+	x.process.sets = append(x.process.sets, s)
+}
+
+func (x *pass) putSet(s Set) {
+	for i := range x.sets {
+		if x.sets[i].UID == s.UID {
+			x.sets[i] = s
+			return
+		}
+	}
+	x.sets = append(x.sets, s)
+}
+
+// satisfy observes what the plan needs to know.
+func (x *pass) satisfy(needs plan.Needs) {
+	if needs.Release {
+		x.readRelease()
+	}
+	if needs.Workload && x.report.Ended == "" {
+		x.readWorkload()
+	}
+	if needs.Sets && x.report.Ended == "" {
+		x.readSets()
+	}
+	if needs.Gates {
+		x.request()
+		x.gates, x.gatesLive = slices.Clone(x.world.Gates), true
+	}
+	if needs.Failing {
+		x.request()
+		text := "pods are failing"
+		x.failing = &text
+	}
+	if needs.Resolve != nil {
+		x.request()
+		x.resolve(*needs.Resolve)
+	}
+}
+
+func (x *pass) readRelease() {
+	x.request()
+	if x.world.Release.Version != x.release.Version {
+		x.rememberRelease()
+		x.outdated("the release")
+		return
+	}
+	x.releaseLive = true
+}
+
+func (x *pass) readWorkload() {
+	x.request()
+	if x.world.Workload.UID != x.workload.UID {
+		x.rememberWorkload()
+		x.outdated("the workload")
+		return
+	}
+	x.sawWorkload()
+	x.window.readWorkload(x.world)
+}
+
+func (x *pass) rememberWorkload() {
+	workload := x.world.Workload
+	x.process.workload = &workload
+}
+
+func (x *pass) readSets() {
+	x.request()
+	x.sets, x.setsLive, x.process.sets = nil, nil, nil
+	for _, s := range x.world.Sets {
+		x.sawSet(s)
+	}
+	x.window.readSets()
+}
+
+// resolve is the server's dry run.
+func (x *pass) resolve(t plan.Template) {
+	revision := x.templateOf(t)
+	x.resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{
+		Digest: Digest(revision), Revision: revision,
+	}}
+	if t.Given {
+		x.resolved.Given = Given(revision)
+	}
+	if revision == x.world.Refused {
+		x.resolved.Refused = "it is refused"
+	}
+}
+
+// templateOf is the revision of the template to write.
+func (x *pass) templateOf(t plan.Template) string {
+	if t.Given {
+		return x.release.Template
+	}
+	return t.Revision
+}

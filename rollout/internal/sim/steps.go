@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates.
+func Steps(texts ...string) []v1alpha1.Step {
+	var steps []v1alpha1.Step
+	for _, text := range texts {
+		words := strings.Fields(text)
+		step := v1alpha1.Step{Replicas: intstr.Parse(words[0])}
+		for _, gate := range words[1:] {
+			step.Gates = append(step.Gates, policy(gate))
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// Soak is the duration of a soak gate.
+const Soak = 10 * time.Minute
+
+func policy(name string) v1alpha1.GatePolicy {
+	switch v1alpha1.GateType(name) {
+	case v1alpha1.GateNone:
+		return v1alpha1.GatePolicy{None: &v1alpha1.NoGate{}}
+	case v1alpha1.GateSoak:
+		return v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: Soak}}}
+	default:
+		return v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}
+	}
+}
+
+// Target is a step's share of replicas when it is entered, by the words of the API: a
+// percentage is rounded up, and short of 100% an old pod stays.
+func Target(step v1alpha1.Step, replicas int32) int32 {
+	if step.Replicas.Type == intstr.Int {
+		return min(step.Replicas.IntVal, replicas)
+	}
+	up, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(replicas), true)
+	if step.Replicas.StrVal == "100%" {
+		return replicas
+	}
+	return max(min(int32(up), replicas-1), 0)
+}

@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// Name is that of the release and of its workload.
+const Name = "web"
+
+// The strategies of a Deployment. They stand for the JSON of spec.strategy.
+const (
+	RollingUpdate = "RollingUpdate"
+	Recreate      = "Recreate"
+)
+
+// World is the state of everything but the controller's process.
+type World struct {
+	Now      time.Time
+	Release  Release
+	Workload Workload
+	// Sets are in the order of their creation.
+	Sets  []Set
+	Gates []Gate
+	Kept  []plan.Kept
+	// Lag is what the caches show instead of the present.
+	Lag Lag
+	// Refused is a revision whose template the API server does not take.
+	Refused string
+	// Sick is a revision whose new pods never become available.
+	Sick string
+	// Past is what the laws remember; nobody else reads it.
+	Past Past
+	// Broken says which laws were broken, and how.
+	Broken []string
+
+	version int64
+	made    int64
+}
+
+// Release is the BatchRelease.
+type Release struct {
+	Version, Generation int64
+	// Spec is that of the object but for the template.
+	Spec *v1alpha1.BatchReleaseSpec
+	// Template is the revision of spec.template, empty if there is none.
+	Template                    string
+	Annotations                 map[string]string
+	Finalizer, Deleting, Purged bool
+	Status                      *v1alpha1.BatchReleaseStatus
+}
+
+// Workload is the Deployment.
+type Workload struct {
+	Absent   bool
+	UID      types.UID
+	Version  int64
+	Replicas int32
+	Paused   bool
+	Strategy string
+	// Template is the revision of spec.template.
+	Template string
+	Hold     *plan.Hold
+	// MaxSurge and MaxUnavailable are those of its own rolling update.
+	MaxSurge, MaxUnavailable *intstr.IntOrString
+	// HistoryLimit is spec.revisionHistoryLimit.
+	HistoryLimit int
+}
+
+// Set is a ReplicaSet.
+type Set struct {
+	UID      types.UID
+	Revision string
+	Made     int64
+	Version  int64
+	Replicas int32
+	// Status is what the ReplicaSet controller last wrote; Observed, that it speaks of the
+	// present spec.
+	Status   SetStatus
+	Observed bool
+	// Desired is the native controller's desired-replicas annotation, -1 if there is none.
+	Desired int32
+	// Synced says that the native controller has nothing to copy to its annotations.
+	Synced bool
+	Pods   Pods
+}
+
+// SetStatus is a ReplicaSet's status. Ready pods count as available at once.
+type SetStatus struct{ Current, Available int32 }
+
+// Pods are those of a ReplicaSet as they really are.
+type Pods struct{ Pending, Failing, Available int32 }
+
+// Gate is a Gate object.
+type Gate struct {
+	Name     string
+	Spec     *v1alpha1.GateSpec
+	Decision v1alpha1.Decision
+	Made     time.Time
+}
+
+// Setup is how a world begins: a Deployment that runs v1, and a release without a template.
+type Setup struct {
+	Replicas                 int32
+	Steps                    []v1alpha1.Step
+	Rollback                 []v1alpha1.Step
+	MaxSurge, MaxUnavailable intstr.IntOrString
+	// Strategy is that of the Deployment, RollingUpdate if empty.
+	Strategy string
+	Paused   bool
+	// HistoryLimit is spec.revisionHistoryLimit of the Deployment.
+	HistoryLimit int
+	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
+	Deadline       time.Duration
+	DeletionPolicy v1alpha1.DeletionPolicy
+}
+
+// never is a progress deadline that does not come.
+const never = 24 * 365 * time.Hour
+
+// New makes a world.
+func New(s Setup) *World {
+	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)}
+	seconds := int32(or(s.Deadline, never) / time.Second)
+	spec := &v1alpha1.BatchReleaseSpec{
+		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
+		Strategy:    v1alpha1.ReleaseStrategy{Steps: s.Steps, ProgressDeadlineSeconds: &seconds},
+	}
+	if s.Rollback != nil {
+		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: s.Rollback}
+	}
+	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
+	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
+	w.Workload = Workload{
+		UID: "workload-1", Version: w.next(), Replicas: s.Replicas, Paused: s.Paused,
+		Strategy: or(s.Strategy, RollingUpdate), Template: "v1",
+		MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit,
+	}
+	w.addSet(Set{
+		Revision: "v1", Replicas: s.Replicas, Desired: s.Replicas, Observed: true, Synced: true,
+		Status: SetStatus{s.Replicas, s.Replicas}, Pods: Pods{Available: s.Replicas},
+	})
+	return w
+}
+
+func or[T comparable](value, otherwise T) T {
+	if value == *new(T) {
+		return otherwise
+	}
+	return value
+}
+
+// Clone returns a copy that shares nothing that can change.
+func (w *World) Clone() *World {
+	c := *w
+	c.Sets = slices.Clone(w.Sets)
+	c.Gates = slices.Clone(w.Gates)
+	c.Kept = slices.Clone(w.Kept)
+	c.Lag.Sets = slices.Clone(w.Lag.Sets)
+	c.Past.Confirmed = slices.Clone(w.Past.Confirmed)
+	c.Broken = slices.Clone(w.Broken)
+	return &c
+}
+
+// next is the resourceVersion of the next write.
+func (w *World) next() int64 {
+	w.version++
+	return w.version
+}
+
+func (w *World) addSet(s Set) *Set {
+	w.made++
+	s.Made, s.Version = w.made, w.next()
+	s.UID = types.UID(fmt.Sprintf("%s-%d", s.Revision, w.made))
+	w.Sets = append(w.Sets, s)
+	if w.Lag.NewSets {
+		w.Lag.Sets = append(w.Lag.Sets, SetLag{UID: s.UID})
+	}
+	return &w.Sets[len(w.Sets)-1]
+}
+
+// Set returns the ReplicaSet of a revision, nil if there is none.
+func (w *World) Set(revision string) *Set {
+	for i := range w.Sets {
+		if w.Sets[i].Revision == revision {
+			return &w.Sets[i]
+		}
+	}
+	return nil
+}
+
+func (w *World) setByUID(uid types.UID) *Set {
+	for i := range w.Sets {
+		if w.Sets[i].UID == uid {
+			return &w.Sets[i]
+		}
+	}
+	return nil
+}
+
+// total is what the ReplicaSets add up to.
+func total(sets []Set) int32 {
+	var n int32
+	for i := range sets {
+		n += sets[i].Replicas
+	}
+	return n
+}
+
+// effective is how many pods are available if of each set the unavailable ones go first.
+func effective(sets []Set) int32 {
+	var n int32
+	for i := range sets {
+		n += min(sets[i].Status.Available, sets[i].Replicas)
+	}
+	return n
+}
+
+// trulyEffective is effective for the pods as they really are.
+func trulyEffective(sets []Set) int32 {
+	var n int32
+	for i := range sets {
+		n += min(sets[i].Pods.Available, sets[i].Replicas)
+	}
+	return n
+}
+
+// resize changes spec.replicas.
+func (w *World) resize(s *Set, replicas int32) {
+	s.Replicas, s.Observed, s.Version = replicas, false, w.next()
+}
+
+// updateRelease writes the release's metadata or spec.
+func (w *World) updateRelease(change func(*Release)) {
+	change(&w.Release)
+	w.Release.Version = w.next()
+	if w.Release.Deleting && !w.Release.Finalizer {
+		w.Release.Purged = true
+	}
+}
+
+// annotate returns annotations with some of them changed; an empty value takes one away.
+func annotate(annotations map[string]string, changes map[string]string) map[string]string {
+	changed := maps.Clone(annotations)
+	if changed == nil {
+		changed = map[string]string{}
+	}
+	for key, value := range changes {
+		changed[key] = value
+		if value == "" {
+			delete(changed, key)
+		}
+	}
+	return changed
+}
+
+func (p Pods) total() int32 { return p.Pending + p.Failing + p.Available }
+
+// String shows the world in one line.
+func (w *World) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "replicas=%d", w.Workload.Replicas)
+	for i := range w.Sets {
+		s := &w.Sets[i]
+		fmt.Fprintf(&text, " %s=%d(%d/%d)", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total())
+	}
+	status := w.Release.Status
+	fmt.Fprintf(&text, " %s %s %s target=%d", status.Phase, status.Batch, status.CurrentStepState, status.TargetReplicas)
+	if hold := w.Workload.Hold; hold != nil {
+		text.WriteString(" held")
+	}
+	return text.String()
+}

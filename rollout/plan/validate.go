@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Validate says what is wrong with the steps and limits of a release. The API server has
+// checked most of it; the rest it can't express.
+func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList {
+	strategy := path.Child("strategy")
+	problems := validateSteps(spec.Strategy.Steps, strategy.Child("steps"))
+	problems = append(problems, validateLimit(spec.Strategy.MaxSurge, strategy.Child("maxSurge"))...)
+	problems = append(problems, validateLimit(spec.Strategy.MaxUnavailable, strategy.Child("maxUnavailable"))...)
+	if spec.Rollback != nil {
+		problems = append(problems, validateSteps(spec.Rollback.Steps, path.Child("rollback", "steps"))...)
+	}
+	return problems
+}
+
+func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
+	if len(steps) == 0 {
+		return field.ErrorList{field.Required(path, "at least one step")}
+	}
+	var problems field.ErrorList
+	var before share
+	for i, step := range steps {
+		at := path.Index(i).Child("replicas")
+		s, err := parseShare(step.Replicas)
+		switch {
+		case err != nil:
+			problems = append(problems, field.Invalid(at, step.Replicas.String(), err.Error()))
+		case i == len(steps)-1 && !s.all():
+			problems = append(problems, field.Invalid(at, step.Replicas.String(), "the last step must be 100%"))
+		case s.percent == before.percent && s.value < before.value:
+			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in the step before it"))
+		}
+		before = s
+	}
+	return problems
+}
+
+// validateLimit checks maxSurge or maxUnavailable; nil is fine.
+func validateLimit(limit *intstr.IntOrString, path *field.Path) field.ErrorList {
+	if limit == nil {
+		return nil
+	}
+	if n, err := intstr.GetScaledValueFromIntOrPercent(limit, 100, true); err != nil || n < 0 {
+		return field.ErrorList{field.Invalid(path, limit.String(), "must be a number of pods >= 0 or a percentage such as 25%")}
+	}
+	return nil
+}

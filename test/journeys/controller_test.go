@@ -1,0 +1,153 @@
+package journeys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// controller is the product, as a test can start and kill it.
+type controller struct {
+	w      *world
+	agent  string
+	cancel context.CancelFunc
+	ended  chan error
+	dead   atomic.Bool
+}
+
+// startController runs the controller for the namespace until it is killed or the test ends.
+func (w *world) startController() *controller {
+	w.Helper()
+	return w.startControllerUntil(nil)
+}
+
+// killAt says whether a request is the one at which the controller dies: before it is sent,
+// after it was answered, or not at all.
+type killAt func(*http.Request) moment
+
+type moment int
+
+const (
+	goOn moment = iota
+	before
+	after
+)
+
+// startControllerUntil runs the controller until it sends a certain request.
+func (w *world) startControllerUntil(kill killAt) *controller {
+	w.Helper()
+	w.controllers++
+	version := fmt.Sprintf("%s-%d", w.Name(), w.controllers)
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &controller{w: w, agent: "sluice/" + version, cancel: cancel, ended: make(chan error, 1)}
+	cfg := cptest.Config(w)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c, kill} })
+	mgr, err := app.New(cfg, app.Options{Version: version, Logger: w.logger(version), Namespaces: []string{w.namespace}})
+	if err != nil {
+		w.Fatalf("make controller: %v", err)
+	}
+	go func() { c.ended <- mgr.Start(ctx) }()
+	w.Cleanup(c.kill)
+	return c
+}
+
+// kill ends the controller where it stands and waits until it is gone.
+func (c *controller) kill() {
+	c.dead.Store(true)
+	c.cancel()
+	if err, ok := <-c.ended; ok {
+		close(c.ended)
+		if err != nil {
+			c.w.Errorf("run controller: %v", err)
+		}
+	}
+}
+
+// died says whether the controller has sent the request at which it dies.
+func (c *controller) died(*scene) error {
+	if !c.dead.Load() {
+		return errors.New("want the controller dead: it has not sent that request")
+	}
+	return nil
+}
+
+// requests are those that the controller has sent, by verb and resource, watches and what it
+// takes to get to know the API aside.
+func (c *controller) requests() map[string]int {
+	c.w.Helper()
+	counts := map[string]int{}
+	_, err := cptest.Access(c.w).CountRequests(func(r controlplane.Request) bool {
+		if r.UserAgent == c.agent && r.Verb != "watch" && !strings.HasPrefix(r.Resource, "/") {
+			counts[r.Verb+" "+r.Resource]++
+		}
+		return false
+	})
+	if err != nil {
+		c.w.Fatalf("count requests: %v", err)
+	}
+	return counts
+}
+
+// fuse kills the controller at a request. What it sends after that reaches nobody.
+type fuse struct {
+	next       http.RoundTripper
+	controller *controller
+	kill       killAt
+}
+
+var errKilled = errors.New("the controller was killed")
+
+func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
+	if f.controller.dead.Load() {
+		return nil, errKilled
+	}
+	when := goOn
+	if f.kill != nil {
+		when = f.kill(request)
+	}
+	if when == before {
+		return nil, f.blow()
+	}
+	response, err := f.next.RoundTrip(request)
+	if when == after && err == nil {
+		response.Body.Close()
+		return nil, f.blow()
+	}
+	return response, err
+}
+
+func (f *fuse) blow() error {
+	f.controller.dead.Store(true)
+	f.controller.cancel()
+	f.controller.w.journal.nudge()
+	return errKilled
+}
+
+// logger keeps what a controller says, for a test that fails.
+func (w *world) logger(name string) logr.Logger {
+	var mu sync.Mutex
+	var lines []string
+	w.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if w.Failed() {
+			w.Logf("log of %s:\n%s", name, strings.Join(lines, "\n"))
+		}
+	})
+	return funcr.New(func(prefix, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, prefix+" "+args)
+	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
+}

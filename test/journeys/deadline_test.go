@@ -1,0 +1,131 @@
+package journeys
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane"
+)
+
+// impatient is a release that fails when it makes no progress for two seconds.
+func impatient(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
+	r := releaseOf(template, step("50%"), step("100%"))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(2))
+	return r
+}
+
+func behaving(behaviour string) map[string]string {
+	return map[string]string{controlplane.BehaviourAnnotation: behaviour}
+}
+
+// failed wants the release to have failed with a message that names the pods' state.
+func failed(state string) check {
+	return all(web.phase(v1alpha1.PhaseFailed), web.reason(v1alpha1.ReasonDeadlineExceeded), func(s *scene) error {
+		if message := s.releases["web"].Status.Message; !strings.Contains(message, state) {
+			return fmt.Errorf("want a message that says %q, have %q", state, message)
+		}
+		return nil
+	})
+}
+
+// Without progress a release fails, stays where it is, and says what is wrong with the pods. A
+// new template goes on from there.
+func TestFailsWithoutProgress(t *testing.T) {
+	unschedulable := podTemplate("web:2", nil)
+	unschedulable.Spec.NodeSelector = map[string]string{"disk": "golden"}
+	cases := map[string]struct {
+		template corev1.PodTemplateSpec
+		state    string
+	}{
+		"CrashLoop":     {podTemplate("web:2", behaving(controlplane.CrashLoop)), "CrashLoopBackOff"},
+		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), "ImagePullBackOff"},
+		"Unschedulable": {unschedulable, "unschedulable"},
+		"NeverReady":    {podTemplate("web:2", behaving(controlplane.NeverReady)), "not ready"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(4))
+			w.create(impatient(c.template))
+			s := w.await(failed(c.state))
+			t.Log(s.releases["web"].Status.Message)
+			if n := s.readyPods(s.deployments["web"]); n < 3 {
+				t.Errorf("a failed release leaves %d pods that serve, want at least 3", n)
+			}
+			w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+			w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
+			w.confirm("web")
+			w.await(all(web.completed, web.serves("web:3", 4)))
+		})
+	}
+}
+
+// What keeps the pods from starting may be mended without a new template.
+func TestRetry(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(&corev1.ResourceQuota{
+		ObjectMeta: named[corev1.ResourceQuota]("few").ObjectMeta,
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
+	})
+	w.create(impatient(podTemplate("web:2", nil)))
+	w.await(failed("exceeded quota"))
+	w.kubectl("delete", "resourcequota", "few")
+	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.wantNoAnnotation("retry")
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// A failed release can be rolled back, and follows spec.replicas meanwhile.
+func TestFailedReleaseIsScaledAndRolledBack(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(impatient(podTemplate("web:2", behaving(controlplane.CrashLoop))))
+	w.await(failed("CrashLoopBackOff"))
+	w.scale("8")
+	w.await(func(s *scene) error {
+		if n := s.readyPods(s.deployments["web"]); n < 6 {
+			return fmt.Errorf("want at least 6 pods that serve, have %d", n)
+		}
+		return nil
+	})
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 8)))
+}
+
+// Pods that become ready one after the other are progress, however long all of them take.
+func TestSlowIsNotFailed(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	r := releaseOf(podTemplate("web:2", slow), step("100%"))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(3))
+	w.create(r)
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// A stable version that is broken does not keep the version that mends it from being released.
+func TestBrokenStableVersion(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	d := deployment(6)
+	d.Spec.Template = podTemplate("web:1", behaving(controlplane.CrashLoop))
+	w.create(d)
+	w.await(web.runs(pods{"web:1": 6}))
+	w.create(release("web:2", step(1), step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 1})))
+	w.confirm("web")
+	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 6)))
+}

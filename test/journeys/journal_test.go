@@ -1,0 +1,146 @@
+package journeys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// entry is one revision of one object.
+type entry struct {
+	// revision is the cluster's. All kinds are kept in one etcd here, so that revisions put
+	// the entries of different kinds in order.
+	revision uint64
+	// at is when the entry was seen.
+	at     time.Time
+	object client.Object
+	gone   bool
+}
+
+// journal records every revision of what a namespace holds.
+type journal struct {
+	mu      sync.Mutex
+	entries []entry
+	scene   *scene
+	err     error
+	// changed is closed, and replaced, with every entry.
+	changed chan struct{}
+}
+
+// recorded are the kinds that the journal is about.
+func recorded() []client.ObjectList {
+	return []client.ObjectList{
+		&v1alpha1.BatchReleaseList{}, &v1alpha1.GateList{}, &appsv1.DeploymentList{},
+		&appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}, &corev1.PodList{},
+	}
+}
+
+// startJournal records a namespace, which is still empty, until the test ends.
+func startJournal(t *testing.T, c client.WithWatch, namespace string) *journal {
+	t.Helper()
+	j := &journal{scene: newScene(), changed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(running.Wait)
+	t.Cleanup(cancel)
+	for _, kind := range recorded() {
+		if err := c.List(ctx, kind, client.InNamespace(namespace)); err != nil {
+			t.Fatalf("list %T: %v", kind, err)
+		}
+		w, err := c.Watch(ctx, kind, &client.ListOptions{
+			Namespace: namespace,
+			Raw:       &metav1.ListOptions{ResourceVersion: kind.GetResourceVersion()},
+		})
+		if err != nil {
+			t.Fatalf("watch %T: %v", kind, err)
+		}
+		running.Go(func() { j.record(ctx, w) })
+	}
+	return j
+}
+
+// record takes down what a watch tells until ctx is done.
+func (j *journal) record(ctx context.Context, w watch.Interface) {
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, open := <-w.ResultChan():
+			if !open || event.Type == watch.Error {
+				j.fail(ctx, event)
+				return
+			}
+			j.write(event)
+		}
+	}
+}
+
+// fail notes that the journal has a gap from here on.
+func (j *journal) fail(ctx context.Context, event watch.Event) {
+	if ctx.Err() != nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = errors.Join(j.err, fmt.Errorf("a watch of the journal ended: %v", event.Object))
+}
+
+func (j *journal) write(event watch.Event) {
+	object, ok := event.Object.(client.Object)
+	if !ok || event.Type == watch.Bookmark {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := entry{revisionOf(object), time.Now(), object, event.Type == watch.Deleted}
+	j.entries = append(j.entries, e)
+	j.scene.apply(e)
+	j.tell()
+}
+
+// nudge has whoever waits for a change look again.
+func (j *journal) nudge() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.tell()
+}
+
+func (j *journal) tell() {
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+func revisionOf(object client.Object) uint64 {
+	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("resourceVersion of %T: %v", object, err))
+	}
+	return revision
+}
+
+// now is the scene as it is, and what is closed when it changes.
+func (j *journal) now() (*scene, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.scene.clone(), j.changed
+}
+
+// all are the entries so far, and an error if some are missing.
+func (j *journal) all() ([]entry, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]entry(nil), j.entries...), j.err
+}

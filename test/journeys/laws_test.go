@@ -1,0 +1,188 @@
+package journeys
+
+import (
+	"encoding/json"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// judgeHold: I8, a workload that is held is never unpaused with Recreate.
+func (r *replay) judgeHold(d *appsv1.Deployment) {
+	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && !d.Spec.Paused {
+		r.breaks("I8", "unpaused with Recreate while it is held")
+	}
+}
+
+// judgeScale: a write of ours took a ReplicaSet from had, nil if there was none, to set.
+func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
+	d := r.held()
+	updates := digestOf(&set.Spec.Template) == r.epoch.digest
+	if replicas(set) < replicas(had) {
+		r.judgeShrink(before, d)
+	} else {
+		r.judgeGrowth(before, had, set)
+	}
+	switch {
+	case updates && replicas(set) < replicas(had):
+		r.judgeFall(had, set)
+	case updates:
+		r.judgeShare(set)
+	case replicas(set) > replicas(had):
+		r.judgeRise(had, set)
+	}
+}
+
+// judgeGrowth: I1, all ReplicaSets together ask for at most replicas + maxSurge, but for the
+// first pod of a template where surge leaves no room and one other ReplicaSet has pods (T1).
+func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
+	d := r.held()
+	limit := r.most() + r.fence(r.most()).surge
+	active := 0
+	for _, other := range before.setsOf(d) {
+		if replicas(other) > 0 {
+			active++
+		}
+	}
+	if replicas(had) == 0 && replicas(set) == 1 && active == 1 {
+		limit = max(limit, before.total(d)+1)
+	}
+	if total := r.total(d); total > limit {
+		r.breaks("I1", "%s %d -> %d makes %d pods, at most %d are allowed", set.Name, replicas(had), replicas(set), total, limit)
+	}
+}
+
+// judgeShrink: I2, no write takes available pods below replicas - maxUnavailable, as if of
+// each ReplicaSet the unavailable ones went first, as they do.
+func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
+	floor := r.least() - r.fence(r.least()).unavailable
+	if left := r.assured(d); left < before.assured(d) && left < floor {
+		r.breaks("I2", "%d available pods are left, at least %d are due", left, floor)
+	}
+}
+
+// judgeLoss: I2 as the pods have it.
+func (r *replay) judgeLoss(d *appsv1.Deployment, ready int32) {
+	if floor := r.least() - r.fence(r.least()).unavailable; ready < floor {
+		r.breaks("I2", "%d pods serve, at least %d are due", ready, floor)
+	}
+}
+
+// judgeShare: I3, updated pods stay within the target of the last step whose predecessors'
+// gates have evidence. Pods that ran the template before count as given.
+func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
+	release := r.release()
+	if release == nil {
+		r.breaks("I3", "%s is scaled and there is no release", set.Name)
+		return
+	}
+	r.leaveSteps()
+	allowed := max(target(r.steps(release)[r.epoch.passed], r.most()), r.epoch.had)
+	if replicas(set) > allowed {
+		r.breaks("I3", "%s is raised to %d, step %d allows %d", set.Name, replicas(set), r.epoch.passed+1, allowed)
+	}
+}
+
+// judgeFall: I5, within a release the updated pods get fewer only if spec.replicas does.
+func (r *replay) judgeFall(had, set *appsv1.ReplicaSet) {
+	if !r.epoch.fell {
+		r.breaks("I5", "updated pods fall from %d to %d", replicas(had), replicas(set))
+	}
+}
+
+// judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas grows.
+func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
+	if r.epoch.rollback || !r.epoch.rose || !r.stable[digestOf(&set.Spec.Template)] {
+		r.breaks("I6", "old pods rise from %d to %d", replicas(had), replicas(set))
+	}
+}
+
+// total is what all ReplicaSets of a Deployment ask for.
+func (s *scene) total(d *appsv1.Deployment) int32 {
+	var total int32
+	for _, set := range s.setsOf(d) {
+		total += replicas(set)
+	}
+	return total
+}
+
+// assured is how many pods are available if of each ReplicaSet the worst go first.
+func (s *scene) assured(d *appsv1.Deployment) int32 {
+	var assured int32
+	for _, set := range s.setsOf(d) {
+		assured += min(replicas(set), set.Status.AvailableReplicas)
+	}
+	return assured
+}
+
+type fence struct{ surge, unavailable int32 }
+
+// fence is maxSurge and maxUnavailable of the release, else of what the workload gets back.
+func (r *replay) fence(replicas int32) fence {
+	surge, unavailable := intstr.FromString("25%"), intstr.FromString("25%")
+	var hold v1alpha1.HeldWorkload
+	var strategy appsv1.DeploymentStrategy
+	mustDecode(r.held().Annotations[v1alpha1.HoldAnnotation], &hold)
+	mustDecode(hold.Strategy, &strategy)
+	if rolling := strategy.RollingUpdate; rolling != nil {
+		surge, unavailable = ptr.Deref(rolling.MaxSurge, surge), ptr.Deref(rolling.MaxUnavailable, unavailable)
+	}
+	if release := r.release(); release != nil {
+		surge = ptr.Deref(release.Spec.Strategy.MaxSurge, surge)
+		unavailable = ptr.Deref(release.Spec.Strategy.MaxUnavailable, unavailable)
+	}
+	f := fence{percentOf(surge, replicas, true), percentOf(unavailable, replicas, false)}
+	if f == (fence{}) {
+		f.unavailable = 1
+	}
+	return f
+}
+
+func mustDecode(text string, into any) {
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		panic(err)
+	}
+}
+
+func percentOf(value intstr.IntOrString, replicas int32, up bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), up)
+	if err != nil {
+		panic(err)
+	}
+	return int32(n)
+}
+
+// target is how many pods a step updates: rounded up, and short of 100% one old pod stays.
+func target(step v1alpha1.Step, replicas int32) int32 {
+	switch n := percentOf(step.Replicas, replicas, true); {
+	case step.Replicas == intstr.FromString("100%"), step.Replicas.Type == intstr.Int:
+		return min(n, replicas)
+	default:
+		return max(min(n, replicas-1), 0)
+	}
+}
+
+// managerOf is the field manager that wrote a field last; empty if none owns it.
+func managerOf(object metav1.Object, path ...string) string {
+	entries := object.GetManagedFields()
+	i := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.FieldsV1 != nil && hasField(e.FieldsV1.GetRawBytes(), path)
+	})
+	if i < 0 {
+		return ""
+	}
+	return entries[i].Manager
+}
+
+func hasField(raw json.RawMessage, path []string) bool {
+	if len(path) == 0 {
+		return raw != nil
+	}
+	var fields map[string]json.RawMessage
+	return json.Unmarshal(raw, &fields) == nil && hasField(fields[path[0]], path[1:])
+}

@@ -1,0 +1,147 @@
+package journeys
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A release that is deleted in mid-release takes its pods back, or lets them go on.
+func TestReleaseDeleted(t *testing.T) {
+	cases := map[v1alpha1.DeletionPolicy]string{
+		v1alpha1.DeletionRevert:  "web:1",
+		v1alpha1.DeletionProceed: "web:2",
+	}
+	for policy, image := range cases {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(6, rolling("34%", 1)))
+			r := release("web:2", step("50%"), step("100%"))
+			r.Spec.DeletionPolicy = policy
+			w.create(r)
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
+			w.kubectl("delete", "batchrelease", "web")
+			s := w.await(all(web.handedBack, web.serves(image, 6)))
+			wantStrategy(t, s, deployment(6, rolling("34%", 1)))
+		})
+	}
+}
+
+// A release of nothing that runs can be deleted too.
+func TestReleaseOfMissingWorkloadDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.create(release("web:2", step("100%")))
+	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
+	w.kubectl("delete", "batchrelease", "web")
+	if n := len(w.await(gone("web")).releases); n > 0 {
+		t.Errorf("want no releases, have %d", n)
+	}
+}
+
+// A Deployment may come after its release, go in its middle, and come back as another one.
+func TestWorkloadComesAndGoes(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
+	w.deployed(deployment(4))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+
+	w.kubectl("delete", "deployment", "web")
+	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
+	w.create(deployment(4))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+
+	w.kubectl("delete", "deployment", "web")
+	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
+	w.deployed(deployment(2))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
+}
+
+// Deleted and made anew at once, there is no moment in which the Deployment is missing.
+func TestWorkloadReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	before := w.now().deployments["web"]
+	if err := w.Delete(w.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	w.create(deployment(4))
+	w.await(func(s *scene) error {
+		return web.spec("another UID", func(d *appsv1.Deployment) bool { return d.UID != before.UID })(s)
+	})
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// Of two releases of one Deployment, the second waits and says for whom.
+func TestTwoReleasesOfOneWorkload(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	second := release("web:3", step("50%"), step("100%"))
+	second.Name = "second"
+	w.create(second)
+	w.await(stalls("second", v1alpha1.ReasonWorkloadHeld, `"web"`))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.confirm("web")
+	w.await(subject("second").blocksAt(0))
+	w.kubectl("delete", "batchrelease", "second")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// The strategy comes back exactly as it was.
+func TestStrategyRestored(t *testing.T) {
+	cases := map[string]func(*appsv1.Deployment){
+		"Default":       func(*appsv1.Deployment) {},
+		"OddPercent":    rolling("33%", "17%"),
+		"Numbers":       rolling(3, 0),
+		"MoreThanAll":   rolling(100, "100%"),
+		"Recreate":      func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType },
+		"Annotated":     func(d *appsv1.Deployment) { d.Annotations = map[string]string{"a/b~c": `{"d":"e"}`} },
+		"HistoryLimit1": func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(1)) },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(3, change))
+			before := w.now().deployments["web"]
+			w.create(release("web:2", step(1), step("100%")))
+			w.await(web.blocksAt(0))
+			w.confirm("web")
+			s := w.await(all(web.completed, web.serves("web:2", 3)))
+			wantStrategy(t, s, before)
+			wantAnnotations(t, s, before)
+		})
+	}
+}
+
+// A Deployment that its user has paused is released and paused again.
+func TestPausedByUser(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(3))
+	w.kubectl("rollout", "pause", "deployment", "web")
+	w.create(release("web:2", step(1), step("100%")))
+	w.await(web.blocksAt(0))
+	w.confirm("web")
+	s := w.await(all(web.completed, web.serves("web:2", 3)))
+	if !s.deployments["web"].Spec.Paused {
+		t.Error("the Deployment is no longer paused")
+	}
+	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:2": 2, "web:3": 1})))
+}

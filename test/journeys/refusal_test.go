@@ -1,0 +1,83 @@
+package journeys
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A template that the API server does not take leaves the running release alone and says why.
+func TestTemplateRefused(t *testing.T) {
+	mismatch := podTemplate("web:3", nil)
+	mismatch.Labels = map[string]string{"app": "other"}
+	cases := map[string]struct{ patch, says string }{
+		"UnknownField":     {`{"spec":{"template":{"spec":{"contaners":[]}}}}`, `unknown field \"spec.template.spec.contaners\"`},
+		"WrongType":        {`{"spec":{"template":{"spec":{"hostNetwork":"maybe"}}}}`, "hostNetwork"},
+		"SelectorMismatch": {newTemplate(mismatch), "selector"},
+		"NoContainers":     {`{"spec":{"template":{"spec":{"containers":[]}}}}`, "containers"},
+		"NotATemplate":     {`{"spec":{"template":{"spec":null,"metadata":null,"x":1}}}`, "x"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(4))
+			w.create(release("web:2", step(1), step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+			w.patch(named[v1alpha1.BatchRelease]("web"), c.patch)
+			w.await(all(web.observed, stalls("web", v1alpha1.ReasonInvalidTemplate, c.says)))
+			w.confirm("web")
+			w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
+			w.confirm("web")
+			w.await(all(web.completed, web.serves("web:2", 4)))
+			w.await(stalls("web", v1alpha1.ReasonInvalidTemplate, c.says))
+		})
+	}
+}
+
+// Refused at the very start, nothing is touched; mended, it goes on.
+func TestTemplateRefusedAtStart(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(3))
+	generation := w.now().deployments["web"].Generation
+	bad := release("web:2", step(1), step("100%"))
+	bad.Spec.Template.Raw = []byte(`{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web"}]}}`)
+	w.create(bad)
+	s := w.await(stalls("web", v1alpha1.ReasonInvalidTemplate, "image"))
+	if got := s.deployments["web"].Generation; got != generation {
+		t.Errorf("the Deployment was changed: generation %d, was %d", got, generation)
+	}
+	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:2"))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
+}
+
+// What can't be a release is refused when it is applied, with the field that is wrong.
+func TestReleaseRefused(t *testing.T) {
+	cases := map[string]struct{ patch, says string }{
+		"LastStepNotAll":  {`{"spec":{"strategy":{"steps":[{"replicas":1}]}}}`, "the last step must have replicas: 100%"},
+		"NegativeStep":    {`{"spec":{"strategy":{"steps":[{"replicas":-1},{"replicas":"100%"}]}}}`, "replicas"},
+		"NoSteps":         {`{"spec":{"strategy":{"steps":[]}}}`, "steps"},
+		"OtherWorkload":   {`{"spec":{"workloadRef":{"name":"other"}}}`, "immutable"},
+		"TwoGatesInOne":   {`{"spec":{"strategy":{"steps":[{"replicas":1,"gates":[{"manual":{},"none":{}}]},{"replicas":"100%"}]}}}`, "gates"},
+		"SoakOfNothing":   {`{"spec":{"strategy":{"steps":[{"replicas":1,"gates":[{"soak":{"duration":"0s"}}]},{"replicas":"100%"}]}}}`, "more than 0s"},
+		"SurgeOfNonsense": {`{"spec":{"strategy":{"maxSurge":"many"}}}`, "maxSurge"},
+	}
+	w := newWorld(t)
+	w.create(release("web:2", step(1), step("100%")))
+	for name, c := range cases {
+		_, err := w.tryKubectl("", "patch", "batchrelease", "web", "--type=merge", "-p", c.patch)
+		wantError(t, name, err, c.says)
+	}
+}
+
+// Steps that go down again are told in the status.
+func TestStepsThatDecrease(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(3))
+	w.create(release("web:2", step(2), step(1), step("100%")))
+	w.await(stalls("web", v1alpha1.ReasonInvalidStrategy, "spec.strategy.steps[1]"))
+	w.patch(named[v1alpha1.BatchRelease]("web"), `{"spec":{"strategy":{"steps":[{"replicas":2},{"replicas":"100%"}]}}}`)
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 2})))
+}

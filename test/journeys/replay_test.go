@@ -1,0 +1,289 @@
+package journeys
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// sight is how old what a write rests on may be: a change of spec.replicas may come between a
+// decision and its write.
+const sight = time.Second
+
+// findings are what a journal tells of a workload.
+type findings struct {
+	// broken are the laws that were broken, in the order in which they were.
+	broken []string
+	// leastReady is the least number of pods that served while the workload was held, and
+	// mostPods the most that its ReplicaSets asked for.
+	leastReady, mostPods int32
+	// scalings counts the changes of a ReplicaSet's spec.replicas while the workload was held,
+	// by the field manager that made them.
+	scalings map[string]int
+	// stops are the pods found when a step began to wait for its gates: "1 of 10".
+	stops []string
+}
+
+// replay goes through a journal in the order of the cluster's revisions and holds the laws
+// against each of them.
+type replay struct {
+	findings
+	*scene
+	workload string
+	now      entry
+	// epoch is nil while the workload is not held.
+	epoch *epoch
+	// stable are the digests of the templates that ran while the workload was not held.
+	stable map[string]bool
+	// sizes are spec.replicas of the workload, the newest last.
+	sizes []size
+	// opened is the revision at which a gate was made.
+	opened map[types.UID]uint64
+}
+
+// size is spec.replicas of the workload from a time on.
+type size struct {
+	at       time.Time
+	replicas int32
+}
+
+// epoch is the time in which a workload is held with one template.
+type epoch struct {
+	digest   string
+	since    uint64
+	rollback bool
+	// had is how many pods ran the template when it began.
+	had int32
+	// fell and rose say that spec.replicas did since.
+	fell, rose bool
+	// best is the most available pods of the template so far.
+	best int32
+	// passed is how many steps were left behind.
+	passed int
+}
+
+// examine replays what happened to a Deployment.
+func examine(entries []entry, workload string) findings {
+	ordered := slices.Clone(entries)
+	slices.SortStableFunc(ordered, func(a, b entry) int { return cmp.Compare(a.revision, b.revision) })
+	r := &replay{
+		findings: findings{leastReady: -1, scalings: map[string]int{}},
+		scene:    newScene(), workload: workload,
+		stable: map[string]bool{}, opened: map[types.UID]uint64{},
+	}
+	for _, e := range ordered {
+		r.see(e)
+	}
+	return r.findings
+}
+
+func (r *replay) breaks(law, format string, args ...any) {
+	r.broken = append(r.broken, fmt.Sprintf("revision %d breaks %s: %s", r.now.revision, law, fmt.Sprintf(format, args...)))
+}
+
+// see takes one entry over and judges what it did.
+func (r *replay) see(e entry) {
+	before := r.scene.clone()
+	r.now = e
+	r.apply(e)
+	switch o := e.object.(type) {
+	case *appsv1.Deployment:
+		r.seeDeployment(before.updateSet, o)
+	case *appsv1.ReplicaSet:
+		r.seeSet(before, o)
+	case *v1alpha1.Gate:
+		if r.opened[o.UID] == 0 {
+			r.opened[o.UID] = e.revision
+		}
+	case *v1alpha1.BatchRelease:
+		r.seeRelease(before.releases[o.Name], o)
+	case *corev1.Pod:
+		r.seePod(before)
+	}
+	r.leaveSteps()
+}
+
+// held is the Deployment while it is held, else nil.
+func (r *replay) held() *appsv1.Deployment {
+	if d := r.deployments[r.workload]; d != nil && held(d) {
+		return d
+	}
+	return nil
+}
+
+func (r *replay) seeDeployment(updateSet func(*appsv1.Deployment) *appsv1.ReplicaSet, d *appsv1.Deployment) {
+	if d.Name != r.workload {
+		return
+	}
+	wanted := ptr.Deref(d.Spec.Replicas, 1)
+	r.sizes = append(r.sizes, size{r.now.at, wanted})
+	digest := digestOf(&d.Spec.Template)
+	if !held(d) {
+		r.stable[digest], r.epoch = true, nil
+		return
+	}
+	if r.epoch == nil || r.epoch.digest != digest {
+		r.epoch = &epoch{digest: digest, since: r.now.revision, rollback: r.stable[digest], had: replicas(updateSet(d))}
+	} else if n := len(r.sizes); n > 1 {
+		r.epoch.fell = r.epoch.fell || wanted < r.sizes[n-2].replicas
+		r.epoch.rose = r.epoch.rose || wanted > r.sizes[n-2].replicas
+	}
+	r.judgeHold(d)
+}
+
+// seeSet judges a change of a ReplicaSet's replicas.
+func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
+	d := r.held()
+	if d == nil || !owns(d, set) {
+		return
+	}
+	r.mostPods = max(r.mostPods, r.total(d))
+	had := before.sets[set.UID]
+	if replicas(had) == replicas(set) || r.now.gone {
+		return
+	}
+	writer := managerOf(set, "f:spec", "f:replicas")
+	r.scalings[writer]++
+	if writer == v1alpha1.OwnerRollout {
+		r.judgeScale(before, had, set)
+	}
+}
+
+// seeRelease notes what pods there are when a step begins to wait for its gates.
+func (r *replay) seeRelease(before, release *v1alpha1.BatchRelease) {
+	d := r.held()
+	blocking := release.Status.CurrentStepState == v1alpha1.StepBlocking
+	if d == nil || !blocking || before == nil || before.Status.CurrentStepState == v1alpha1.StepBlocking {
+		return
+	}
+	updated, all := 0, 0
+	for _, set := range r.setsOf(d) {
+		n := r.podsIn(set)
+		all += n
+		if set == r.updateSet(d) {
+			updated = n
+		}
+	}
+	r.stops = append(r.stops, fmt.Sprintf("%d of %d", updated, all))
+}
+
+func (r *replay) podsIn(set *appsv1.ReplicaSet) int {
+	n := 0
+	for _, pod := range r.pods {
+		if owns(set, pod) && alive(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// seePod judges that a pod stopped serving.
+func (r *replay) seePod(before *scene) {
+	d := r.held()
+	if d == nil {
+		return
+	}
+	ready := r.readyPods(d)
+	if r.leastReady < 0 || ready < r.leastReady {
+		r.leastReady = ready
+	}
+	if ready < before.readyPods(d) {
+		r.judgeLoss(d, ready)
+	}
+}
+
+// leaveSteps moves on to the last step whose predecessors are done, with evidence at their gates.
+func (r *replay) leaveSteps() {
+	d, release := r.held(), r.release()
+	if d == nil || release == nil {
+		return
+	}
+	set := r.updateSet(d)
+	if set == nil {
+		return
+	}
+	r.epoch.best = max(r.epoch.best, min(set.Status.AvailableReplicas, replicas(set)))
+	steps := r.steps(release)
+	for r.epoch.passed < len(steps)-1 && r.stepDone(steps[r.epoch.passed]) && r.gatesPassed(set, steps[r.epoch.passed]) {
+		r.epoch.passed++
+	}
+}
+
+// release is the one that holds the workload.
+func (r *replay) release() *v1alpha1.BatchRelease {
+	var found *v1alpha1.BatchRelease
+	for _, release := range r.releases {
+		if release.Spec.WorkloadRef.Name == r.workload && (found == nil || release.Status.Held != nil) {
+			found = release
+		}
+	}
+	return found
+}
+
+func (r *replay) steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
+	switch {
+	case !r.epoch.rollback:
+		return release.Spec.Strategy.Steps
+	case release.Spec.Rollback != nil:
+		return release.Spec.Rollback.Steps
+	default:
+		return []v1alpha1.Step{step(1), step("100%")}
+	}
+}
+
+// stepDone takes the lower of the two ways in which a share of spec.replicas may be rounded.
+func (r *replay) stepDone(step v1alpha1.Step) bool {
+	least := target(step, r.least())
+	if step.Replicas.Type != intstr.Int && least > 0 && least < r.least() {
+		least--
+	}
+	return r.epoch.best >= least
+}
+
+// gatesPassed reports whether each gate of the current step has evidence from this epoch.
+func (r *replay) gatesPassed(set *appsv1.ReplicaSet, step v1alpha1.Step) bool {
+	policies := step.Gates
+	if len(policies) == 0 && !r.epoch.rollback {
+		policies = []v1alpha1.GatePolicy{manual()}
+	}
+	for i, policy := range policies {
+		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(set, i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *replay) hasEvidence(set *appsv1.ReplicaSet, index int) bool {
+	for _, gate := range r.gates {
+		if gate.Spec.Revision == hashOf(set) && int(gate.Spec.Step) == r.epoch.passed && int(gate.Spec.Index) == index &&
+			r.opened[gate.UID] > r.epoch.since &&
+			gate.Status.Decision == v1alpha1.DecisionPassed && len(gate.Status.Evidence) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// most and least are spec.replicas of the workload as far as a decision can have seen it.
+func (r *replay) most() int32  { return slices.Max(r.seenSizes()) }
+func (r *replay) least() int32 { return slices.Min(r.seenSizes()) }
+
+func (r *replay) seenSizes() []int32 {
+	seen := []int32{r.sizes[len(r.sizes)-1].replicas}
+	for i := range r.sizes[1:] {
+		if r.now.at.Sub(r.sizes[i+1].at) < sight {
+			seen = append(seen, r.sizes[i].replicas)
+		}
+	}
+	return seen
+}

@@ -1,0 +1,160 @@
+package journeys
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+)
+
+// scene is what a namespace holds at a revision. Objects in it are never changed.
+type scene struct {
+	releases    map[string]*v1alpha1.BatchRelease
+	deployments map[string]*appsv1.Deployment
+	gates       map[string]*v1alpha1.Gate
+	kept        map[string]*appsv1.ControllerRevision
+	sets        map[types.UID]*appsv1.ReplicaSet
+	pods        map[types.UID]*corev1.Pod
+}
+
+func newScene() *scene {
+	return &scene{
+		releases:    map[string]*v1alpha1.BatchRelease{},
+		deployments: map[string]*appsv1.Deployment{},
+		gates:       map[string]*v1alpha1.Gate{},
+		kept:        map[string]*appsv1.ControllerRevision{},
+		sets:        map[types.UID]*appsv1.ReplicaSet{},
+		pods:        map[types.UID]*corev1.Pod{},
+	}
+}
+
+func (s *scene) clone() *scene {
+	return &scene{
+		releases:    maps.Clone(s.releases),
+		deployments: maps.Clone(s.deployments),
+		gates:       maps.Clone(s.gates),
+		kept:        maps.Clone(s.kept),
+		sets:        maps.Clone(s.sets),
+		pods:        maps.Clone(s.pods),
+	}
+}
+
+// apply takes over what one entry of the journal says.
+func (s *scene) apply(e entry) {
+	switch o := e.object.(type) {
+	case *v1alpha1.BatchRelease:
+		put(s.releases, o.Name, o, e.gone)
+	case *appsv1.Deployment:
+		put(s.deployments, o.Name, o, e.gone)
+	case *v1alpha1.Gate:
+		put(s.gates, o.Name, o, e.gone)
+	case *appsv1.ControllerRevision:
+		put(s.kept, o.Name, o, e.gone)
+	case *appsv1.ReplicaSet:
+		put(s.sets, o.UID, o, e.gone)
+	case *corev1.Pod:
+		put(s.pods, o.UID, o, e.gone)
+	}
+}
+
+func put[K comparable, V any](m map[K]V, key K, value V, gone bool) {
+	if gone {
+		delete(m, key)
+		return
+	}
+	m[key] = value
+}
+
+// setsOf are the ReplicaSets of a Deployment, by name.
+func (s *scene) setsOf(d *appsv1.Deployment) []*appsv1.ReplicaSet {
+	var sets []*appsv1.ReplicaSet
+	for _, set := range s.sets {
+		if owns(d, set) {
+			sets = append(sets, set)
+		}
+	}
+	slices.SortFunc(sets, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(a.Name, b.Name) })
+	return sets
+}
+
+func owns(owner, object client.Object) bool {
+	controller := metav1.GetControllerOf(object)
+	return controller != nil && controller.UID == owner.GetUID()
+}
+
+// updateSet is the ReplicaSet of the Deployment's template, nil if there is none.
+func (s *scene) updateSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
+	for _, set := range s.setsOf(d) {
+		if digestOf(&set.Spec.Template) == digestOf(&d.Spec.Template) {
+			return set
+		}
+	}
+	return nil
+}
+
+func digestOf(template *corev1.PodTemplateSpec) string {
+	digest, err := podtemplate.Digest(template)
+	if err != nil { // a template that was read from the API always encodes
+		panic(err)
+	}
+	return digest
+}
+
+// podsOf counts the pods of a Deployment that are not going away, by the image that they run.
+func (s *scene) podsOf(d *appsv1.Deployment) map[string]int {
+	counts := map[string]int{}
+	for _, set := range s.setsOf(d) {
+		for _, pod := range s.pods {
+			if owns(set, pod) && alive(pod) {
+				counts[pod.Spec.Containers[0].Image]++
+			}
+		}
+	}
+	return counts
+}
+
+// readyPods counts the pods of a Deployment that serve.
+func (s *scene) readyPods(d *appsv1.Deployment) int32 {
+	var ready int32
+	for _, set := range s.setsOf(d) {
+		for _, pod := range s.pods {
+			if owns(set, pod) && alive(pod) && isReady(pod) {
+				ready++
+			}
+		}
+	}
+	return ready
+}
+
+func alive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func replicas(set *appsv1.ReplicaSet) int32 {
+	if set == nil {
+		return 0
+	}
+	return ptr.Deref(set.Spec.Replicas, 1)
+}
+
+func held(d *appsv1.Deployment) bool {
+	_, found := d.Annotations[v1alpha1.HoldAnnotation]
+	return found
+}
+
+func hashOf(set *appsv1.ReplicaSet) string { return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] }

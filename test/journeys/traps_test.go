@@ -1,0 +1,303 @@
+package journeys
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The traps T1 to T7 of the take-over, first by hand on the real native controller.
+
+// pausedAndRecreate is how a workload is taken over, with the template that is to be released.
+const pausedAndRecreate = `{"spec":{"paused":true,"strategy":{"type":"Recreate","rollingUpdate":null},` +
+	`"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`
+
+// takeOverByHand deploys web:1 and takes it over without Sluice. It returns the ReplicaSet of web:1.
+func (w *world) takeOverByHand(d *appsv1.Deployment) *appsv1.ReplicaSet {
+	w.Helper()
+	w.judged = nil
+	w.deployed(d)
+	old := w.now().updateSet(w.now().deployments["web"])
+	w.kubectl("patch", "deployment", "web", "-p", pausedAndRecreate)
+	w.awaitNative()
+	return old
+}
+
+// createByHand makes the ReplicaSet of web:2 as Sluice does.
+func (w *world) createByHand(old *appsv1.ReplicaSet, replicas int32, annotations map[string]string) *appsv1.ReplicaSet {
+	w.Helper()
+	labels := map[string]string{"app": "web", appsv1.DefaultDeploymentUniqueLabelKey: "byhand"}
+	set := old.DeepCopy()
+	set.ObjectMeta = named[appsv1.ReplicaSet]("web-byhand").ObjectMeta
+	set.Labels, set.Annotations, set.OwnerReferences = labels, annotations, old.OwnerReferences
+	set.Spec.Replicas = &replicas
+	set.Spec.Selector.MatchLabels, set.Spec.Template.Labels = labels, labels
+	set.Spec.Template.Spec.Containers[0].Image = "web:2"
+	set.Status = appsv1.ReplicaSetStatus{}
+	w.create(set)
+	return set
+}
+
+// awaitNative waits until the native controller has looked at the newest spec.
+func (w *world) awaitNative() *scene {
+	w.Helper()
+	return w.await(web.spec("the native controller to have seen the spec", func(d *appsv1.Deployment) bool {
+		return d.Status.ObservedGeneration == d.Generation
+	}))
+}
+
+// asks wants a ReplicaSet to ask for so many pods, and all of them to be there.
+func asks(name string, want int32) check {
+	return func(s *scene) error {
+		for _, set := range s.sets {
+			if set.Name == name && replicas(set) == want && set.Status.Replicas == want && set.Status.AvailableReplicas == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("want ReplicaSet %s with %d pods", name, want)
+	}
+}
+
+func (w *world) scaleSet(name string, replicas int) {
+	w.Helper()
+	w.kubectl("scale", "replicaset", name, "--replicas", fmt.Sprint(replicas))
+}
+
+// T1: while one ReplicaSet has pods, the native controller sets it to spec.replicas, paused or
+// not. With two it leaves both alone.
+func TestTrap1LoneActiveSetIsResized(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(4))
+	w.scaleSet(old.Name, 3)
+	w.await(w.scaledBy("kube-controller-manager", old.Name, 3, 4))
+
+	w.createByHand(old, 1, nil)
+	w.await(asks("web-byhand", 1))
+	w.scaleSet(old.Name, 3)
+	w.await(all(asks(old.Name, 3), asks("web-byhand", 1), seenByNative(4)))
+}
+
+// seenByNative wants the native controller to have counted so many pods.
+func seenByNative(n int32) check {
+	return web.spec(fmt.Sprintf("%d pods counted by the native controller", n), func(d *appsv1.Deployment) bool {
+		return d.Status.Replicas == n && d.Status.AvailableReplicas == n
+	})
+}
+
+// scaledBy wants the journal to have a change of a ReplicaSet's size by a field manager.
+func (w *world) scaledBy(manager, set string, from, to int32) check {
+	return func(*scene) error {
+		entries, err := w.journal.all()
+		if err != nil {
+			return err
+		}
+		last := int32(-1)
+		for _, e := range entries {
+			s, ok := e.object.(*appsv1.ReplicaSet)
+			if !ok || s.Name != set {
+				continue
+			}
+			if last == from && replicas(s) == to && managerOf(s, "f:spec", "f:replicas") == manager {
+				return nil
+			}
+			last = replicas(s)
+		}
+		return fmt.Errorf("want %s scaled %d -> %d by %s", set, from, to, manager)
+	}
+}
+
+// T2: a new ReplicaSet that is complete by its desired-replicas annotation sends the others to 0.
+func TestTrap2SaturatedSetEmptiesTheOthers(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(3))
+	w.createByHand(old, 3, map[string]string{"deployment.kubernetes.io/desired-replicas": "3"})
+	w.await(w.scaledBy("kube-controller-manager", old.Name, 3, 0))
+}
+
+// T2 avoided: without that annotation both stay.
+func TestTrap2Avoided(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(3))
+	w.createByHand(old, 3, nil)
+	w.await(all(asks("web-byhand", 3), asks(old.Name, 3), seenByNative(6)))
+}
+
+// T3: with two active ReplicaSets nobody follows spec.replicas. Sluice does: see TestScaledAtGate.
+func TestTrap3NobodyFollowsTheSize(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(3))
+	w.createByHand(old, 1, nil)
+	w.await(asks("web-byhand", 1))
+	w.kubectl("scale", "deployment", "web", "--replicas", "6")
+	w.awaitNative()
+	w.await(all(asks("web-byhand", 1), asks(old.Name, 3)))
+}
+
+// T4: ReplicaSets without pods beyond revisionHistoryLimit are deleted, paused or not.
+func TestTrap4EmptySetIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(2, noHistory))
+	w.createByHand(old, 2, nil)
+	w.await(asks("web-byhand", 2))
+	w.scaleSet(old.Name, 0)
+	w.await(func(s *scene) error {
+		if s.sets[old.UID] != nil {
+			return fmt.Errorf("want ReplicaSet %s deleted", old.Name)
+		}
+		return nil
+	})
+}
+
+func noHistory(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(0)) }
+
+// T4 survived: Sluice keeps templates where the native controller does not look.
+func TestTrap4RollbackWithoutHistory(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, noHistory))
+	w.create(release("web:2", step(1), step("100%")))
+	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
+	w.await(func(s *scene) error {
+		if n := len(s.setsOf(s.deployments["web"])); n != 1 {
+			return fmt.Errorf("want one ReplicaSet left by the native controller, have %d", n)
+		}
+		return nil
+	})
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
+}
+
+// T5: nobody makes the ReplicaSet of the new template while the workload is paused.
+func TestTrap5NoNewSetWhilePaused(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(2))
+	if sets := w.awaitNative().setsOf(w.now().deployments["web"]); len(sets) != 1 || sets[0].UID != old.UID {
+		t.Errorf("want the ReplicaSet of web:1 alone, have %v", sets)
+	}
+}
+
+// T5: what Sluice makes instead is what the native controller would have made: it takes it for its own.
+func TestTrap5NewSetIsTheNativeOne(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(2))
+	w.create(release("web:2", step(1), step("100%")))
+	s := w.await(web.blocksAt(0))
+	ours := s.updateSet(s.deployments["web"])
+	w.awaitConfirming(all(web.completed, web.serves("web:2", 2)))
+
+	w.judged = nil
+	native := deployment(2)
+	native.Name = "native"
+	native.Spec.Template = podTemplate("web:2", nil)
+	native.Labels = nil
+	w.deployed(native)
+	s = w.now()
+	theirs := s.updateSet(s.deployments["native"])
+	if hashOf(ours) != hashOf(theirs) {
+		t.Errorf("the pod template hash is %s, the native controller's %s", hashOf(ours), hashOf(theirs))
+	}
+	if sets := s.setsOf(s.deployments["web"]); len(sets) != 2 {
+		t.Errorf("want the two ReplicaSets of web:1 and web:2, have %d: the native controller made its own", len(sets))
+	}
+}
+
+// T6: unpaused while the strategy is Recreate, every old pod goes.
+func TestTrap6ResumeIsAnOutage(t *testing.T) {
+	w := newWorld(t)
+	old := w.takeOverByHand(deployment(4))
+	w.createByHand(old, 1, nil)
+	w.await(all(asks("web-byhand", 1), asks(old.Name, 4)))
+	w.kubectl("rollout", "resume", "deployment", "web")
+	w.await(w.scaledBy("kube-controller-manager", old.Name, 4, 0))
+}
+
+// T6 put back at once: the release goes on as if nothing had been.
+func TestTrap6PutBack(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.expected = func(string) bool { return true } // the outage is the user's
+	w.kubectl("rollout", "resume", "deployment", "web")
+	w.await(all(w.putBack(w.version()), web.runs(pods{"web:1": 2, "web:2": 2}), allReady))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// T7: kubectl rollout undo refuses, our own rollback does not.
+func TestTrap7UndoIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(web.blocksAt(0))
+	_, err := w.tryKubectl("", "rollout", "undo", "deployment", "web")
+	wantError(t, "kubectl rollout undo", err, "paused")
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
+}
+
+// Whatever somebody changes while the workload is taken over is put back, and what they meant
+// for later is kept.
+func TestMeddling(t *testing.T) {
+	cases := map[string]string{
+		"Template": `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:9"}]}}}}`,
+		"Strategy": `{"spec":{"strategy":{"type":"RollingUpdate"}}}`,
+		"Unpaused": `{"spec":{"paused":false,"strategy":{"type":"RollingUpdate"}}}`,
+		"Hold":     `{"metadata":{"annotations":{"rollouts.sluice.dev/hold":null}}}`,
+		"BadHold":  `{"metadata":{"annotations":{"rollouts.sluice.dev/hold":"{"}}}`,
+		"Applied":  `{"metadata":{"annotations":{"rollouts.sluice.dev/hold":null}},"spec":{"paused":false,"strategy":{"type":"RollingUpdate"},"template":{"spec":{"containers":[{"name":"web","image":"web:1"}]}}}}`,
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(4, rolling(2, 1)))
+			before := w.now().deployments["web"]
+			w.create(release("web:2", step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+			w.expected = func(string) bool { return true }
+			w.kubectl("patch", "deployment", "web", "-p", change)
+			w.await(all(w.putBack(w.version()), web.runs(pods{"web:1": 2, "web:2": 2}), allReady))
+			w.confirm("web")
+			s := w.await(all(web.completed, web.serves("web:2", 4)))
+			wantStrategy(t, s, before)
+		})
+	}
+}
+
+// version is that of the Deployment as it is now.
+func (w *world) version() uint64 {
+	w.Helper()
+	d := named[appsv1.Deployment]("web")
+	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, d); err != nil {
+		w.Fatalf("read Deployment: %v", err)
+	}
+	return revisionOf(d)
+}
+
+// putBack wants the Deployment to be as Sluice has it, in a version that is not older than one
+// that was seen after somebody changed it.
+func (w *world) putBack(version uint64) check {
+	return web.spec("what was changed to be put back", func(d *appsv1.Deployment) bool {
+		return revisionOf(d) >= version && held(d) && d.Spec.Paused &&
+			d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && imageOf(d) == "web:2"
+	})
+}
+
+func allReady(s *scene) error {
+	d, n := s.deployments["web"], 0
+	for _, count := range s.podsOf(d) {
+		n += count
+	}
+	if ready := s.readyPods(d); int(ready) != n {
+		return fmt.Errorf("want all %d pods ready, have %d", n, ready)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package journeys
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// soon is how long a journey waits for what takes moments on a machine with nothing else to do.
+const soon = 60 * time.Second
+
+// world is a namespace with a journal, in which the test plays the users.
+type world struct {
+	*testing.T
+	client.Client
+	namespace string
+	journal   *journal
+	// controllers counts those that were started.
+	controllers int
+	// expected are the broken laws that the journey brings about itself.
+	expected func(broken string) bool
+	// judged are the workloads that the laws are held against.
+	judged []subject
+}
+
+// newWorld starts a journey. In the end the laws are held against the workload "web".
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	c, err := client.NewWithWatch(cptest.Config(t), client.Options{Scheme: app.NewScheme()})
+	if err != nil {
+		t.Fatalf("make client: %v", err)
+	}
+	w := &world{T: t, Client: c, namespace: cptest.Namespace(t), judged: []subject{web}}
+	w.journal = startJournal(t, c, w.namespace)
+	t.Cleanup(w.judge)
+	return w
+}
+
+// judge holds the laws against all that happened.
+func (w *world) judge() {
+	w.Helper()
+	for _, workload := range w.judged {
+		for _, broken := range w.findings(workload).broken {
+			if w.expected == nil || !w.expected(broken) {
+				w.Errorf("%s: %s", workload, broken)
+			}
+		}
+	}
+}
+
+func (w *world) findings(workload subject) findings {
+	w.Helper()
+	entries, err := w.journal.all()
+	if err != nil {
+		w.Errorf("the journal has a gap: %v", err)
+	}
+	return examine(entries, string(workload))
+}
+
+// await waits until done returns nil for the scene, and returns that scene. What done returns
+// says what is missing.
+func (w *world) await(done func(*scene) error) *scene {
+	w.Helper()
+	deadline := time.After(soon)
+	for {
+		scene, changed := w.journal.now()
+		err := done(scene)
+		if err == nil {
+			return scene
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			w.Fatalf("not within %v: %v\n%s", soon, err, standing(scene))
+		}
+	}
+}
+
+// now is what the namespace holds, as far as the journal knows.
+func (w *world) now() *scene {
+	scene, _ := w.journal.now()
+	return scene
+}
+
+// standing tells where all releases stand.
+func standing(s *scene) string {
+	var text strings.Builder
+	for _, release := range s.releases {
+		status := &release.Status
+		fmt.Fprintf(&text, "%s: %s %d %s %s: %s\n", release.Name, status.Phase, status.CurrentStepIndex,
+			status.CurrentStepState, status.Reason, status.Message)
+	}
+	return text.String()
+}
+
+// kubectl runs kubectl in the namespace of the journey and returns what it printed.
+func (w *world) kubectl(args ...string) string {
+	w.Helper()
+	out, err := w.tryKubectl("", args...)
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	return out
+}
+
+// apply applies manifests with kubectl.
+func (w *world) apply(manifests string) {
+	w.Helper()
+	if _, err := w.tryKubectl(manifests, "apply", "-f", "-"); err != nil {
+		w.Fatalf("%v", err)
+	}
+}
+
+func (w *world) tryKubectl(stdin string, args ...string) (string, error) {
+	cmd := w.command(args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+func (w *world) command(args ...string) *exec.Cmd {
+	return cptest.Access(w).Kubectl(w.Context(), append([]string{"--namespace", w.namespace}, args...)...)
+}
+
+// create creates objects in the namespace of the journey.
+func (w *world) create(objects ...client.Object) {
+	w.Helper()
+	for _, object := range objects {
+		object.SetNamespace(w.namespace)
+		if err := w.Create(w.Context(), object); err != nil {
+			w.Fatalf("create %T %s: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// deployed creates a Deployment and waits until all its pods serve.
+func (w *world) deployed(d *appsv1.Deployment) {
+	w.Helper()
+	w.create(d)
+	w.await(subject(d.Name).serves(imageOf(d), *d.Spec.Replicas))
+}
+
+// patch changes a release, or a Deployment, by a JSON merge patch.
+func (w *world) patch(object client.Object, patch string) {
+	w.Helper()
+	object.SetNamespace(w.namespace)
+	if err := w.Patch(w.Context(), object, mergePatch(patch)); err != nil {
+		w.Fatalf("patch %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+func mergePatch(text string) client.Patch {
+	return client.RawPatch("application/merge-patch+json", []byte(text))
+}
+
+// confirm lets a release go on from its manual gate, as kubectl patch does.
+func (w *world) confirm(name string) {
+	w.Helper()
+	release := named[v1alpha1.BatchRelease](name)
+	release.Namespace = w.namespace
+	patch := mergePatch(`{"status":{"currentStepState":"Completed"}}`)
+	if err := w.Status().Patch(w.Context(), release, patch); err != nil {
+		w.Fatalf("confirm %s: %v", name, err)
+	}
+}
+
+// awaitConfirming is await with each manual gate of the release "web" confirmed as it opens.
+func (w *world) awaitConfirming(done check) *scene {
+	w.Helper()
+	confirmed := map[string]bool{}
+	return w.await(func(s *scene) error {
+		if release := s.releases["web"]; release != nil && release.Status.CurrentStepState == v1alpha1.StepBlocking {
+			for _, gate := range release.Status.Gates {
+				if !confirmed[gate.Name] {
+					confirmed[gate.Name] = true
+					w.confirm("web")
+				}
+			}
+		}
+		return done(s)
+	})
+}
