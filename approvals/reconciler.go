@@ -20,16 +20,23 @@ import (
 // that is set, or a machine that slept, delays a gate by no more than this.
 const longestNap = time.Minute
 
-// Reconciler answers one Gate at a time. All fields are needed.
+// Reconciler answers one Gate at a time.
 type Reconciler struct {
-	// Client reads from the cache and writes.
-	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
-	// Events records what happened.
-	Events events.EventRecorder
-	// Clock says what time it is.
-	Clock clock.PassiveClock
+	client client.Client
+	live   client.Reader
+	events events.EventRecorder
+	clock  clock.PassiveClock
+}
+
+// NewReconciler makes a Reconciler that reads from the caches of a client, and from live
+// before it opens a gate.
+func NewReconciler(cached client.Client, live client.Reader, recorder events.EventRecorder, now clock.PassiveClock) *Reconciler {
+	return &Reconciler{
+		client: client.WithFieldOwner(cached, v1alpha1.OwnerApprovals),
+		live:   live,
+		events: recorder,
+		clock:  now,
+	}
 }
 
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=gates,verbs=get;list;watch
@@ -39,9 +46,9 @@ type Reconciler struct {
 
 // Reconcile decides g, writes what is new, and says when to look again.
 func (r *Reconciler) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
-	release, decision, err := r.evaluate(ctx, r.Client, g)
+	release, decision, err := r.evaluate(ctx, r.client, g)
 	if err == nil && opens(g, decision) {
-		release, decision, err = r.evaluate(ctx, r.Live, g)
+		release, decision, err = r.evaluate(ctx, r.live, g)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -62,7 +69,7 @@ func (r *Reconciler) evaluate(ctx context.Context, reader client.Reader, g *v1al
 	if err != nil {
 		return nil, gate.Decision{}, fmt.Errorf("read release of gate: %w", err)
 	}
-	return release, gate.Evaluate(g, gate.Facts{Release: release}, r.Clock.Now()), nil
+	return release, gate.Evaluate(g, gate.Facts{Release: release}, r.clock.Now()), nil
 }
 
 // opens reports whether the decision opens a gate that is closed.
@@ -78,7 +85,7 @@ func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1al
 	decided := g.DeepCopy()
 	decided.Status = status
 	guard := client.MergeFromWithOptions(g, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Status().Patch(ctx, decided, guard, client.FieldOwner(v1alpha1.OwnerApprovals))
+	err := r.client.Status().Patch(ctx, decided, guard)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // the watch brings what the gate is now, and it is decided anew
 	}
@@ -86,7 +93,7 @@ func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1al
 		return fmt.Errorf("write status of gate: %w", err)
 	}
 	if status.Decision == v1alpha1.DecisionPassed {
-		r.Events.Eventf(release, decided, "Normal", "GatePassed", "PassGate",
+		r.events.Eventf(release, decided, "Normal", "GatePassed", "PassGate",
 			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, status.Message)
 	}
 	return nil
@@ -97,5 +104,5 @@ func (r *Reconciler) nap(wakeUp time.Time) time.Duration {
 	if wakeUp.IsZero() {
 		return 0
 	}
-	return min(max(wakeUp.Sub(r.Clock.Now()), time.Millisecond), longestNap)
+	return min(max(wakeUp.Sub(r.clock.Now()), time.Millisecond), longestNap)
 }

@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,16 +22,12 @@ const workers = 8
 
 // SetupWithManager lets mgr run the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals").
 		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(undecided))).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(r.Client, r))
-	if err != nil {
-		return fmt.Errorf("set up approvals: %w", err)
-	}
-	return nil
+		Complete(reconcile.AsReconciler(r.client, r))
 }
 
 // undecided lets no gate through whose decision is final.

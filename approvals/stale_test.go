@@ -30,12 +30,8 @@ func (l lagging) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 // reconcile answers the gate once, with a cache that has the release and the gate as given.
 func (w *world) reconcile(cached *v1alpha1.BatchRelease, gate *v1alpha1.Gate) {
 	w.Helper()
-	reconciler := &approvals.Reconciler{
-		Client: lagging{Client: w.Client, release: cached},
-		Live:   w.Client,
-		Events: events.NewFakeRecorder(10),
-		Clock:  clock.RealClock{},
-	}
+	reconciler := approvals.NewReconciler(
+		lagging{Client: w.Client, release: cached}, w.Client, events.NewFakeRecorder(10), clock.RealClock{})
 	if _, err := reconciler.Reconcile(w.Context(), gate.DeepCopy()); err != nil {
 		w.Fatalf("reconcile: %v", err)
 	}

@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func (w *world) startApprovals(userAgent string) (stop func()) {
 	cfg.UserAgent = userAgent
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: w.Scheme(),
-		Logger: logr.Discard(),
+		Logger: logr.FromSlogHandler(slog.DiscardHandler),
 		// As in the product the cache knows nothing of managed fields.
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{w.namespace: {}},
@@ -72,12 +73,8 @@ func (w *world) startApprovals(userAgent string) (stop func()) {
 	if err != nil {
 		w.Fatalf("make manager: %v", err)
 	}
-	reconciler := &approvals.Reconciler{
-		Client: mgr.GetClient(),
-		Live:   mgr.GetAPIReader(),
-		Events: mgr.GetEventRecorder("sluice-approvals"),
-		Clock:  clock.RealClock{},
-	}
+	reconciler := approvals.NewReconciler(
+		mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(v1alpha1.OwnerApprovals), clock.RealClock{})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		w.Fatalf("set up reconciler: %v", err)
 	}

@@ -36,10 +36,8 @@ func (a *accounts) client(namespace, name string) (client.Client, error) {
 		return made, nil
 	}
 	config := rest.CopyConfig(a.config)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: user,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-	}
+	// Without groups: the API server adds those that every service account is in.
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	made, err := client.New(config, client.Options{Scheme: a.own.Scheme(), Mapper: a.own.RESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", user, err)

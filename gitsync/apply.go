@@ -1,15 +1,12 @@
 package gitsync
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"sync"
+	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,189 +16,223 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// parallelWrites is how many releases of one source are applied at once.
-const parallelWrites = 8
-
-// application is one run of apply.
-type application struct {
-	*Reconciler
-	source *v1alpha1.ReleaseSource
-	memory *memory
-	writer client.Client
-
-	mu       sync.Mutex
-	problems []spec.Error
-	failed   []error
-	changed  int
+func keyOf(release *spec.Release) client.ObjectKey {
+	return client.ObjectKey{Namespace: release.Namespace, Name: release.Name}
 }
 
-// apply makes the releases in the cluster those of the repository.
-func (r *Reconciler) apply(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) outcome {
-	writer, err := r.writers.of(source.Namespace, cmp.Or(source.Spec.ServiceAccountName, r.options.DefaultServiceAccount))
+// settled tells, without looking far, that there is nothing to do for a release: its
+// Deployment is there, and it is as the API server returned it when it was written.
+func (p *pass) settled(release *spec.Release) bool {
+	live, known := p.releases[keyOf(release)], p.memory.written[keyOf(release)]
+	return live != nil && !p.lacksDeployment(release) &&
+		known.digest == release.Digest && known.uid == live.UID && known.generation == live.Generation
+}
+
+// lacksDeployment tells whether the release's Deployment is to be created.
+func (p *pass) lacksDeployment(release *spec.Release) bool {
+	return !p.deployments[workloadOf(release)] && release.HasDeployment()
+}
+
+func workloadOf(release *spec.Release) client.ObjectKey {
+	return client.ObjectKey{Namespace: release.Namespace, Name: release.Workload}
+}
+
+// apply makes a release in the cluster what it is in Git, after its Deployment.
+func (p *pass) apply(ctx context.Context, release *spec.Release) error {
+	if p.lacksDeployment(release) {
+		if err := p.createDeployment(ctx, release); err != nil {
+			return err
+		}
+	}
+	live, err := p.current(ctx, release)
 	if err != nil {
-		return failure(v1alpha1.ReasonApplyFailed, err)
-	}
-	run := &application{Reconciler: r, source: source, memory: memory, writer: writer}
-	run.releases(ctx, memory.result.Releases)
-	held := run.prune(ctx)
-	return run.outcome(held)
-}
-
-// releases applies all of them, some at once.
-func (a *application) releases(ctx context.Context, releases []*spec.Release) {
-	work := make(chan *spec.Release)
-	var workers sync.WaitGroup
-	for range min(parallelWrites, len(releases)) {
-		workers.Go(func() {
-			for release := range work {
-				a.note(release, a.release(ctx, release))
-			}
-		})
-	}
-	for _, release := range releases {
-		work <- release
-	}
-	close(work)
-	workers.Wait()
-}
-
-// note tells a refusal, which is the file's, from a failure, which is worth another try.
-func (a *application) note(release *spec.Release, err error) {
-	if err == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if refused(err) {
-		a.problems = append(a.problems, spec.Error{File: release.File, Line: release.Line, Message: err.Error()})
-		return
-	}
-	a.failed = append(a.failed, fmt.Errorf("BatchRelease %s/%s: %w", release.Namespace, release.Name, err))
-}
-
-var errForeign = errors.New("belongs to another source")
-
-func refused(err error) bool {
-	return errors.Is(err, errForeign) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
-}
-
-// release applies one release, unless the cluster has it as it is.
-func (a *application) release(ctx context.Context, release *spec.Release) error {
-	var existing v1alpha1.BatchRelease
-	name := types.NamespacedName{Namespace: release.Namespace, Name: release.Name}
-	err := a.client.Get(ctx, name, &existing)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get: %w", err)
-	}
-	found := err == nil
-	if owner := existing.Labels[v1alpha1.SourceLabel]; found && owner != "" && owner != a.source.Name {
-		return fmt.Errorf("BatchRelease %q %w: ReleaseSource %q", release.Name, errForeign, owner)
-	}
-	if found && a.upToDate(release, &existing) {
-		return nil
-	}
-	if err := a.createDeployment(ctx, release); err != nil {
 		return err
 	}
-	return a.write(ctx, release, a.commitOf(release, &existing))
+	if live == nil {
+		return p.write(ctx, release, p.commit())
+	}
+	if err := p.mayWrite(ctx, live); err != nil {
+		return err
+	}
+	if p.asGitAsks(live, release) {
+		p.remember(release, live.UID, live.Generation)
+		return nil
+	}
+	return p.write(ctx, release, p.commitOf(live, release))
 }
 
-// upToDate reports whether the release is as we last applied it, and nobody edited it since.
-func (a *application) upToDate(release *spec.Release, existing *v1alpha1.BatchRelease) bool {
-	name := client.ObjectKeyFromObject(existing)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	left, remembered := a.memory.generations[name]
-	if existing.Annotations[v1alpha1.AppliedDigestAnnotation] != release.Digest || remembered && existing.Generation > left {
+func (p *pass) commit() string { return p.memory.commit }
+
+// createDeployment is the first deploy. It is not updated later: its template is
+// released, and the rest is the cluster's.
+func (p *pass) createDeployment(ctx context.Context, release *spec.Release) error {
+	deployment := release.Deployment()
+	err := p.writer.Create(ctx, deployment, client.FieldValidation("Strict"))
+	switch {
+	case apierrors.IsAlreadyExists(err): // the cache is behind
+		return nil
+	case err != nil:
+		return fmt.Errorf("create Deployment %s: %w", deployment.GetName(), err)
+	}
+	p.note(&p.created, deployment.GetNamespace()+"/"+deployment.GetName())
+	return nil
+}
+
+// current returns the release as it is in the cluster; nil if it is not. What the
+// cache has is believed unless it lacks what was written before.
+func (p *pass) current(ctx context.Context, release *spec.Release) (*v1alpha1.BatchRelease, error) {
+	key := keyOf(release)
+	known, wasWritten := p.written(key)
+	live := p.releases[key]
+	if live != nil && (!wasWritten || live.UID == known.uid && live.Generation >= known.generation) {
+		return live, nil
+	}
+	reader := client.Reader(p.client)
+	if wasWritten {
+		reader = p.live
+	}
+	live = &v1alpha1.BatchRelease{}
+	err := reader.Get(ctx, key, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read BatchRelease %s: %w", key, err)
+	}
+	return live, nil
+}
+
+// mayWrite refuses releases that another source of the cluster writes: the two would
+// undo each other.
+func (p *pass) mayWrite(ctx context.Context, live *v1alpha1.BatchRelease) error {
+	owner := live.Labels[v1alpha1.SourceLabel]
+	if owner == "" || owner == labelFor(p.source, live.Namespace) {
+		return nil
+	}
+	var sources v1alpha1.ReleaseSourceList
+	if err := p.client.List(ctx, &sources); err != nil {
+		return fmt.Errorf("list sources: %w", err)
+	}
+	for i := range sources.Items {
+		if other := &sources.Items[i]; labelFor(other, live.Namespace) == owner {
+			return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("batchreleases").GroupResource(), live.Name,
+				fmt.Errorf("ReleaseSource %s/%s writes it", other.Namespace, other.Name))
+		}
+	}
+	return nil
+}
+
+// asGitAsks tells whether a release is what was applied last and nobody has changed
+// what Git says of it.
+func (p *pass) asGitAsks(live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	return live.Annotations[v1alpha1.AppliedDigestAnnotation] == release.Digest &&
+		live.Labels[v1alpha1.SourceLabel] == labelFor(p.source, live.Namespace) &&
+		holds(live, release)
+}
+
+// holds tells whether a release has all that its manifest says, whatever else
+// defaults have added.
+func holds(live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	var wanted v1alpha1.BatchRelease
+	data, err := json.Marshal(release.Object().Object)
+	if err != nil || json.Unmarshal(data, &wanted) != nil {
 		return false
 	}
-	a.memory.generations[name] = max(left, existing.Generation)
-	return true
+	return within(toValue(wanted.Spec), toValue(live.Spec)) &&
+		within(toValue(wanted.Labels), toValue(live.Labels)) && within(toValue(wanted.Annotations), toValue(live.Annotations))
 }
 
-// commitOf is the commit that brought the release's template: it stays while the template does.
-func (a *application) commitOf(release *spec.Release, existing *v1alpha1.BatchRelease) string {
-	before := existing.Annotations[v1alpha1.CommitAnnotation]
-	if before == "" || existing.Spec.Template == nil {
-		return a.memory.commit
+func toValue(typed any) any {
+	data, err := json.Marshal(typed)
+	if err != nil {
+		return err
 	}
-	if digest, err := podtemplate.Given(existing.Spec.Template.Raw); err != nil || digest != release.TemplateDigest {
-		return a.memory.commit
-	}
-	return before
+	var value any
+	_ = json.Unmarshal(data, &value) // it was just encoded
+	return value
 }
 
-func (a *application) write(ctx context.Context, release *spec.Release, commit string) error {
+// within tells whether all that part has is in whole.
+func within(part, whole any) bool {
+	switch part := part.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		object, ok := whole.(map[string]any)
+		for key, value := range part {
+			if value != nil && (!ok || !within(value, object[key])) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, ok := whole.([]any)
+		if !ok || len(list) != len(part) {
+			return false
+		}
+		for i := range part {
+			if !within(part[i], list[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return part == whole
+}
+
+// commitOf is the commit that brought the release's template: the one known so far
+// unless this one changes the template.
+func (p *pass) commitOf(live *v1alpha1.BatchRelease, release *spec.Release) string {
+	commit := live.Annotations[v1alpha1.CommitAnnotation]
+	if commit == "" || live.Spec.Template == nil {
+		return p.commit()
+	}
+	if given, err := podtemplate.Given(live.Spec.Template.Raw); err != nil || given != release.TemplateDigest {
+		return p.commit()
+	}
+	return commit
+}
+
+// write applies a release.
+func (p *pass) write(ctx context.Context, release *spec.Release, commit string) error {
 	object := release.Object()
-	annotate(object, map[string]string{
+	object.SetLabels(with(object.GetLabels(), map[string]string{
+		v1alpha1.SourceLabel: labelFor(p.source, release.Namespace),
+	}))
+	object.SetAnnotations(with(object.GetAnnotations(), map[string]string{
 		v1alpha1.CommitAnnotation:        commit,
 		v1alpha1.FileAnnotation:          release.File,
 		v1alpha1.AppliedDigestAnnotation: release.Digest,
-	})
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	}))
+	if err := p.applyObject(ctx, object); err != nil {
+		return fmt.Errorf("apply BatchRelease %s: %w", release.Name, err)
 	}
-	labels[v1alpha1.SourceLabel] = a.source.Name
-	object.SetLabels(labels)
-	if err := a.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply: %w", err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.changed++
-	a.memory.generations[client.ObjectKeyFromObject(object)] = object.GetGeneration()
+	p.remember(release, object.GetUID(), object.GetGeneration())
+	p.note(&p.applied, release.Namespace+"/"+release.Name)
 	return nil
 }
 
-func annotate(object *unstructured.Unstructured, values map[string]string) {
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	for key, value := range values {
-		annotations[key] = value
-	}
-	object.SetAnnotations(annotations)
+func (p *pass) applyObject(ctx context.Context, object *unstructured.Unstructured) error {
+	return p.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership)
 }
 
-// createDeployment makes the workload of a first deploy. There is nothing to release in
-// batches then: all pods start with the release's template.
-func (a *application) createDeployment(ctx context.Context, release *spec.Release) error {
-	deployment := release.Deployment()
-	if deployment == nil {
-		return nil
-	}
-	err := a.client.Get(ctx, client.ObjectKeyFromObject(deployment), &appsv1.Deployment{})
-	if err == nil || !apierrors.IsNotFound(err) {
-		return err
-	}
-	strict := client.FieldValidation(metav1.FieldValidationStrict)
-	if err := a.writer.Create(ctx, deployment, strict); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create Deployment: %w", err)
-	}
-	return nil
+func (p *pass) written(key client.ObjectKey) (written, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, found := p.memory.written[key]
+	return known, found
 }
 
-func (a *application) outcome(held string) outcome {
-	result := a.memory.result
-	problems := append(a.problems, result.Errors...)
-	out := outcome{
-		commit: a.memory.commit, files: result.Files, releases: len(result.Releases),
-		changed: a.changed, problems: problems,
-		reason:  v1alpha1.ReasonSynced,
-		message: fmt.Sprintf("commit %.12s: %d releases in %d files", a.memory.commit, len(result.Releases), result.Files),
-	}
-	switch {
-	case len(a.failed) > 0:
-		out.reason, out.message, out.retry = v1alpha1.ReasonApplyFailed, errors.Join(a.failed[:min(len(a.failed), 3)]...).Error(), true
-		out.commit = ""
-	case len(problems) > 0:
-		out.reason, out.stalled = v1alpha1.ReasonFilesInvalid, true
-		out.message = fmt.Sprintf("commit %.12s: %d errors, the first: %s", a.memory.commit, len(problems), problems[0].Error())
-	case held != "":
-		out.reason, out.message, out.stalled = v1alpha1.ReasonPruneHeld, held, true
-	}
-	return out
+func (p *pass) remember(release *spec.Release, uid types.UID, generation int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.memory.written[keyOf(release)] = written{uid: uid, generation: generation, digest: release.Digest}
+}
+
+// with returns the given labels or annotations with some more.
+func with(given, more map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, given)
+	maps.Copy(all, more)
+	return all
 }

@@ -19,8 +19,10 @@ type memory struct {
 	uid types.UID
 	// failures in a row.
 	failures int
-	// followed is the branch that status.observedCommit is of.
+	// followed is the branch that is in the cluster, and applied the commit of it. The status has
+	// that commit too, but the cache may show an older one.
 	followed branch
+	applied  string
 
 	// content is what was last read, at commit and path.
 	reader       *spec.Reader
@@ -42,8 +44,8 @@ func branchOf(source *v1alpha1.ReleaseSource) branch {
 type written struct {
 	uid        types.UID
 	generation int64
-	// digest of what was applied, that of the template, and the commit that brought the template.
-	digest, template, commit string
+	// digest of what was applied.
+	digest string
 }
 
 // memories of all sources.
@@ -54,25 +56,26 @@ type memories struct {
 
 func newMemories() *memories { return &memories{all: map[types.NamespacedName]*memory{}} }
 
-// of returns the memory of a source: a new one for a source that was made anew, and
-// for one that is being deleted.
+// of returns the memory of a source: a new one for a source that was made anew.
 func (m *memories) of(source *v1alpha1.ReleaseSource) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(source)
-	if !source.DeletionTimestamp.IsZero() {
-		delete(m.all, key)
-		return nil
-	}
 	known := m.all[key]
 	if known == nil || known.uid != source.UID {
 		known = &memory{uid: source.UID, written: map[client.ObjectKey]written{}}
 		if source.Status.ObservedGeneration == source.Generation {
-			known.followed = branchOf(source)
+			known.follow(source, source.Status.ObservedCommit)
 		}
 		m.all[key] = known
 	}
 	return known
+}
+
+func (m *memories) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
 }
 
 // known is what Git need not tell again. The ancestor is left out where the commit
@@ -80,7 +83,7 @@ func (m *memories) of(source *v1alpha1.ReleaseSource) *memory {
 func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	known := gitrepo.Known{}
 	if m.followed == branchOf(source) && !source.Spec.AllowRewrite {
-		known.Ancestor = source.Status.ObservedCommit
+		known.Ancestor = m.applied
 	}
 	if m.content != nil && m.path == source.Spec.Path && m.followed == branchOf(source) {
 		known.Content = m.commit
@@ -88,8 +91,10 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	return known
 }
 
-// follow remembers that the branch that the source names now was applied.
-func (m *memory) follow(source *v1alpha1.ReleaseSource) { m.followed = branchOf(source) }
+// follow remembers which commit of which branch is in the cluster.
+func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
+	m.followed, m.applied = branchOf(source), commit
+}
 
 // read returns what a commit asks for, which is what it was the last time if it is
 // the same commit.

@@ -2,78 +2,108 @@ package gitsync
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// prune deletes the releases that were taken out of the repository, if the source asks for
-// it. It returns why it did not.
-func (a *application) prune(ctx context.Context) string {
-	if !a.source.Spec.Prune {
-		return ""
+// prune deletes the source's releases that Git does not have any more, if the source
+// asks for that and there is no doubt.
+func (p *pass) prune(ctx context.Context) error {
+	gone := p.gone()
+	p.forgetAllBut(p.desired.Releases)
+	if !p.source.Spec.Prune || len(gone) == 0 {
+		return nil
 	}
-	existing, err := a.ofSource(ctx)
-	if err != nil {
-		a.failed = append(a.failed, err)
-		return ""
+	if p.held = doubt(len(gone), len(p.desired.Releases), len(p.desired.Errors)); p.held != "" {
+		return nil
 	}
-	surplus := a.surplus(existing)
-	if len(surplus) == 0 {
-		return ""
-	}
-	if len(surplus) == len(existing) {
-		return fmt.Sprintf("none of the %d releases is in the repository any more: an empty folder never prunes everything; "+
-			"delete them by hand if it is meant", len(existing))
-	}
-	for _, release := range surplus {
-		precondition := client.Preconditions{UID: &release.UID}
-		if err := a.writer.Delete(ctx, release, precondition); client.IgnoreNotFound(err) != nil {
-			a.failed = append(a.failed, fmt.Errorf("delete BatchRelease %s: %w", client.ObjectKeyFromObject(release), err))
-			continue
+	for _, release := range gone {
+		err := p.writer.Delete(ctx, release, client.Preconditions{UID: &release.UID})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			p.failPrune(release, err)
+		default:
+			p.pruned = append(p.pruned, release.Namespace+"/"+release.Name)
 		}
-		a.changed++
+	}
+	return nil
+}
+
+// gone are the releases that are in the cluster and not in Git.
+func (p *pass) gone() []*v1alpha1.BatchRelease {
+	wanted := map[client.ObjectKey]bool{}
+	for _, release := range p.desired.Releases {
+		wanted[keyOf(release)] = true
+	}
+	var gone []*v1alpha1.BatchRelease
+	for key, live := range p.releases {
+		if !wanted[key] && live.DeletionTimestamp.IsZero() {
+			gone = append(gone, live.DeepCopy())
+		}
+	}
+	slices.SortFunc(gone, func(a, b *v1alpha1.BatchRelease) int {
+		return compareKeys(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b))
+	})
+	return gone
+}
+
+// doubt is the reason not to delete; empty if there is none. What looks like
+// a mistake is taken for one: releases may be missing only because their file is
+// broken, the folder was moved or emptied.
+func doubt(gone, left, errors int) string {
+	kept := fmt.Sprintf("%d releases are not in the repository any more and are kept: ", gone)
+	switch {
+	case errors > 0:
+		return kept + "they may be in files that have errors"
+	case left == 0:
+		return kept + "nothing would be left"
+	case gone > left:
+		return kept + fmt.Sprintf("more would be deleted than stay (%d); delete them with kubectl if that is meant", left)
 	}
 	return ""
 }
 
-// ofSource are the releases that came from the source.
-func (a *application) ofSource(ctx context.Context) ([]*v1alpha1.BatchRelease, error) {
-	var found []*v1alpha1.BatchRelease
-	for _, namespace := range append([]string{a.source.Namespace}, a.options.AllowedNamespaces...) {
-		var list v1alpha1.BatchReleaseList
-		err := a.client.List(ctx, &list, client.InNamespace(namespace),
-			client.MatchingLabels{v1alpha1.SourceLabel: a.source.Name})
-		if err != nil {
-			return nil, fmt.Errorf("list BatchReleases of the source: %w", err)
-		}
-		for i := range list.Items {
-			if list.Items[i].DeletionTimestamp == nil {
-				found = append(found, &list.Items[i])
-			}
-		}
-	}
-	return found, nil
+func (p *pass) failPrune(release *v1alpha1.BatchRelease, err error) {
+	p.errors = append(p.errors, spec.Error{
+		File:    release.Annotations[v1alpha1.FileAnnotation],
+		Message: fmt.Sprintf("delete BatchRelease %s: %v", release.Name, err),
+	})
+	p.retry = p.retry || transient(err)
 }
 
-// surplus are those that the repository does not hold. A release whose file is at fault is
-// not known to be gone.
-func (a *application) surplus(existing []*v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
-	wanted, broken := map[types.NamespacedName]bool{}, map[string]bool{}
-	for _, release := range a.memory.result.Releases {
-		wanted[types.NamespacedName{Namespace: release.Namespace, Name: release.Name}] = true
+// forgetAllBut forgets what was written of releases that Git does not have any more.
+func (p *pass) forgetAllBut(releases []*spec.Release) {
+	if len(p.memory.written) <= len(releases) {
+		return
 	}
-	for _, problem := range a.memory.result.Errors {
-		broken[problem.File] = true
-	}
-	var surplus []*v1alpha1.BatchRelease
-	for _, release := range existing {
-		if !wanted[client.ObjectKeyFromObject(release)] && !broken[release.Annotations[v1alpha1.FileAnnotation]] {
-			surplus = append(surplus, release)
+	kept := map[client.ObjectKey]written{}
+	for _, release := range releases {
+		if known, found := p.memory.written[keyOf(release)]; found {
+			kept[keyOf(release)] = known
 		}
 	}
-	return surplus
+	p.memory.written = kept
+}
+
+// maxLabel is the longest that the value of a label may be.
+const maxLabel = 63
+
+// shorten keeps a label's value within its length, and apart from others.
+func shorten(value string) string {
+	if len(value) <= maxLabel {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return value[:maxLabel-17] + "_" + hex.EncodeToString(sum[:8])
 }

@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,9 @@ import (
 // repository, and one that hangs must not keep others waiting.
 const workers = 32
 
+// soon is when a source that changed during a pass is looked at again.
+const soon = time.Second
+
 // Options of a Reconciler.
 type Options struct {
 	// AllowedNamespaces are those that any source may write to besides its own.
@@ -35,28 +39,40 @@ type Options struct {
 	DefaultServiceAccount string
 	// Git says which repositories may be read, and their limits.
 	Git gitrepo.Options
-	// Limits on the manifests of a repository.
-	Limits spec.Limits
+	// Manifests limits what is read of a repository.
+	Manifests spec.Limits
 }
 
 // Reconciler makes the cluster follow the repositories of ReleaseSources.
 type Reconciler struct {
-	// Client reads from a cache. It must know the kinds of Kubernetes and Sluice.
-	Client client.Client
-	// Live reads Secrets, which are not cached, and objects that the cache may not show yet.
-	Live client.Reader
-	// Config is for clients that write as service accounts.
-	Config *rest.Config
-	// Events takes what happened.
-	Events events.EventRecorder
-	// Clock tells the time of a sync.
-	Clock clock.PassiveClock
-	// Options differ between one controller and another.
-	Options Options
-
+	client   client.Client
+	live     client.Reader
+	events   events.EventRecorder
+	clock    clock.PassiveClock
+	options  Options
 	git      *gitrepo.Reader
 	accounts *accounts
 	memories *memories
+}
+
+// NewReconciler makes a Reconciler that reads from the caches of a client, and from
+// live what is not cached, or may not be yet. The configuration is for clients that
+// write as service accounts.
+//
+//nolint:revive // all of it comes from one manager, and none can be done without
+func NewReconciler(
+	cached client.Client, live client.Reader, cfg *rest.Config, recorder events.EventRecorder, now clock.PassiveClock, options Options,
+) *Reconciler {
+	return &Reconciler{
+		client:   cached,
+		live:     live,
+		events:   recorder,
+		clock:    now,
+		options:  options,
+		git:      gitrepo.NewReader(options.Git),
+		accounts: newAccounts(cached, cfg),
+		memories: newMemories(),
+	}
 }
 
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources,verbs=get;list;watch
@@ -69,14 +85,11 @@ type Reconciler struct {
 
 // SetupWithManager lets mgr run the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.git = gitrepo.NewReader(r.Options.Git)
-	r.accounts = newAccounts(r.Client, r.Config)
-	r.memories = newMemories()
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitsync").
 		For(&v1alpha1.ReleaseSource{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForSync})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(r.Client, r))
+		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
@@ -93,24 +106,33 @@ func requestedAt(source metav1.Object) string {
 	return source.GetAnnotations()[v1alpha1.RequestedAtAnnotation]
 }
 
-// Reconcile makes one look at the source's repository and lets the cluster follow.
-func (r *Reconciler) Reconcile(ctx context.Context, source *v1alpha1.ReleaseSource) (reconcile.Result, error) {
-	memory := r.memories.of(source)
+// Reconcile makes one look at a source's repository and lets the cluster follow.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	source := &v1alpha1.ReleaseSource{}
+	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
+		r.memories.forget(req.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
 	if !source.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
+	memory := r.memories.of(source)
 	result, err := r.sync(ctx, source, memory)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.record(ctx, source, result); err != nil {
+	recorded, err := r.record(ctx, source, result)
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
+	case !recorded:
+		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: memory.next(interval(source), result)}, nil
 }
 
 // sync is one pass. Its error is one of the API server or the end of ctx; what is
-// wrong with the repository is in the outcome.
+// wrong with the source or its repository is in the outcome.
 func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (outcome, error) {
 	if source.Spec.Suspend {
 		return suspended(), nil
@@ -127,22 +149,22 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 	if err != nil {
 		return contentFailed(err), nil
 	}
-	sync, err := r.newSync(source, memory, head.Commit, desired)
+	pass, err := r.newPass(source, memory, desired)
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := sync.run(ctx); err != nil {
+	if err := pass.run(ctx); err != nil {
 		return outcome{}, err
 	}
-	memory.follow(source)
-	return sync.outcome(), nil
+	memory.follow(source, head.Commit)
+	return pass.outcome(), nil
 }
 
 func (r *Reconciler) specOptions(source *v1alpha1.ReleaseSource) spec.Options {
 	return spec.Options{
 		Namespace:         source.Namespace,
-		AllowedNamespaces: r.Options.AllowedNamespaces,
-		Limits:            r.Options.Limits,
+		AllowedNamespaces: r.options.AllowedNamespaces,
+		Limits:            r.options.Manifests,
 	}
 }
 

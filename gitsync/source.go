@@ -49,7 +49,7 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: source.Namespace, Name: source.Spec.SecretRef.Name}
-	err := r.Live.Get(ctx, key, &secret)
+	err := r.live.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		problem := stalled(v1alpha1.ReasonInvalidSecret, fmt.Sprintf("read Secret %s: %v", key.Name, err))

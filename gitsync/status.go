@@ -12,124 +12,115 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// maxErrors is how many errors the status names; it counts the rest.
+// maxErrors that status lists.
 const maxErrors = 50
 
-// outcome is what came of one look at a repository.
-type outcome struct {
-	reason, message string
-	// stalled says that only a change can help; retry that trying again may.
-	stalled, retry bool
-
-	// commit that was applied; empty if none was.
-	commit          string
-	files, releases int
-	changed         int
-	problems        []spec.Error
-}
-
-// failure is an outcome that another try may mend.
-func failure(reason string, err error) outcome {
-	return outcome{reason: reason, message: err.Error(), retry: true}
-}
-
-// repositoryFailure tells what a person must mend from what may pass.
-func repositoryFailure(err error) outcome {
-	out := failure(v1alpha1.ReasonFetchFailed, err)
-	switch gitrepo.KindOf(err) {
-	case gitrepo.Invalid:
-		out.reason, out.stalled = v1alpha1.ReasonInvalidSpec, true
-	case gitrepo.Denied:
-		out.reason, out.stalled = v1alpha1.ReasonInvalidSecret, true
-	case gitrepo.BranchNotFound:
-		out.reason, out.stalled = v1alpha1.ReasonBranchNotFound, true
-	case gitrepo.LimitExceeded:
-		out.reason, out.stalled = v1alpha1.ReasonLimitExceeded, true
-	case gitrepo.HistoryRewritten:
-		out.reason, out.stalled = v1alpha1.ReasonHistoryRewrite, true
-		out.message += "; releases are held until it is, the source sets allowRewrite, or the source is edited"
-	case gitrepo.RepositoryNotFound:
-		out.stalled = true
-	}
-	return out
-}
-
-// report writes the status if it says anything new, and then the event.
-func (r *Reconciler) report(ctx context.Context, source *v1alpha1.ReleaseSource, found outcome) error {
-	updated := source.DeepCopy()
-	r.fill(updated, found)
-	if equality.Semantic.DeepEqual(source.Status, updated.Status) {
-		return nil
+// record writes the outcome into the source's status if it says something new, and
+// then tells it as events. It reports false where the source has changed meanwhile:
+// another pass has to say what holds for it now.
+func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource, o outcome) (bool, error) {
+	next := source.DeepCopy()
+	next.Status = statusOf(source, o, metav1.NewTime(r.clock.Now()))
+	if equality.Semantic.DeepEqual(source.Status, next.Status) {
+		return true, nil
 	}
 	guard := client.MergeFromWithOptions(source, client.MergeFromWithOptimisticLock{})
-	err := r.client.Status().Patch(ctx, updated, guard, client.FieldOwner(v1alpha1.OwnerGitsync))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the watch brings what the source is now, and it is looked at anew
+	err := r.client.Status().Patch(ctx, next, guard, client.FieldOwner(v1alpha1.OwnerGitsync))
+	switch {
+	case apierrors.IsConflict(err):
+		return false, nil
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("write status of ReleaseSource: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("write status of ReleaseSource: %w", err)
-	}
-	r.tell(source, updated, found)
-	return nil
+	r.tell(source, o)
+	return true, nil
 }
 
-func (r *Reconciler) fill(source *v1alpha1.ReleaseSource, found outcome) {
-	status := &source.Status
+// statusOf is the status after a pass. What a failed pass did not learn stays as it was.
+func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alpha1.ReleaseSourceStatus {
+	status := *source.Status.DeepCopy()
+	requested := requestedAt(source)
+	if c := o.content; c != nil {
+		answered := requested != "" && requested != status.LastHandledSyncAt
+		if status.ObservedCommit != c.commit || c.wrote() || answered {
+			status.LastSyncTime = &now
+		}
+		status.ObservedCommit = c.commit
+		status.Files, status.Releases = int32(c.files), int32(c.releases)
+		status.Errors, status.ErrorCount = fileErrors(c.errors), int32(len(c.errors))
+	}
+	if !source.Spec.Suspend {
+		status.LastHandledSyncAt = requested
+	}
 	status.ObservedGeneration = source.Generation
-	if found.commit != "" {
-		r.fillCommit(status, found)
+	for _, condition := range conditions(o) {
+		condition.ObservedGeneration = source.Generation
+		condition.LastTransitionTime = now
+		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	if asked := source.Annotations[v1alpha1.RequestedAtAnnotation]; asked != "" && !found.retry {
-		status.LastHandledSyncAt = asked
-	}
-	ready := found.reason == v1alpha1.ReasonSynced
-	setCondition(source, v1alpha1.ConditionReady, ready, found)
-	if found.stalled {
-		setCondition(source, v1alpha1.ConditionStalled, true, found)
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionStalled)
-	}
-	setCondition(source, v1alpha1.ConditionReconciling, found.retry && !found.stalled, found)
+	return status
 }
 
-func (r *Reconciler) fillCommit(status *v1alpha1.ReleaseSourceStatus, found outcome) {
-	if status.ObservedCommit != found.commit || found.changed > 0 {
-		now := metav1.NewTime(r.clock.Now()).Rfc3339Copy()
-		status.ObservedCommit, status.LastSyncTime = found.commit, &now
+func fileErrors(errors []spec.Error) []v1alpha1.FileError {
+	var listed []v1alpha1.FileError
+	for _, err := range errors[:min(len(errors), maxErrors)] {
+		listed = append(listed, v1alpha1.FileError{File: err.File, Line: int32(err.Line), Message: shortMessage(err.Message)})
 	}
-	status.Files, status.Releases = int32(found.files), int32(found.releases)
-	status.ErrorCount = int32(len(found.problems))
-	status.Errors = nil
-	for _, problem := range found.problems[:min(len(found.problems), maxErrors)] {
-		status.Errors = append(status.Errors, v1alpha1.FileError{
-			File: problem.File, Line: int32(problem.Line), Message: problem.Message,
-		})
+	return listed
+}
+
+// conditions follow kstatus: Reconciling while it may get better by itself, Stalled
+// while only a change can help.
+func conditions(o outcome) []metav1.Condition {
+	is := func(value bool) metav1.ConditionStatus {
+		if value {
+			return metav1.ConditionTrue
+		}
+		return metav1.ConditionFalse
+	}
+	retrying := o.failed && !o.stalled
+	return []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: o.ready, Reason: o.reason, Message: o.message},
+		{Type: v1alpha1.ConditionReconciling, Status: is(retrying), Reason: o.reason, Message: messageIf(retrying, o.message)},
+		{Type: v1alpha1.ConditionStalled, Status: is(o.stalled), Reason: o.reason, Message: messageIf(o.stalled, o.message)},
 	}
 }
 
-func setCondition(source *v1alpha1.ReleaseSource, kind string, is bool, found outcome) {
-	value := metav1.ConditionFalse
+func messageIf(is bool, message string) string {
 	if is {
-		value = metav1.ConditionTrue
+		return message
 	}
-	meta.SetStatusCondition(&source.Status.Conditions, metav1.Condition{
-		Type: kind, Status: value, Reason: found.reason, Message: found.message, ObservedGeneration: source.Generation,
-	})
+	return ""
 }
 
-// tell publishes what people did not know before.
-func (r *Reconciler) tell(before, after *v1alpha1.ReleaseSource, found outcome) {
-	old := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	if old != nil && old.Reason == found.reason && old.Message == found.message {
+// tell makes events of what is new against the status before.
+func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
+	event := func(kind, reason, action, note string) {
+		r.events.Eventf(before, nil, kind, reason, action, "%s", note)
+	}
+	if c := o.content; c != nil {
+		for _, name := range c.created {
+			event(corev1.EventTypeNormal, "Created", "Create", "Deployment "+name+" of commit "+c.commit)
+		}
+		for _, name := range c.applied {
+			event(corev1.EventTypeNormal, "Applied", "Apply", "BatchRelease "+name+" of commit "+c.commit)
+		}
+		for _, name := range c.pruned {
+			event(corev1.EventTypeNormal, "Pruned", "Delete", "BatchRelease "+name+", which commit "+c.commit+" does not have")
+		}
+	}
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	if was != nil && was.Reason == o.reason && was.Message == o.message {
 		return
 	}
-	kind := corev1.EventTypeNormal
-	if found.reason != v1alpha1.ReasonSynced && found.reason != v1alpha1.ReasonSuspended {
-		kind = corev1.EventTypeWarning
+	kind := corev1.EventTypeWarning
+	if o.ready != metav1.ConditionFalse {
+		kind = corev1.EventTypeNormal
 	}
-	r.events.Eventf(after, nil, kind, found.reason, "Sync", "%s", found.message)
+	event(kind, o.reason, "Sync", o.message)
 }

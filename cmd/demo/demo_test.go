@@ -19,10 +19,33 @@ import (
 // plane being built already.
 const patience = 4 * time.Minute
 
-// TestDemoTellsTheWholeStory is what `make demo` runs.
-func TestDemoTellsTheWholeStory(t *testing.T) {
+// TestDemo builds the demo and runs it from outside, as `make demo` does.
+func TestDemo(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t)
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+	program := filepath.Join(t.TempDir(), "demo")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build demo: %v: %s", err, out)
+	}
+	tests := map[string]func(*demo){
+		"TellsTheWholeStory":                    tellsTheWholeStory,
+		"KeepsRunning":                          keepsRunning,
+		"InterruptedWhileTheControlPlaneStarts": interruptedAt("starting kube-apiserver"),
+		"FailsWithTheReason":                    failsWithTheReason,
+		"InterruptedInMidRelease":               interruptedAt("batch 1/3 done"),
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(&demo{T: t, program: program, tmp: t.TempDir()})
+		})
+	}
+}
+
+func tellsTheWholeStory(d *demo) {
+	d.start()
 	for _, line := range []string{
 		"Deployment web: 10 pods of nginx:1.27 are available",
 		"git commit -am 'web: nginx:1.28'",
@@ -44,77 +67,94 @@ func TestDemoTellsTheWholeStory(t *testing.T) {
 	d.leavesNothing()
 }
 
-func TestDemoKeepsRunning(t *testing.T) {
-	t.Parallel()
-	d := startDemo(t, "--keep")
-	kubeconfig := strings.TrimPrefix(strings.TrimSpace(d.await("export KUBECONFIG=")), "export KUBECONFIG=")
-	kubectl, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(d.await("look ")), "look"), " -n ")
-	get := exec.CommandContext(t.Context(), strings.TrimSpace(kubectl), "--kubeconfig", kubeconfig, "-n", "shop", "get", "batchrelease", "web")
-	if out, err := get.CombinedOutput(); err != nil || !strings.Contains(string(out), "Completed") {
-		t.Errorf("the command to look must work as printed: %v: %s", err, out)
+// keepsRunning follows the instructions that --keep prints, word for word.
+func keepsRunning(d *demo) {
+	d.start("--keep")
+	export := strings.TrimSpace(d.await("export KUBECONFIG="))
+	commands := map[string]string{}
+	for _, what := range []string{"# Look at it:", "# Push another version:", "# Confirm a batch:"} {
+		d.await(what)
+		commands[what] = export + "\n" + d.await("")
 	}
+	if out := d.shell(commands["# Look at it:"]); !strings.Contains(out, "Completed") {
+		d.Errorf("the release must be there, and completed:\n%s", out)
+	}
+	d.shell(commands["# Push another version:"])
+	d.await("batch 1/3 done with 1 pod of 10, waiting for gate: manual")
+	d.shell(commands["# Confirm a batch:"])
+	d.await("batch 2/3 done with 3 pods of 10, waiting for gate: manual")
 	d.interrupt()
 	d.exits(0)
 	d.leavesNothing()
 }
 
-// TestCtrlCLeavesNothing interrupts the demo at points where different things are under way.
-func TestCtrlCLeavesNothing(t *testing.T) {
-	t.Parallel()
-	tests := map[string]string{
-		"WhileTheControlPlaneStarts": "starting kube-apiserver",
-		"InMidRelease":               "batch 1/3 done",
+// failsWithTheReason gives the first deploy no time.
+func failsWithTheReason(d *demo) {
+	d.start("--timeout=1ms")
+	d.exits(1)
+	for _, want := range []string{"wait until the first version is deployed", "logs are in " + d.tmp} {
+		if !strings.Contains(d.stderr.String(), want) {
+			d.Errorf("want %q in the error, got:\n%s", want, d.stderr.String())
+		}
 	}
-	for name, line := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := startDemo(t)
-			d.await(line)
-			d.interrupt()
-			d.exits(130)
-			d.leavesNothing()
-		})
+	d.leavesNoProcess()
+}
+
+// interruptedAt sends what Ctrl-C sends as soon as a line with text is there.
+func interruptedAt(text string) func(*demo) {
+	return func(d *demo) {
+		d.start()
+		d.await(text)
+		d.interrupt()
+		d.exits(130)
+		d.leavesNothing()
 	}
 }
 
-// demo is a run of the demo's binary, with a folder for temporary files of its own.
+// demo is a run of the demo's program, with a folder for temporary files of its own.
 type demo struct {
 	*testing.T
-	cmd    *exec.Cmd
-	tmp    string
-	lines  *bufio.Scanner
-	stderr bytes.Buffer
+	program string
+	tmp     string
+	cmd     *exec.Cmd
+	lines   *bufio.Scanner
+	stderr  bytes.Buffer
 }
 
-func startDemo(t *testing.T, args ...string) *demo {
-	t.Helper()
-	d := &demo{T: t, tmp: t.TempDir()}
+func (d *demo) start(args ...string) {
+	d.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	d.cmd = exec.CommandContext(ctx, buildDemo(t), append([]string{"--plain", "--pause=300ms"}, args...)...)
+	d.cmd = exec.CommandContext(ctx, d.program, append([]string{"--plain", "--pause=300ms"}, args...)...)
 	d.cmd.Env = append(os.Environ(), "TMPDIR="+d.tmp)
 	d.cmd.Stderr = &d.stderr
-	stdout, err := d.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.lines = bufio.NewScanner(io.TeeReader(stdout, t.Output()))
 	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(os.Interrupt) }
 	d.cmd.WaitDelay = time.Minute
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
+	stdout, err := d.cmd.StdoutPipe()
+	if err != nil {
+		d.Fatal(err)
 	}
-	return d
+	d.lines = bufio.NewScanner(io.TeeReader(stdout, d.Output()))
+	if err := d.cmd.Start(); err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() {
+		cancel()
+		_ = d.cmd.Wait() // it has ended by now, unless the test failed
+	})
 }
 
-// buildDemo builds the package as it is; the go command has it in its cache after the first time.
-func buildDemo(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "demo")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build demo: %v: %s", err, out)
+// shell runs a line in a folder of its own, as a user with a name would.
+func (d *demo) shell(line string) string {
+	d.Helper()
+	cmd := exec.CommandContext(d.Context(), "sh", "-c", line)
+	cmd.Dir = d.TempDir()
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=ada", "GIT_AUTHOR_EMAIL=ada@localhost",
+		"GIT_COMMITTER_NAME=ada", "GIT_COMMITTER_EMAIL=ada@localhost")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.Fatalf("%s: %v\n%s", line, err, out)
 	}
-	return binary
+	return string(out)
 }
 
 // await reads on to a line that contains text.
@@ -148,9 +188,10 @@ func (d *demo) exits(want int) {
 	}
 }
 
-// leavesNothing wants no file in the folder for temporary ones, and no process at work in it.
+// leavesNothing wants no process, and no file in the folder for temporary ones.
 func (d *demo) leavesNothing() {
 	d.Helper()
+	d.leavesNoProcess()
 	entries, err := os.ReadDir(d.tmp)
 	if err != nil {
 		d.Fatal(err)
@@ -158,6 +199,11 @@ func (d *demo) leavesNothing() {
 	for _, entry := range entries {
 		d.Errorf("%s is left behind", entry.Name())
 	}
+}
+
+// leavesNoProcess wants none to be at work in the folder for temporary files.
+func (d *demo) leavesNoProcess() {
+	d.Helper()
 	for pid, dir := range workingDirs(d.T) {
 		if strings.HasPrefix(dir, d.tmp) {
 			d.Errorf("process %d is left behind, in %s", pid, dir)

@@ -105,17 +105,18 @@ func stay(ctx context.Context, env *environment, note *note) error {
 	return nil
 }
 
-// instructions are three commands to try, with full paths: nothing needs to be installed.
+// instructions can be pasted into a shell as they are: paths are full, nothing needs to be installed.
 func instructions(env *environment) string {
 	kubectl := env.plane.KubectlPath + " -n " + namespace
 	return fmt.Sprintf(`
   export KUBECONFIG=%s
 
-  look    %s get batchrelease,gates,deployment,replicaset
-  push    git clone %s && cd shop
-          sed -i.bak 's|%s|nginx:1.30|' %s && git commit -am 'web: 1.30' && git push
-  confirm %s patch batchrelease %s --type=merge --subresource=status \
-            -p '%s'
+  # Look at it:
+  %s get batchrelease,gates,deployment,replicaset
+  # Push another version:
+  git clone %s && cd shop && sed -i.bak 's|%s|nginx:1.30|' %s && git commit -am 'web: nginx:1.30' && git push
+  # Confirm a batch:
+  %s patch batchrelease %s --type=merge --subresource=status -p '%s'
 
 `, env.plane.Kubeconfig, kubectl, env.cloneURL(), images[len(images)-1], manifestFile, kubectl, workload, confirmPatch)
 }

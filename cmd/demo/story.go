@@ -32,6 +32,9 @@ const owner = "sluice-demo"
 // pollInterval is how often the repository is looked at: often, as nobody likes to watch a wait.
 const pollInterval = time.Second
 
+// pollTimeout is how long a look at the repository may take.
+const pollTimeout = time.Minute
+
 // confirmPatch is what confirms a manual gate.
 const confirmPatch = `{"status":{"currentStepState":"Completed"}}`
 
@@ -126,7 +129,7 @@ func (s *story) createSource(ctx context.Context) error {
 				URL:      s.cloneURL,
 				Ref:      v1alpha1.GitReference{Branch: branch},
 				Interval: metav1.Duration{Duration: pollInterval},
-				Timeout:  metav1.Duration{Duration: s.options.timeout},
+				Timeout:  metav1.Duration{Duration: pollTimeout},
 			},
 		},
 	}

@@ -56,7 +56,7 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 		"`namespaces` that ReleaseSources of any namespace may write into, separated by commas (default none: each writes into its own)")
 	set.StringVar(&f.app.DefaultServiceAccount, "default-service-account", "",
 		"`name` of the service account, in the namespace of the ReleaseSource, to write as where the source names none (default the controller's own)")
-	registerGit(set, &f.app.Git)
+	registerGit(set, &f.app.Git, &f.app.Manifests)
 	f.log.register(set)
 }
 

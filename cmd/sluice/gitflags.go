@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// registerGit has flags for all options of reading repositories. The defaults are gitrepo's.
-func registerGit(set *pflag.FlagSet, options *gitrepo.Options) {
+// registerGit has flags for all options of reading repositories and the manifests in them. The
+// defaults are those of packages gitrepo and spec.
+func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.Limits) {
 	set.BoolVar(&options.AllowHTTP, "git-allow-http", false,
 		"allow http:// repositories: what is read can be changed on its way")
 	set.BoolVar(&options.AllowFile, "git-allow-file", false,
@@ -22,7 +24,9 @@ func registerGit(set *pflag.FlagSet, options *gitrepo.Options) {
 		"none denies no network (default the link-local ones)", networks(&options.DeniedNetworks))
 	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories that are polled at once (default 32)")
 	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once (default 4)")
+	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
 	registerGitLimits(set, &options.Limits)
+	registerManifestLimits(set, manifests)
 }
 
 // registerGitLimits has the flags that bound what one repository may cost.
@@ -36,7 +40,6 @@ func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
 		{"git-max-inflated", "greatest `size` of all objects of one fetch (default 1Gi)", &limits.InflatedBytes},
 		{"git-max-kept", "greatest `size` of all files and folders at one commit (default 256Mi)", &limits.KeptBytes},
 		{"git-max-cached", "`size` up to which a commit's files are kept to make the next fetch smaller (default 32Mi)", &limits.CachedBytes},
-		{"git-max-file", "greatest `size` of one file (default 1Mi)", &limits.FileBytes},
 	}
 	for _, limit := range sizes {
 		set.Func(limit.flag, limit.usage, size(limit.value))
@@ -46,8 +49,25 @@ func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
 		"`number` of commits back that a branch's head is searched for the one known before (default 16384)")
 }
 
+// registerManifestLimits has the flags that bound what the manifests of one repository may cost.
+func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits) {
+	set.Func("manifests-max-total", "greatest `size` of all manifest files (default 64Mi)", size(&limits.TotalBytes))
+	numbers := []struct {
+		flag, usage string
+		value       *int
+	}{
+		{"manifests-max-entries", "greatest `number` of files and folders (default 50000)", &limits.Entries},
+		{"manifests-max-documents", "greatest `number` of documents in one file (default 2000)", &limits.Documents},
+		{"manifests-max-values", "greatest `number` of values in a document with its aliases written out (default 20000)", &limits.Values},
+		{"manifests-max-kustomizations", "greatest `number` of times that one kustomization may lead to another (default 500)", &limits.Kustomizations},
+	}
+	for _, limit := range numbers {
+		set.IntVar(limit.value, limit.flag, 0, limit.usage)
+	}
+}
+
 // size reads a size such as 1048576, 1Mi or 1M.
-func size(into *int64) func(string) error {
+func size(into ...*int64) func(string) error {
 	return func(text string) error {
 		quantity, err := resource.ParseQuantity(text)
 		if err != nil {
@@ -56,7 +76,9 @@ func size(into *int64) func(string) error {
 		if quantity.Value() <= 0 {
 			return errors.New("must be more than 0")
 		}
-		*into = quantity.Value()
+		for _, value := range into {
+			*value = quantity.Value()
+		}
 		return nil
 	}
 }

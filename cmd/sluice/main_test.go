@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
 // nowhere is a kubeconfig whose server answers nobody.
@@ -117,40 +118,51 @@ func TestLeaseNamespace(t *testing.T) {
 	}
 }
 
-// TestGitFlags: sizes and networks reach the options of package gitrepo.
+// TestGitFlags: sizes, numbers and networks reach the packages that read repositories.
 func TestGitFlags(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		args   []string
-		want   gitrepo.Options
+		reason    string
+		args      []string
+		git       gitrepo.Options
+		manifests spec.Limits
 	}{
-		"Defaults": {"what is not given is gitrepo's to choose", nil, gitrepo.Options{}},
+		"Defaults": {reason: "what is not given is theirs to choose"},
 		"Sizes": {
-			"sizes are given as Kubernetes has them",
-			[]string{"--git-max-file=2Mi", "--git-max-pack=1G", "--git-max-objects=10"},
-			gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 2 << 20, PackBytes: 1_000_000_000, Objects: 10}},
+			reason: "sizes are given as Kubernetes has them",
+			args:   []string{"--git-max-pack=1G", "--git-max-objects=10", "--manifests-max-documents=3"},
+			git:    gitrepo.Options{Limits: gitrepo.Limits{PackBytes: 1_000_000_000, Objects: 10}}, manifests: spec.Limits{Documents: 3},
+		},
+		"File": {
+			reason: "the size of a file is limited where it is fetched and where it is read",
+			args:   []string{"--git-max-file=2Mi"},
+			git:    gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 2 << 20}}, manifests: spec.Limits{FileBytes: 2 << 20},
 		},
 		"Networks": {
-			"networks take the place of the default",
-			[]string{"--git-denied-networks=10.0.0.0/8,fe80::/10"},
-			gitrepo.Options{DeniedNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}},
+			reason: "networks take the place of the default",
+			args:   []string{"--git-denied-networks=10.0.0.0/8,fe80::/10"},
+			git:    gitrepo.Options{DeniedNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}},
 		},
 		"NoNetworks": {
-			"none is not the default",
-			[]string{"--git-denied-networks=none"},
-			gitrepo.Options{DeniedNetworks: []netip.Prefix{}},
+			reason: "none is not the default",
+			args:   []string{"--git-denied-networks=none"},
+			git:    gitrepo.Options{DeniedNetworks: []netip.Prefix{}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			set, got := pflag.NewFlagSet(name, pflag.ContinueOnError), gitrepo.Options{}
-			registerGit(set, &got)
+			var git gitrepo.Options
+			var manifests spec.Limits
+			set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+			registerGit(set, &git, &manifests)
 			if err := set.Parse(tc.args); err != nil {
 				t.Fatalf("%s: parse %q: %v", tc.reason, tc.args, err)
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(tc.git, git, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.manifests, manifests); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -104,6 +104,10 @@ func have(req *packp.UploadPackRequest, commit plumbing.Hash) {
 	req.Capabilities.Delete(capability.MultiACKDetailed)
 }
 
+// wholeObjects keeps the server from sending objects as changes of ones that it
+// knows us to have.
+func wholeObjects(req *packp.UploadPackRequest) { req.Capabilities.Delete(capability.ThinPack) }
+
 // filter asks the server to leave objects out, if it can.
 func filter(req *packp.UploadPackRequest, server *capability.List, what packp.Filter) bool {
 	if !server.Supports(capability.Filter) {

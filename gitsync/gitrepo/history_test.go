@@ -8,12 +8,14 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
 )
 
-// chain commits n changes of one file and returns the commits.
+// chain commits n changes of one file, which Git sends as deltas on each other, and
+// returns the commits.
 func (s *server) chain(t *testing.T, from, n int) []string {
 	t.Helper()
 	var commits []string
+	text := noise("chain", 2<<10)
 	for i := range n {
-		commits = append(commits, s.write(t, map[string]string{"n": fmt.Sprint(from + i)}))
+		commits = append(commits, s.write(t, map[string]string{"n": text + fmt.Sprint(from+i)}))
 	}
 	return commits
 }

@@ -178,6 +178,7 @@ func (r *remote) deepen(ctx context.Context, depth int, timeout time.Duration) e
 	req := newRequest(x.refs.Capabilities, r.tip, depth)
 	if !filter(req, x.refs.Capabilities, packp.FilterTreeDepth(0)) {
 		have(req, r.tip)
+		wholeObjects(req) // what the tip has may not be kept any more
 	}
 	nothing := func(plumbing.Hash) *object { return nil }
 	commits, err := x.pack(ctx, req, &unpacker{limits: r.limits, base: nothing, commitsOnly: true})

@@ -147,11 +147,12 @@ func (d document) toJSON(limits Limits) ([]byte, []problem) {
 	return data, nil
 }
 
-// fileLine turns a line of the document, from 1, into one of the file that exists:
-// what is missing at the end is missed on the line after the last, and YAML counts
-// characters as ends of lines that editors don't.
+// fileLine turns a line of the document, from 1, into one of the file, and that into
+// one with text on it: what is missing at the end is missed after the last line,
+// and YAML counts characters as ends of lines that editors don't.
 func (d document) fileLine(n int) int {
-	return d.line + max(0, min(n-1, bytes.Count(d.text, []byte("\n"))))
+	last := bytes.Count(bytes.TrimRight(d.text, " \t\r\n"), []byte("\n"))
+	return d.line + max(0, min(n-1, last))
 }
 
 var (

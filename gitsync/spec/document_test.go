@@ -51,6 +51,7 @@ func TestBrokenYAML(t *testing.T) {
 		{"tab", "a:\n\tb: 1\n", "2: broken YAML: found character that cannot start any token"},
 		{"tab later", "a: 1\n---\nb:\n  c: 1\n\td: 1\n", "5: broken YAML: "},
 		{"not closed", "a: 1\nb: [1, 2\nc: 3\n", "3: broken YAML: "},
+		{"not closed at the end", "a: 1\nb: [1,\n\n\n", "2: broken YAML: "},
 		{"wrong indent", "a:\n    b: 1\n  c: 1\n", "3: broken YAML: "},
 		{"list in a map", "a: 1\n- b\n", "2: broken YAML: "},
 		{"two colons", "a: 1\nb: c: d\n", "2: broken YAML: mapping values are not allowed in this context"},
@@ -62,7 +63,7 @@ func TestBrokenYAML(t *testing.T) {
 		{"not UTF-8", "a: caf\xe9\n", "1: the file is not UTF-8 text"},
 		{"UTF-16", "\xff\xfea\x00:\x00", "1: the file is not UTF-8 text"},
 		{"binary", "\x00\x01\x02", "1: broken YAML: control characters are not allowed"},
-		{"CRLF", "a: 1\r\nb: [\r\n", "3: broken YAML: "},
+		{"CRLF", "a: 1\r\nb: [\r\n", "2: broken YAML: "},
 		{"BOM", "\xef\xbb\xbfa: 1\na: 2\n", `2: broken YAML: key "a" already set in map`},
 	}
 	for _, tt := range tests {

@@ -57,11 +57,11 @@ func TestKustomizeErrors(t *testing.T) {
 		want []string
 	}{
 		{"unknown field", map[string]string{file: "resources: []\nresorces: []\n"}, []string{file + ":2: invalid Kustomization"}},
-		{"broken", map[string]string{file: "resources: []\na: [\n"}, []string{file + ":3: broken YAML"}},
+		{"broken", map[string]string{file: "resources: []\na: [\n"}, []string{file + ":2: broken YAML"}},
 		{"empty", map[string]string{file: ""}, []string{file + ": kustomize: "}},
 		{"missing file", map[string]string{file: "resources: [gone.yaml]\n"}, []string{file + ": kustomize: "}},
 		{"two kustomizations", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": deployment("d", "d"), "k/kustomization.yml": "resources: [d.yaml]\n"}, []string{file + ": kustomize: Found multiple"}},
-		{"broken resource", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": "a: 1\nb: [\n"}, []string{"k/d.yaml:3: broken YAML"}},
+		{"broken resource", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": "a: 1\nb: [\n"}, []string{"k/d.yaml:2: broken YAML"}},
 		{"wrong release", map[string]string{file: "resources: [r.yaml]\n", "k/r.yaml": "# x\n" + release("r", strategy+template+"wrong: 1")}, []string{"k/r.yaml:10: spec.wrong: unknown field"}},
 		{"bomb", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": bomb(9)}, []string{"k/d.yaml:5: the aliases"}},
 		{"large file", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": strings.Repeat("#", 2<<20)}, []string{"k/d.yaml: the file is too large"}},

@@ -51,6 +51,9 @@ func (r *Release) Object() *unstructured.Unstructured {
 	}}
 }
 
+// HasDeployment tells whether the repository has the release's Deployment.
+func (r *Release) HasDeployment() bool { return r.deployment != nil }
+
 // Deployment returns the Deployment to create where there is none, with the
 // release's template, so that there is nothing to release; nil if the repository
 // does not have it. The caller may change it.

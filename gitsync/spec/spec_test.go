@@ -259,7 +259,7 @@ func TestBadFilesHideNothing(t *testing.T) {
 		"z.yaml":    release("last", strategy+template),
 	})
 	wantReleases(t, result, "shop/good", "shop/half", "shop/rest", "shop/last")
-	wantErrors(t, result, "bad.yaml:2: broken YAML", "half.yaml:11: broken YAML")
+	wantErrors(t, result, "bad.yaml:1: broken YAML", "half.yaml:10: broken YAML")
 }
 
 func TestAcrossFiles(t *testing.T) {

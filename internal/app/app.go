@@ -22,9 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout"
 )
 
@@ -52,6 +54,8 @@ type Options struct {
 
 	// Git says which repositories may be read, and how much of them.
 	Git gitrepo.Options
+	// Manifests limits what is read of a repository's manifests.
+	Manifests spec.Limits
 	// SharedNamespaces are those that sources of any namespace may write into; into all others
 	// only their own sources may.
 	SharedNamespaces []string
@@ -111,27 +115,32 @@ func orOff(address string) string {
 	return address
 }
 
-// addReconcilers sets up the parts.
+// addReconcilers sets up the parts, each with a name of its own in events.
 func addReconcilers(mgr manager.Manager, opts Options) error {
-	sources := gitsync.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetConfig(),
-		mgr.GetEventRecorder("sluice-gitsync"), clock.RealClock{}, gitsync.Options{
-			Git:                   opts.Git,
-			AllowedNamespaces:     opts.SharedNamespaces,
-			DefaultServiceAccount: opts.DefaultServiceAccount,
-		})
+	cached, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
+	sources := gitsync.NewReconciler(
+		cached, live, mgr.GetConfig(), mgr.GetEventRecorder(v1alpha1.OwnerGitsync), now, sourceOptions(opts))
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
-	releases := rollout.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("sluice-rollout"), clock.RealClock{})
+	releases := rollout.NewReconciler(cached, live, mgr.GetEventRecorder(v1alpha1.OwnerRollout), now)
 	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
 	}
-	return (&approvals.Reconciler{
-		Client: mgr.GetClient(),
-		Live:   mgr.GetAPIReader(),
-		Events: mgr.GetEventRecorder("sluice-approvals"),
-		Clock:  clock.RealClock{},
-	}).SetupWithManager(mgr)
+	gates := approvals.NewReconciler(cached, live, mgr.GetEventRecorder(v1alpha1.OwnerApprovals), now)
+	if err := gates.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up approvals: %w", err)
+	}
+	return nil
+}
+
+func sourceOptions(opts Options) gitsync.Options {
+	return gitsync.Options{
+		AllowedNamespaces:     opts.SharedNamespaces,
+		DefaultServiceAccount: opts.DefaultServiceAccount,
+		Git:                   opts.Git,
+		Manifests:             opts.Manifests,
+	}
 }
 
 // addChecks makes /healthz say that the process answers, and /readyz that its cache has caught up.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -23,7 +24,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
-	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
@@ -39,7 +39,7 @@ type controller struct {
 // start runs a controller. It ends with the test.
 func start(t *testing.T, cfg *rest.Config, options app.Options) *controller {
 	t.Helper()
-	options.Logger = logr.Discard()
+	options.Logger = logr.FromSlogHandler(slog.DiscardHandler)
 	mgr, err := app.New(cfg, options)
 	if err != nil {
 		t.Fatalf("make controller: %v", err)
@@ -127,69 +127,6 @@ func blocking(status v1alpha1.BatchReleaseStatus) bool {
 
 func completed(status v1alpha1.BatchReleaseStatus) bool {
 	return status.Phase == v1alpha1.PhaseCompleted
-}
-
-// TestLeastPrivilege: the rights in config/rbac are enough for a release, from take-over to
-// hand-back with deletion, under leader election; the API server refuses nothing.
-func TestLeastPrivilege(t *testing.T) {
-	t.Parallel()
-	access, c := cptest.Access(t), newClient(t)
-	rbac, err := controlplane.InCheckout("config/rbac")
-	if err != nil {
-		t.Fatalf("find rights: %v", err)
-	}
-	if err := controlplane.Apply(t.Context(), cptest.Config(t), rbac); err != nil {
-		t.Fatalf("apply rights: %v", err)
-	}
-	cfg, err := access.ServiceAccountConfig(t.Context(), "sluice-system", "sluice-controller")
-	if err != nil {
-		t.Fatalf("log in as the controller: %v", err)
-	}
-	namespace := cptest.Namespace(t)
-	start(t, cfg, app.Options{
-		Version: namespace, Namespaces: []string{namespace}, LeaderElection: true, LeaseNamespace: "sluice-system",
-	})
-
-	release := newRelease(t, namespace)
-	for _, object := range []client.Object{newDeployment(namespace), release} {
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatalf("create %T: %v", object, err)
-		}
-	}
-	awaitRelease(t, c, release, "blocking", blocking)
-	confirm(t, c, release)
-	awaitRelease(t, c, release, "completed", completed)
-	if err := c.Delete(t.Context(), release); err != nil {
-		t.Fatalf("delete release: %v", err)
-	}
-	cptest.Eventually(t, soon, func() error {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(release), release)
-		if err == nil {
-			return fmt.Errorf("want the release gone, it has finalizers %v", release.Finalizers)
-		}
-		return client.IgnoreNotFound(err)
-	})
-
-	if refused := refusals(t, access, "sluice/"+namespace); len(refused) > 0 {
-		t.Errorf("the controller was refused: %s", strings.Join(refused, ", "))
-	}
-}
-
-// refusals are the requests of a user agent that the API server did not allow.
-func refusals(t *testing.T, access controlplane.Access, userAgent string) []string {
-	t.Helper()
-	var refused []string
-	counts, err := access.CountRequests(func(r controlplane.Request) bool {
-		ours := strings.HasPrefix(r.UserAgent, userAgent)
-		if ours && r.Code == http.StatusForbidden {
-			refused = append(refused, r.Verb+" "+r.Resource+" in "+r.Namespace)
-		}
-		return ours
-	})
-	if err != nil || counts["patch"] == 0 {
-		t.Fatalf("want the controller's requests in the audit log, got %v, %v", counts, err)
-	}
-	return refused
 }
 
 func confirm(t *testing.T, c client.Client, release *v1alpha1.BatchRelease) {

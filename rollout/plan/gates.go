@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -11,6 +12,8 @@ import (
 func (p *pass) passStep() {
 	policies := p.gatesToPass()
 	switch {
+	case p.LastScale.IsZero() && !p.setsLive(): // what an earlier process wrote may be in no cache yet
+		p.need(Needs{Sets: true})
 	case len(policies) > 0 && len(p.status.Gates) == 0 && !p.settled():
 		return
 	case len(policies) > 0 && !p.gatesPassed(policies):
@@ -142,13 +145,28 @@ func (p *pass) sameGates() bool {
 	return true
 }
 
-// closeGates deletes the gates of the release: those of an earlier attempt count no more.
+// closeGates deletes the gates of earlier attempts, which count no more.
 func (p *pass) closeGates(why Reason) {
 	for _, gate := range p.Gates {
 		if gate.DeletionTimestamp == nil && gate.Spec.Attempt < p.status.Attempt {
 			p.do(CloseGate{Reason: why, Name: gate.Name})
 		}
 	}
+}
+
+// closeUndecided deletes the gates of this attempt that nobody decides any more, because the
+// steps were edited for example. Those that have passed stay as the record.
+func (p *pass) closeUndecided(why Reason) {
+	for _, gate := range p.undecided() {
+		p.do(CloseGate{Reason: why, Name: gate.Name})
+	}
+}
+
+func (p *pass) undecided() []v1alpha1.Gate {
+	return slices.DeleteFunc(slices.Clone(p.Gates), func(g v1alpha1.Gate) bool {
+		return g.DeletionTimestamp != nil || g.Spec.Attempt != p.status.Attempt ||
+			g.Status.Decision == v1alpha1.DecisionPassed
+	})
 }
 
 // finish hands the workload back: every pod runs the new revision.

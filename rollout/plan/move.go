@@ -264,7 +264,8 @@ func (p *pass) mayGrow() bool {
 // need adds to what is asked for.
 func (p *pass) need(more Needs) {
 	n := &p.out.Needs
-	n.Workload, n.Sets, n.Release = n.Workload || more.Workload, n.Sets || more.Sets, n.Release || more.Release
+	n.Workload, n.Sets = n.Workload || more.Workload, n.Sets || more.Sets
+	n.Release, n.Gates = n.Release || more.Release, n.Gates || more.Gates
 }
 
 // changes are the writes that the ledger comes to.

@@ -203,15 +203,28 @@ func (p *pass) follow() {
 	if p.rescaling() {
 		p.target = p.share().rescaled(p.target, p.status.Replicas, replicas)
 	}
-	if p.status.RollbackTo != "" || len(p.oldSets()) == 0 {
-		p.target = max(p.target, replicas-p.oldReplicas()) // the rest can't run anything else
-	}
+	p.target = max(p.target, p.only())
 	if p.rescaling() && !p.conforms() {
 		return
 	}
 	p.status.TargetReplicas, p.status.Replicas = p.target, replicas
 	if p.status.CurrentStepState == v1alpha1.StepUpgrade {
 		p.sayUpgrading()
+	}
+}
+
+// only is how many pods run the update revision whatever the step says: in a rollback those
+// that spec.replicas asks for beyond the bad ones, which are not added to; and those there are
+// if there is no other ReplicaSet left.
+func (p *pass) only() int32 {
+	replicas, update := p.Workload.Replicas, p.updateSet()
+	switch {
+	case p.status.RollbackTo != "":
+		return replicas - p.oldReplicas()
+	case update != nil && len(p.oldSets()) == 0:
+		return min(update.Replicas, replicas)
+	default:
+		return 0
 	}
 }
 
@@ -241,12 +254,16 @@ func (p *pass) recordProgress() {
 	}
 }
 
-// stepDone reports whether the pods that the step says are updated and available, and no more
-// old ones are left than it says.
+// stepDone reports whether the pods that the step says are updated and available. In the end,
+// and where a gate stands, no more old ones may be left than it says either; elsewhere the next
+// step takes them away, in one write with its own.
 func (p *pass) stepDone() bool {
 	update := p.updateSet()
-	return update.Observed && update.Replicas >= p.target && update.Available >= p.target &&
-		p.oldReplicas() <= p.Workload.Replicas-p.target
+	done := update.Observed && update.Replicas >= p.target && update.Available >= p.target
+	if p.lastStep() || len(p.gatesToPass()) > 0 {
+		done = done && p.oldReplicas() <= p.Workload.Replicas-p.target
+	}
+	return done
 }
 
 // settled reports whether no pods are left beyond what the ReplicaSets say, so that people

@@ -195,7 +195,9 @@ func (p *pass) refuseTemplate() bool {
 // a revert in Git, is a rollback and takes its fast plan.
 func (p *pass) start(template v1alpha1.ResolvedTemplate) {
 	known := slices.ContainsFunc(p.Kept, func(k Kept) bool { return k.Digest == template.Digest })
-	p.begin(template, known && p.Workload.Digest != template.Digest)
+	// A workload that is taken over has the template since an earlier, unfinished pass of ours.
+	unreleased := p.Workload.Digest != template.Digest || p.Workload.heldBy(p.Release)
+	p.begin(template, known && unreleased)
 	p.status.Quarantined = nil
 }
 
@@ -248,14 +250,15 @@ func (p *pass) arrive() bool {
 	if w.Hold != nil || w.Digest != p.status.Resolved.Digest || p.status.Held != nil && !p.handedBack() {
 		return false
 	}
-	if !w.Live {
-		p.need(Needs{Workload: true})
+	if needs := (Needs{Workload: !w.Live, Gates: !p.GatesLive && len(p.undecided()) > 0}); needs.Any() {
+		p.need(needs)
 		return true
 	}
 	p.keepWorkloadTemplate(Reason("revision " + p.status.UpdateRevision + " is stable"))
 	p.markStable()
 	p.forgetOldTemplates()
 	p.closeGates("the release is completed")
+	p.closeUndecided("the release is completed")
 	p.complete()
 	return true
 }

@@ -68,6 +68,11 @@ func (name subject) blocksAt(index int32) check {
 	})
 }
 
+// attempt wants the status to speak of so many releases that were started.
+func (name subject) attempt(n int64) check {
+	return name.status(fmt.Sprintf("attempt %d", n), func(status *v1alpha1.BatchReleaseStatus) bool { return status.Attempt == n })
+}
+
 // completed wants the newest spec to be released, or rolled back, and the workload handed back.
 func (name subject) completed(s *scene) error {
 	return all(name.phase(v1alpha1.PhaseCompleted), name.observed, name.handedBack)(s)

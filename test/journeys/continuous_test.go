@@ -15,7 +15,7 @@ func TestContinuousRelease(t *testing.T) {
 	w.deployed(deployment(10))
 	w.create(release("web:2", step("30%"), step("60%"), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 7, "web:2": 3})))
-	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+	w.releaseImage("web:3")
 	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 4, "web:2": 3, "web:3": 3})))
 	w.wantNoGatesOfAttempt(1)
 	w.confirm("web")
@@ -41,7 +41,7 @@ func TestContinuousReleaseOverBrokenVersion(t *testing.T) {
 		}
 		return nil
 	}))
-	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+	w.releaseImage("web:3")
 	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 7, "web:3": 3})))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:3", 10)))
@@ -55,7 +55,7 @@ func TestManyTemplatesAtOnce(t *testing.T) {
 	w.create(releaseOf(podTemplate("web:2", delayed), step("30%", none()), step("100%")))
 	for version := 3; version < 12; version++ {
 		image := fmt.Sprintf("web:%d", version)
-		w.patch(named[v1alpha1.BatchRelease]("web"), newTemplate(podTemplate(image, delayed)))
+		w.release(podTemplate(image, delayed))
 		w.await(web.observed)
 	}
 	w.await(all(web.completed, web.serves("web:11", 6)))
@@ -68,9 +68,9 @@ func TestTemplateReverted(t *testing.T) {
 	w.deployed(deployment(6))
 	w.create(release("web:2", step("50%"), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:1")) // git revert
+	w.releaseImage("web:1") // git revert
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 6)))
-	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:2")) // and back: a release with its gates again
+	w.releaseImage("web:2") // and back: a release with its gates again
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
 }
 

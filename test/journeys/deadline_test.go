@@ -58,7 +58,7 @@ func TestFailsWithoutProgress(t *testing.T) {
 			if n := s.readyPods(s.deployments["web"]); n < 3 {
 				t.Errorf("a failed release leaves %d pods that serve, want at least 3", n)
 			}
-			w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+			w.releaseImage("web:3")
 			w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
 			w.confirm("web")
 			w.await(all(web.completed, web.serves("web:3", 4)))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 )
 
@@ -73,7 +72,7 @@ func TestFewPods(t *testing.T) {
 			w.deployed(deployment(n))
 			w.create(release("web:2", step("50%", none()), step("100%")))
 			w.await(all(web.completed, web.serves("web:2", n)))
-			w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+			w.releaseImage("web:3")
 			w.await(all(web.completed, web.serves("web:3", n)))
 		})
 	}

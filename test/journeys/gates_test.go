@@ -36,7 +36,7 @@ func TestAllGatesOfStep(t *testing.T) {
 	w.wantGate(0, "manual", v1alpha1.DecisionPassed)
 	w.wantGate(0, "window", v1alpha1.DecisionWaiting)
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
-	w.patch(named[v1alpha1.BatchRelease]("web"), `{"spec":{"strategy":{"steps":[{"replicas":1,"gates":[{"manual":{}}]},{"replicas":"100%"}]}}}`)
+	w.patchRelease(`{"spec":{"strategy":{"steps":[{"replicas":1,"gates":[{"manual":{}}]},{"replicas":"100%"}]}}}`)
 	w.await(all(web.completed, web.serves("web:2", 3)))
 }
 

@@ -54,14 +54,14 @@ func TestWorkloadComesAndGoes(t *testing.T) {
 	w.kubectl("delete", "deployment", "web")
 	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
 	w.create(deployment(4))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.await(all(web.attempt(2), web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.await(all(web.attempt(2), web.completed, web.serves("web:2", 4)))
 
 	w.kubectl("delete", "deployment", "web")
 	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
 	w.deployed(deployment(2))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
+	w.await(all(web.blocksAt(0), web.attempt(3), web.runs(pods{"web:1": 1, "web:2": 1})))
 }
 
 // Deleted and made anew at once, there is no moment in which the Deployment is missing.
@@ -79,9 +79,9 @@ func TestWorkloadReplaced(t *testing.T) {
 	w.await(func(s *scene) error {
 		return web.spec("another UID", func(d *appsv1.Deployment) bool { return d.UID != before.UID })(s)
 	})
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.await(all(web.attempt(2), web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.await(all(web.attempt(2), web.completed, web.serves("web:2", 4)))
 }
 
 // Of two releases of one Deployment, the second waits and says for whom.
@@ -110,7 +110,7 @@ func TestStrategyRestored(t *testing.T) {
 		"Numbers":       rolling(3, 0),
 		"MoreThanAll":   rolling(100, "100%"),
 		"Recreate":      func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType },
-		"Annotated":     func(d *appsv1.Deployment) { d.Annotations = map[string]string{"a/b~c": `{"d":"e"}`} },
+		"Annotated":     func(d *appsv1.Deployment) { d.Annotations = map[string]string{"a.b/c_d": `{"e":"f~1/"}`} },
 		"HistoryLimit1": func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(1)) },
 	}
 	for name, change := range cases {
@@ -142,6 +142,6 @@ func TestPausedByUser(t *testing.T) {
 	if !s.deployments["web"].Spec.Paused {
 		t.Error("the Deployment is no longer paused")
 	}
-	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:3"))
+	w.releaseImage("web:3")
 	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:2": 2, "web:3": 1})))
 }

@@ -77,14 +77,6 @@ func encode(value any) []byte {
 	return data
 }
 
-// newTemplate is the patch that brings a release a new template.
-func newTemplate(template corev1.PodTemplateSpec) string {
-	return fmt.Sprintf(`{"spec":{"template":%s}}`, encode(template))
-}
-
-// newImage is the patch that brings a release a new image.
-func newImage(image string) string { return newTemplate(podTemplate(image, nil)) }
-
 func step(replicas any, gates ...v1alpha1.GatePolicy) v1alpha1.Step {
 	return v1alpha1.Step{Replicas: *share(replicas), Gates: gates}
 }

@@ -8,12 +8,10 @@ import (
 
 // A template that the API server does not take leaves the running release alone and says why.
 func TestTemplateRefused(t *testing.T) {
-	mismatch := podTemplate("web:3", nil)
-	mismatch.Labels = map[string]string{"app": "other"}
 	cases := map[string]struct{ patch, says string }{
-		"UnknownField":     {`{"spec":{"template":{"spec":{"contaners":[]}}}}`, `unknown field \"spec.template.spec.contaners\"`},
+		"UnknownField":     {`{"spec":{"template":{"spec":{"contaners":[]}}}}`, "spec.template.spec.contaners"},
 		"WrongType":        {`{"spec":{"template":{"spec":{"hostNetwork":"maybe"}}}}`, "hostNetwork"},
-		"SelectorMismatch": {newTemplate(mismatch), "selector"},
+		"SelectorMismatch": {`{"spec":{"template":{"metadata":{"labels":{"app":"other"}}}}}`, "selector"},
 		"NoContainers":     {`{"spec":{"template":{"spec":{"containers":[]}}}}`, "containers"},
 		"NotATemplate":     {`{"spec":{"template":{"spec":null,"metadata":null,"x":1}}}`, "x"},
 	}
@@ -24,7 +22,7 @@ func TestTemplateRefused(t *testing.T) {
 			w.deployed(deployment(4))
 			w.create(release("web:2", step(1), step("50%"), step("100%")))
 			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-			w.patch(named[v1alpha1.BatchRelease]("web"), c.patch)
+			w.patchRelease(c.patch)
 			w.await(all(web.observed, stalls("web", v1alpha1.ReasonInvalidTemplate, c.says)))
 			w.confirm("web")
 			w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
@@ -48,7 +46,7 @@ func TestTemplateRefusedAtStart(t *testing.T) {
 	if got := s.deployments["web"].Generation; got != generation {
 		t.Errorf("the Deployment was changed: generation %d, was %d", got, generation)
 	}
-	w.patch(named[v1alpha1.BatchRelease]("web"), newImage("web:2"))
+	w.releaseImage("web:2")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
 }
 
@@ -78,6 +76,6 @@ func TestStepsThatDecrease(t *testing.T) {
 	w.deployed(deployment(3))
 	w.create(release("web:2", step(2), step(1), step("100%")))
 	w.await(stalls("web", v1alpha1.ReasonInvalidStrategy, "spec.strategy.steps[1]"))
-	w.patch(named[v1alpha1.BatchRelease]("web"), `{"spec":{"strategy":{"steps":[{"replicas":2},{"replicas":"100%"}]}}}`)
+	w.patchRelease(`{"spec":{"strategy":{"steps":[{"replicas":2},{"replicas":"100%"}]}}}`)
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 2})))
 }

@@ -66,7 +66,7 @@ func TestRestartAtRest(t *testing.T) {
 
 	second := w.startController()
 	// The change of the spec is what shows that the controller has been here.
-	w.patch(named[v1alpha1.BatchRelease]("web"), `{"spec":{"revisionHistoryLimit":9}}`)
+	w.patchRelease(`{"spec":{"revisionHistoryLimit":9}}`)
 	w.await(web.observed)
 	if diff := cmp.Diff(map[string]int{"patch batchreleases/status": 1}, second.requests()); diff != "" {
 		t.Errorf("requests of a controller that starts at rest (-want +got):\n%s", diff)
@@ -80,10 +80,11 @@ func TestRestartAtGate(t *testing.T) {
 	w.deployed(deployment(3))
 	w.create(release("web:2", step(1), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
+	w.wantGate(0, v1alpha1.GateManual, v1alpha1.DecisionWaiting)
 	first.kill()
 
 	second := w.startController()
-	w.patch(named[v1alpha1.BatchRelease]("web"), `{"spec":{"revisionHistoryLimit":9}}`)
+	w.patchRelease(`{"spec":{"revisionHistoryLimit":9}}`)
 	w.await(all(web.observed, web.blocksAt(0)))
 	if diff := cmp.Diff(map[string]int{"patch batchreleases/status": 1}, second.requests()); diff != "" {
 		t.Errorf("requests of a controller that starts at a gate (-want +got):\n%s", diff)

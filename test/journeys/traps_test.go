@@ -180,29 +180,17 @@ func TestTrap5NoNewSetWhilePaused(t *testing.T) {
 	}
 }
 
-// T5: what Sluice makes instead is what the native controller would have made: it takes it for its own.
-func TestTrap5NewSetIsTheNativeOne(t *testing.T) {
+// T5: what Sluice makes instead the native controller takes for its own.
+func TestTrap5NewSetIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(2))
 	w.create(release("web:2", step(1), step("100%")))
-	s := w.await(web.blocksAt(0))
-	ours := s.updateSet(s.deployments["web"])
+	ours := w.await(web.blocksAt(0)).updateSet(w.now().deployments["web"])
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 2)))
-
-	w.judged = nil
-	native := deployment(2)
-	native.Name = "native"
-	native.Spec.Template = podTemplate("web:2", nil)
-	native.Labels = nil
-	w.deployed(native)
-	s = w.now()
-	theirs := s.updateSet(s.deployments["native"])
-	if hashOf(ours) != hashOf(theirs) {
-		t.Errorf("the pod template hash is %s, the native controller's %s", hashOf(ours), hashOf(theirs))
-	}
-	if sets := s.setsOf(s.deployments["web"]); len(sets) != 2 {
-		t.Errorf("want the two ReplicaSets of web:1 and web:2, have %d: the native controller made its own", len(sets))
+	s := w.awaitNative()
+	if sets := s.setsOf(s.deployments["web"]); len(sets) != 2 || s.updateSet(s.deployments["web"]).UID != ours.UID {
+		t.Errorf("want the ReplicaSets of web:1 and web:2, have %d: the native controller made its own", len(sets))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -154,17 +155,27 @@ func (w *world) deployed(d *appsv1.Deployment) {
 	w.await(subject(d.Name).serves(imageOf(d), *d.Spec.Replicas))
 }
 
-// patch changes a release, or a Deployment, by a JSON merge patch.
-func (w *world) patch(object client.Object, patch string) {
-	w.Helper()
-	object.SetNamespace(w.namespace)
-	if err := w.Patch(w.Context(), object, mergePatch(patch)); err != nil {
-		w.Fatalf("patch %T %s: %v", object, object.GetName(), err)
-	}
-}
-
 func mergePatch(text string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(text))
+}
+
+// release brings the release "web" a new template.
+func (w *world) release(template corev1.PodTemplateSpec) {
+	w.Helper()
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template","value":%s}]`, encode(template))
+	w.kubectl("patch", "batchrelease", "web", "--type=json", "-p", patch)
+}
+
+// releaseImage brings the release "web" a new image.
+func (w *world) releaseImage(image string) {
+	w.Helper()
+	w.release(podTemplate(image, nil))
+}
+
+// patchRelease changes the release "web" by a merge patch.
+func (w *world) patchRelease(patch string) {
+	w.Helper()
+	w.kubectl("patch", "batchrelease", "web", "--type=merge", "-p", patch)
 }
 
 // confirm lets a release go on from its manual gate, as kubectl patch does.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -109,6 +110,27 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToRelease(s)
 	default:
 		return e.applyToCaches(s)
+	}
+}
+
+// idle reports, at little cost, that the event would change nothing.
+func (e Event) idle(s *State) bool {
+	switch e.Kind {
+	case SyncSet:
+		set := s.Set(e.Text)
+		return set == nil || set.settled()
+	case PodReady:
+		set := s.Set(e.Text)
+		return set == nil || set.Pods.Pending == 0
+	case PodHeals:
+		set := s.Set(e.Text)
+		return set == nil || set.Pods.Failing == 0
+	case Approve:
+		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Decision != v1alpha1.DecisionPassed })
+	case Thaw:
+		return !s.Lag.any()
+	default:
+		return false
 	}
 }
 

@@ -62,7 +62,7 @@ func Explore(e Exploration) Explored {
 			break
 		}
 		next := x.queue[0]
-		x.queue = x.queue[1:]
+		x.queue[0].state, x.queue = nil, x.queue[1:]
 		x.expand(next)
 	}
 	x.out.States = len(x.nodes)
@@ -116,6 +116,9 @@ func (x *explorer) calm(from queued) int32 {
 
 // try returns what the event makes of a state, nil if it changes nothing.
 func (x *explorer) try(s *State, event Event) *State {
+	if event.idle(s) {
+		return nil
+	}
 	next := s.Clone()
 	if _, limited := x.budget(event.Kind); limited {
 		next.Used[event.Kind]++
@@ -205,6 +208,9 @@ func (x *explorer) races(s *State) []Event {
 // nil if it is at rest.
 func Calm(s *State) (*State, Event) {
 	for _, event := range calmTurns(s) {
+		if event.idle(s) {
+			continue
+		}
 		next := s.Clone()
 		if event.Apply(next) {
 			return next, event

@@ -16,6 +16,12 @@ func (w *World) SyncSet(s *Set) bool {
 	return changed
 }
 
+// settled reports whether the ReplicaSet controller has nothing to do.
+func (s *Set) settled() bool {
+	found := SetStatus{Current: s.Pods.total(), Available: s.Pods.Available}
+	return s.Observed && s.Status == found && found.Current == s.Replicas
+}
+
 // sized makes pods or deletes some: pending ones before those that run, those before the
 // available, as natively.
 func (p Pods) sized(replicas int32) Pods {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"fmt"
 	"os"
+	"strconv"
+	"runtime/debug"
 	"time"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -46,6 +48,7 @@ func finish(s *State) {
 }
 
 func TestScratch(t *testing.T) {
+	debug.SetGCPercent(400)
 	only := os.Getenv("FAMILY")
 	for name, f := range families {
 	if only != "" && name != only { continue }
@@ -55,7 +58,7 @@ func TestScratch(t *testing.T) {
 		st := NewState(Setup{Replicas: r, Steps: Steps("1","50% none","100%"), MaxSurge: intstr.FromInt32(s), MaxUnavailable: intstr.FromInt32(u), HistoryLimit: 2, Deadline: 100000*time.Second})
 		st.Give("v2")
 		if f.prep != nil { f.prep(st) }
-		out := Explore(Exploration{Start: st, Offers: f.offers, Budget: f.budget, Limit: 30000})
+		out := Explore(Exploration{Start: st, Offers: f.offers, Budget: f.budget, Limit: limit()})
 		total += out.States
 		if out.Fault != "" {
 			faults++
@@ -68,3 +71,5 @@ func TestScratch(t *testing.T) {
 }
 
 func sizes() []int32 { if os.Getenv("ALL") != "" { return []int32{1,2,3,4} }; return []int32{2,3} }
+
+func limit() int { n, _ := strconv.Atoi(os.Getenv("LIMIT")); if n == 0 { return 30000 }; return n }

@@ -1,0 +1,9 @@
+package gitsync_test
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+func TestMain(m *testing.M) { cptest.Main(m) }

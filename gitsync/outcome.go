@@ -1,0 +1,141 @@
+package gitsync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// outcome is how a pass ended.
+type outcome struct {
+	ready           metav1.ConditionStatus
+	reason, message string
+	// stalled: only a change by somebody can help.
+	stalled bool
+	// failed: the next look may wait longer.
+	failed bool
+	// content is what was read and applied, or nil.
+	content *content
+}
+
+// content of a commit, and what became of it.
+type content struct {
+	commit                   string
+	files, releases          int
+	errors                   []spec.Error
+	applied, created, pruned []string
+}
+
+func (c *content) wrote() bool { return len(c.applied)+len(c.created)+len(c.pruned) > 0 }
+
+func (o *outcome) orNothing() outcome {
+	if o == nil {
+		return outcome{}
+	}
+	return *o
+}
+
+func suspended() outcome {
+	return outcome{ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonSuspended, message: "the repository is not read while spec.suspend is set"}
+}
+
+func stalled(reason, message string) outcome {
+	return outcome{ready: metav1.ConditionFalse, reason: reason, message: message, stalled: true, failed: true}
+}
+
+// readFailed is the outcome of a repository that can't be read. What was applied
+// stays as it is.
+func readFailed(ctx context.Context, err error) (outcome, error) {
+	if ctx.Err() != nil {
+		return outcome{}, ctx.Err()
+	}
+	switch gitrepo.KindOf(err) {
+	case gitrepo.Invalid:
+		return stalled(v1alpha1.ReasonInvalidSpec, err.Error()), nil
+	case gitrepo.InvalidAuth, gitrepo.Denied:
+		return stalled(v1alpha1.ReasonInvalidSecret, err.Error()), nil
+	case gitrepo.RepositoryNotFound:
+		return stalled(v1alpha1.ReasonFetchFailed, err.Error()), nil
+	case gitrepo.BranchNotFound:
+		return stalled(v1alpha1.ReasonBranchNotFound, err.Error()), nil
+	case gitrepo.HistoryRewritten:
+		return stalled(v1alpha1.ReasonHistoryRewrite, err.Error()+"; undo that, or set spec.allowRewrite"), nil
+	case gitrepo.LimitExceeded:
+		return stalled(v1alpha1.ReasonLimitExceeded, err.Error()), nil
+	}
+	return outcome{ready: metav1.ConditionFalse, reason: v1alpha1.ReasonFetchFailed, message: err.Error(), failed: true}, nil
+}
+
+// contentFailed is the outcome of a repository of which nothing can be said.
+func contentFailed(err error) outcome {
+	if errors.Is(err, spec.ErrLimit) {
+		return stalled(v1alpha1.ReasonLimitExceeded, err.Error())
+	}
+	return stalled(v1alpha1.ReasonInvalidSpec, err.Error())
+}
+
+// outcome of a pass that could read the repository.
+func (p *pass) outcome() outcome {
+	all := slices.Concat(p.desired.Errors, p.errors)
+	slices.SortStableFunc(all, func(a, b spec.Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+	})
+	for _, names := range [][]string{p.applied, p.created} {
+		slices.Sort(names)
+	}
+	o := outcome{ready: metav1.ConditionFalse, stalled: true, content: &content{
+		commit:   p.commit(),
+		files:    p.desired.Files,
+		releases: len(p.desired.Releases),
+		errors:   all,
+		applied:  p.applied,
+		created:  p.created,
+		pruned:   p.pruned,
+	}}
+	switch {
+	case len(p.errors) > 0:
+		o.reason, o.message = v1alpha1.ReasonApplyFailed, firstOf(p.errors)
+		o.failed, o.stalled = true, !p.retry
+	case len(all) > 0:
+		o.reason, o.message = v1alpha1.ReasonFilesInvalid, firstOf(all)
+	case p.held != "":
+		o.reason, o.message = v1alpha1.ReasonPruneHeld, p.held
+	default:
+		o.ready, o.stalled = metav1.ConditionTrue, false
+		o.reason, o.message = v1alpha1.ReasonSynced, fmt.Sprintf("%d releases as of commit %.12s", len(p.desired.Releases), p.commit())
+	}
+	return o
+}
+
+func firstOf(errors []spec.Error) string {
+	message := shortMessage(errors[0].Error())
+	if more := len(errors) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return message
+}
+
+// longestMessage of an error in status: an API server may quote whole objects.
+const longestMessage = 1000
+
+func shortMessage(message string) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) > longestMessage {
+		message = strings.ToValidUTF8(message[:longestMessage], "") + "…"
+	}
+	return message
+}
+
+func compareKeys(a, b client.ObjectKey) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,183 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// TestLeastPrivilege: the rights in config/rbac are enough for a release from Git, from the
+// first deployment to the end and the deletion of the release, under leader election; the API
+// server refuses nothing.
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	c, namespace, repository := newClient(t), cptest.Namespace(t), newRepository(t)
+	start(t, controllerAccount(t), app.Options{
+		Version: namespace, Namespaces: []string{namespace}, LeaderElection: true, LeaseNamespace: "sluice-system",
+		Git: gitrepo.Options{AllowFile: true},
+	})
+
+	repository.push("v1")
+	grantDeployer(t, c, namespace)
+	source := newSource(namespace, repository)
+	if err := c.Create(t.Context(), source); err != nil {
+		t.Fatalf("create source: %v", err)
+	}
+	release := newRelease(t, namespace)
+	awaitRelease(t, c, release, "deployed for the first time", completed)
+
+	repository.push("v2")
+	awaitRelease(t, c, release, "blocking", blocking)
+	confirm(t, c, release)
+	awaitRelease(t, c, release, "completed", func(status v1alpha1.BatchReleaseStatus) bool {
+		return completed(status) && status.CurrentStepIndex == 1
+	})
+
+	for _, object := range []client.Object{source, release} {
+		if err := c.Delete(t.Context(), object); err != nil {
+			t.Fatalf("delete %T: %v", object, err)
+		}
+	}
+	cptest.Eventually(t, soon, func() error {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(release), release)
+		if err == nil {
+			return fmt.Errorf("want the release gone, it has finalizers %v", release.Finalizers)
+		}
+		return client.IgnoreNotFound(err)
+	})
+	if refused := refusals(t, "sluice/"+namespace); len(refused) > 0 {
+		t.Errorf("the controller was refused: %s", strings.Join(refused, ", "))
+	}
+}
+
+// controllerAccount has the rights of config/rbac and no others.
+func controllerAccount(t *testing.T) *rest.Config {
+	t.Helper()
+	rights, err := controlplane.InCheckout("config/rbac")
+	if err != nil {
+		t.Fatalf("find rights: %v", err)
+	}
+	if err := controlplane.Apply(t.Context(), cptest.Config(t), rights); err != nil {
+		t.Fatalf("apply rights: %v", err)
+	}
+	cfg, err := cptest.Access(t).ServiceAccountConfig(t.Context(), "sluice-system", "sluice-controller")
+	if err != nil {
+		t.Fatalf("log in as the controller: %v", err)
+	}
+	return cfg
+}
+
+// grantDeployer makes the account as which the source is written, with rights in its namespace.
+func grantDeployer(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "deployer"}
+	for _, object := range []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: meta},
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
+			{
+				APIGroups: []string{"rollouts.sluice.dev"}, Resources: []string{"batchreleases"},
+				Verbs: []string{"create", "patch", "delete"},
+			},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "deployer"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "deployer"}},
+		},
+	} {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatalf("create %T: %v", object, err)
+		}
+	}
+}
+
+func newSource(namespace string, r *repository) *v1alpha1.ReleaseSource {
+	return &v1alpha1.ReleaseSource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "apps"},
+		Spec: v1alpha1.ReleaseSourceSpec{
+			URL: "file://" + r.dir, ServiceAccountName: "deployer",
+			Interval: metav1.Duration{Duration: time.Second}, Timeout: metav1.Duration{Duration: soon},
+		},
+	}
+}
+
+// refusals are the requests of a user agent that the API server did not allow.
+func refusals(t *testing.T, userAgent string) []string {
+	t.Helper()
+	var refused []string
+	counts, err := cptest.Access(t).CountRequests(func(r controlplane.Request) bool {
+		ours := strings.HasPrefix(r.UserAgent, userAgent)
+		if ours && r.Code == http.StatusForbidden {
+			refused = append(refused, r.Verb+" "+r.Resource+" in "+r.Namespace)
+		}
+		return ours
+	})
+	if err != nil || counts["patch"] == 0 {
+		t.Fatalf("want the controller's requests in the audit log, got %v, %v", counts, err)
+	}
+	return refused
+}
+
+// repository is a Git repository with the manifests of the application web.
+type repository struct {
+	t   *testing.T
+	dir string
+}
+
+func newRepository(t *testing.T) *repository {
+	t.Helper()
+	r := &repository{t: t, dir: t.TempDir()}
+	r.git("init", "--quiet", "--initial-branch=main")
+	return r
+}
+
+// push commits the manifests with that version of the application.
+func (r *repository) push(version string) {
+	r.t.Helper()
+	deployment := newDeployment("")
+	deployment.APIVersion, deployment.Kind = "apps/v1", "Deployment"
+	deployment.Spec.Template = template(version)
+	release := newRelease(r.t, "").Spec
+	release.Template = nil // the Deployment's
+	for name, object := range map[string]any{"deployment.yaml": deployment, "release.yaml": map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "BatchRelease",
+		"metadata": map[string]any{"name": "web"}, "spec": release,
+	}} {
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			r.t.Fatalf("encode %s: %v", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
+			r.t.Fatalf("write %s: %v", name, err)
+		}
+	}
+	r.git("add", ".")
+	r.git("commit", "--quiet", "--message", version)
+}
+
+func (r *repository) git(args ...string) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
