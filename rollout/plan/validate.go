@@ -37,7 +37,9 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 		case s.percent == before.percent && s.value < before.value:
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in the step before it"))
 		}
-		before = s
+		if err == nil {
+			before = s
+		}
 	}
 	return problems
 }

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// shareOf reads a share that is known to be fine.
+func shareOf(t *testing.T, text string) share {
+	t.Helper()
+	s, err := parseShare(intstr.Parse(text))
+	if err != nil {
+		t.Fatalf("read share %q: %v", text, err)
+	}
+	return s
+}
+
+func TestShareIsRoundedUpWhenAStepIsEntered(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason   string
+		share    string
+		replicas int32
+		want     int32
+	}{
+		"number":            {"a number is what it says", "3", 10, 3},
+		"number above":      {"there are no more pods than replicas", "30", 10, 10},
+		"percent":           {"30% of 10", "30%", 10, 3},
+		"rounded up":        {"10% of 11 is more than one pod", "10%", 11, 2},
+		"a small share":     {"a percentage above 0 is at least one pod", "1%", 10, 1},
+		"nothing":           {"0% is no pod", "0%", 10, 0},
+		"almost all":        {"short of 100% one old pod stays", "99%", 10, 9},
+		"one pod":           {"with one pod there is none to update before 100%", "50%", 1, 0},
+		"all":               {"100% is every pod", "100%", 10, 10},
+		"no pods, all":      {"100% of none", "100%", 0, 0},
+		"no pods, a number": {"a number of none", "3", 0, 0},
+		"no pods, percent":  {"a percentage of none", "30%", 0, 0},
+		"many":              {"no overflow", "50%", 2_000_000_000, 1_000_000_000},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := shareOf(t, test.share).entered(test.replicas); got != test.want {
+				t.Errorf("%s of %d = %d, want %d: %s", test.share, test.replicas, got, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestShareAfterScalingUpgradesNothingByItself(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason                   string
+		share                    string
+		target, before, replicas int32
+		want                     int32
+	}{
+		"up":                {"30% of 15 is 4.5, and half a pod is no reason to update one", "30%", 3, 10, 15, 4},
+		"down":              {"30% of 6 is 1.8", "30%", 4, 15, 6, 1},
+		"down to a canary":  {"the one updated pod stays while there is another", "10%", 1, 10, 5, 1},
+		"down to one pod":   {"the last pod before 100% is an old one", "10%", 1, 10, 1, 0},
+		"up never lowers":   {"what is updated stays", "10%", 2, 11, 12, 2},
+		"down never raises": {"fewer replicas are no reason to update", "90%", 5, 11, 10, 5},
+		"number, down":      {"a number is at most what is left beside one old pod", "8", 8, 15, 6, 5},
+		"number, all":       {"where there was no old pod none is kept", "8", 8, 8, 6, 6},
+		"number, back up":   {"a number comes back with the replicas", "3", 0, 0, 10, 3},
+		"all":               {"100% stays 100%", "100%", 10, 10, 15, 15},
+		"to none":           {"none of none", "30%", 3, 10, 0, 0},
+		"from none":         {"the share of what there is now", "30%", 0, 0, 10, 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := shareOf(t, test.share).rescaled(test.target, test.before, test.replicas)
+			if got != test.want {
+				t.Errorf("%s, %d of %d, with %d replicas = %d, want %d: %s",
+					test.share, test.target, test.before, test.replicas, got, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason  string
+		replica []string
+		surge   string
+		want    []string
+	}{
+		"fine":        {"numbers and percentages may be mixed", []string{"1", "30%", "100%"}, "25%", nil},
+		"none":        {"nothing would be released", nil, "", []string{"spec.strategy.steps"}},
+		"not to all":  {"the release would never end", []string{"1", "50%"}, "", []string{"spec.strategy.steps[1].replicas"}},
+		"a number":    {"a number is not all once somebody scales", []string{"10"}, "", []string{"spec.strategy.steps[0].replicas"}},
+		"decreasing":  {"pods are never un-updated", []string{"50%", "30%", "100%"}, "", []string{"spec.strategy.steps[1].replicas"}},
+		"no share":    {"text is no share", []string{"many", "100%"}, "", []string{"spec.strategy.steps[0].replicas"}},
+		"above 100%":  {"there are no more pods than all", []string{"120%", "100%"}, "", []string{"spec.strategy.steps[0].replicas"}},
+		"odd surge":   {"text is no limit", []string{"100%"}, "a lot", []string{"spec.strategy.maxSurge"}},
+		"large surge": {"the native Deployment allows it, too", []string{"100%"}, "200%", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := &v1alpha1.BatchReleaseSpec{}
+			for _, replicas := range test.replica {
+				spec.Strategy.Steps = append(spec.Strategy.Steps, v1alpha1.Step{Replicas: intstr.Parse(replicas)})
+			}
+			if test.surge != "" {
+				spec.Strategy.MaxSurge = new(intstr.Parse(test.surge))
+			}
+			problems := Validate(spec, field.NewPath("spec"))
+			if len(problems) != len(test.want) {
+				t.Fatalf("problems %v, want at %v: %s", problems, test.want, test.reason)
+			}
+			for i, problem := range problems {
+				if problem.Field != test.want[i] {
+					t.Errorf("problem at %s, want at %s: %s", problem.Field, test.want[i], test.reason)
+				}
+			}
+		})
+	}
+}
