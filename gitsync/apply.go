@@ -23,7 +23,8 @@ func keyOf(release *spec.Release) client.ObjectKey {
 // settled tells, without looking far, that there is nothing to do for a release: its
 // Deployment is there, and it is as the API server returned it when it was written.
 func (p *pass) settled(release *spec.Release) bool {
-	live, known := p.releases[keyOf(release)], p.memory.written[keyOf(release)]
+	known, _ := p.written(keyOf(release))
+	live := p.releases[keyOf(release)]
 	return live != nil && !p.lacksDeployment(release) &&
 		known.digest == release.Digest && known.uid == live.UID && known.generation == live.Generation
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -337,9 +338,7 @@ func app(name, image string) map[string]string {
 func merge(all ...map[string]string) map[string]string {
 	merged := map[string]string{}
 	for _, files := range all {
-		for path, text := range files {
-			merged[path] = text
-		}
+		maps.Copy(merged, files)
 	}
 	return merged
 }

@@ -34,8 +34,6 @@ var notCopied = []string{
 	"deployment.kubernetes.io/max-replicas",
 	appsv1.DeprecatedRollbackTo,
 	v1alpha1.HoldAnnotation,
-	v1alpha1.DigestAnnotation,
-	hashAnnotation,
 }
 
 // scale changes the replicas of a ReplicaSet if it still is the version that was decided on.

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
@@ -15,68 +14,55 @@ import (
 
 type intOrString = intstr.IntOrString
 
-// hashAnnotation holds the pod template hash of a slim Deployment. It is in the cache only.
+// hashAnnotation holds, beside the digest, the pod template hash of a slim Deployment.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 
-// Slim is a cache transform: it puts digest and hash in the place of the pod template of
-// Deployments and ReplicaSets, which is most of their size, and takes off what nobody reads. Whoever needs the template of a cached object reads it live.
+// Slim is a cache transform: of the pod template of Deployments and ReplicaSets, which is most
+// of their size, it leaves digest and hash, as annotations of an otherwise empty template. It
+// also takes off what nobody reads. Whoever needs the template of a cached object reads it live.
 func Slim(obj any) (any, error) {
-	if meta, ok := obj.(metav1.Object); ok {
+	if meta, ok := obj.(metav1.Object); ok && meta.GetManagedFields() != nil {
 		meta.SetManagedFields(nil)
-		delete(meta.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 	}
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
-		return o, slimDeployment(o)
+		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
+		return o, slim(&o.Spec.Template, o.Status.CollisionCount)
 	case *appsv1.ReplicaSet:
-		return o, slimSet(o)
+		return o, slim(&o.Spec.Template, nil)
 	}
 	return obj, nil
 }
 
-func slimDeployment(d *appsv1.Deployment) error {
-	if isSlim(&d.Spec.Template) {
+// slim is a no-op on a template that is slim already: a transform may meet an object twice.
+func slim(template *corev1.PodTemplateSpec, collisions *int32) error {
+	if isSlim(template) {
 		return nil
 	}
-	digest, err := podtemplate.Digest(&d.Spec.Template)
+	digest, err := podtemplate.Digest(template)
 	if err != nil {
-		return fmt.Errorf("digest of Deployment %s: %w", client.ObjectKeyFromObject(d), err)
+		return fmt.Errorf("digest of pod template: %w", err)
 	}
-	hash := podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
-	metav1.SetMetaDataAnnotation(&d.ObjectMeta, v1alpha1.DigestAnnotation, digest)
-	metav1.SetMetaDataAnnotation(&d.ObjectMeta, hashAnnotation, hash)
-	delete(d.Annotations, corev1.LastAppliedConfigAnnotation)
-	d.Spec.Template = corev1.PodTemplateSpec{}
-	return nil
-}
-
-func slimSet(set *appsv1.ReplicaSet) error {
-	if isSlim(&set.Spec.Template) {
-		return nil
+	marks := map[string]string{
+		v1alpha1.DigestAnnotation: digest,
+		hashAnnotation:            podtemplate.Hash(template, collisions),
 	}
-	digest, err := podtemplate.Digest(&set.Spec.Template)
-	if err != nil {
-		return fmt.Errorf("digest of ReplicaSet %s: %w", client.ObjectKeyFromObject(set), err)
-	}
-	metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1alpha1.DigestAnnotation, digest)
-	set.Spec.Template = corev1.PodTemplateSpec{}
+	*template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: marks}}
 	return nil
 }
 
 // isSlim reports whether the template was taken out: the API server takes none without a container.
 func isSlim(template *corev1.PodTemplateSpec) bool { return len(template.Spec.Containers) == 0 }
 
-// digestOfDeployment is the digest of its template. A template always encodes, so that an
+func digestOfDeployment(d *appsv1.Deployment) string { return digestOf(&d.Spec.Template) }
+
+func digestOfSet(set *appsv1.ReplicaSet) string { return digestOf(&set.Spec.Template) }
+
+// digestOf is the digest of a template, slim or not. A template always encodes, so that an
 // error can't happen here; the empty digest equals no other.
-func digestOfDeployment(d *appsv1.Deployment) string {
-	return digestOf(d, &d.Spec.Template)
-}
-
-func digestOfSet(set *appsv1.ReplicaSet) string { return digestOf(set, &set.Spec.Template) }
-
-func digestOf(obj metav1.Object, template *corev1.PodTemplateSpec) string {
+func digestOf(template *corev1.PodTemplateSpec) string {
 	if isSlim(template) {
-		return obj.GetAnnotations()[v1alpha1.DigestAnnotation]
+		return template.Annotations[v1alpha1.DigestAnnotation]
 	}
 	digest, _ := podtemplate.Digest(template)
 	return digest
@@ -84,7 +70,7 @@ func digestOf(obj metav1.Object, template *corev1.PodTemplateSpec) string {
 
 func hashOfDeployment(d *appsv1.Deployment) string {
 	if isSlim(&d.Spec.Template) {
-		return d.Annotations[hashAnnotation]
+		return d.Spec.Template.Annotations[hashAnnotation]
 	}
 	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
 }

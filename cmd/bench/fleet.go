@@ -104,6 +104,10 @@ func (f fleet) release(name string) (*v1alpha1.BatchRelease, error) {
 	}, err
 }
 
+func releaseNamed(name string) *v1alpha1.BatchRelease {
+	return &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
 // atOnce does the same for all names at the same time and returns the first error.
 func (f fleet) atOnce(ctx context.Context, do func(ctx context.Context, name string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -157,8 +161,7 @@ func (f fleet) updateReleases(ctx context.Context, c client.Client, version int)
 		if err != nil {
 			return fmt.Errorf("encode patch: %w", err)
 		}
-		release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		return c.Patch(ctx, release, client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as above
+		return c.Patch(ctx, releaseNamed(name), client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as above
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"runtime"
 	"time"
+
+	"github.com/sluice-dev/sluice/internal/controlplane"
 )
 
 // bench is one thing that is measured.
@@ -34,6 +36,17 @@ var benches = []bench{
 		fleet: fleet{deployments: 200, pods: 10, steps: steps("25%", "50%", "75%", "100%")},
 		goals: goals{ratio: 1.5, requests: 5000, cpu: 15 * time.Second},
 		argo:  &figures{wall: "237 s", requests: "12,363"},
+	}.run},
+	{"B4", "1,000 completed releases of 10 pods at rest", rest{
+		fleet:   fleet{deployments: 1000, pods: 10, steps: steps("25%", "50%", "75%", "100%")},
+		watched: time.Minute, memory: 100 << 20, restart: 10 * time.Second,
+	}.run},
+	{"B5", "manual gates, confirmed the moment they block, 100 times in a row", approve{
+		fleet: fleet{
+			deployments: 1, pods: 10, steps: manualSteps(10),
+			annotations: map[string]string{controlplane.ReadyDelayAnnotation: "0s"},
+		},
+		times: 100,
 	}.run},
 }
 

@@ -42,7 +42,12 @@ func (f *logFlags) logger(w io.Writer) (logr.Logger, error) {
 	if err != nil {
 		return logr.Logger{}, err
 	}
-	return zap.New(zap.WriteTo(zapcore.Lock(zapcore.AddSync(w))), zap.Level(level), encoder), nil
+	return zap.New(
+		zap.WriteTo(zapcore.Lock(zapcore.AddSync(w))),
+		zap.Level(level),
+		zap.StacktraceLevel(zapcore.PanicLevel), // errors say where they come from by how they are wrapped
+		encoder,
+	), nil
 }
 
 func (f *logFlags) encoder() (zap.Opts, error) {

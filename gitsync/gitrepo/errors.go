@@ -53,8 +53,7 @@ func (e *Error) Error() string { return e.Message }
 
 // KindOf returns the kind of an error of this package, and "" for any other.
 func KindOf(err error) Kind {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known.Kind
 	}
 	return ""
@@ -119,8 +118,7 @@ func isDenied(err error) bool {
 
 // unwrapUnexpected looks into go-git's UnexpectedError, which has no Unwrap.
 func unwrapUnexpected(err error) error {
-	var unexpected *plumbing.UnexpectedError
-	if errors.As(err, &unexpected) {
+	if unexpected, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		return unexpected.Err
 	}
 	return err

@@ -180,7 +180,7 @@ func TestFetchSendsOnlyWhatChanged(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	files := map[string]string{}
-	for _, name := range strings.Fields("a b c d e f g h") {
+	for name := range strings.FieldsSeq("a b c d e f g h") {
 		files[name] = noise(name, 64<<10)
 	}
 	first := s.write(t, files)

@@ -28,9 +28,7 @@ func (p *pass) readKustomizations(folders []string) {
 	for _, folder := range folders {
 		check := &referenceCheck{files: p.tree, limits: p.opts.Limits, visited: map[string]bool{}}
 		check.visit(folder)
-		for _, err := range check.errors {
-			p.errors = append(p.errors, err)
-		}
+		p.errors = append(p.errors, check.errors...)
 		if len(check.errors) == 0 && !check.component {
 			good = append(good, folder)
 		}
@@ -132,9 +130,7 @@ func (p *pass) take(made *build, view *view, file string, data []byte) bool {
 
 // failBuild reports why kustomize failed, at the file that is to blame if it can be told.
 func (p *pass) failBuild(file string, view *view, err error) {
-	for _, broken := range view.problems {
-		p.errors = append(p.errors, broken)
-	}
+	p.errors = append(p.errors, view.problems...)
 	if len(view.problems) == 0 {
 		p.fail(file, 0, "kustomize: "+shorten(err.Error()))
 	}

@@ -76,7 +76,7 @@ spec:
 
 func indent(text string) string {
 	var lines []string
-	for _, line := range strings.Split(strings.Trim(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
 		lines = append(lines, "  "+line)
 	}
 	return strings.Join(lines, "\n") + "\n"

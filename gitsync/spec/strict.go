@@ -126,8 +126,7 @@ func (c *checker) checkLeaf(value any, t reflect.Type, at *field.Path) {
 // embedded structs without a name included.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":

@@ -148,8 +148,7 @@ func isYAML(name string) bool {
 
 // readProblem is the reason why a file can't be read, without its path.
 func readProblem(err error) string {
-	var located *fs.PathError
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[*fs.PathError](err); ok {
 		return located.Err.Error()
 	}
 	return err.Error()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // The limits of the CRD.
@@ -27,6 +28,7 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	spec := field.NewPath("spec")
 	errs := validateMetadata(release)
 	errs = append(errs, validateReference(release.Spec.WorkloadRef, spec.Child("workloadRef"))...)
+	errs = append(errs, plan.Validate(&release.Spec, spec)...)
 	errs = append(errs, validateStrategy(&release.Spec.Strategy, spec.Child("strategy"))...)
 	if rollback := release.Spec.Rollback; rollback != nil {
 		errs = append(errs, validateSteps(rollback.Steps, spec.Child("rollback", "steps"))...)
@@ -44,10 +46,15 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	return toProblems(errs)
 }
 
+// toProblems keeps the first error of each field: the rules overlap.
 func toProblems(errs field.ErrorList) []pathProblem {
 	var problems []pathProblem
+	seen := map[string]bool{}
 	for _, err := range errs {
-		problems = append(problems, pathProblem{err.Field, err.Error()})
+		if forbidden := err.Type == field.ErrorTypeForbidden; forbidden || !seen[err.Field] {
+			problems = append(problems, pathProblem{err.Field, err.Error()})
+		}
+		seen[err.Field] = true
 	}
 	return problems
 }
@@ -133,9 +140,9 @@ var (
 	percent      = regexp.MustCompile(`^[0-9]{1,3}%$`)
 )
 
+// validateStrategy has what the CRD checks besides plan.Validate.
 func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.ErrorList {
 	errs := validateSteps(strategy.Steps, at.Child("steps"))
-	errs = append(errs, validateOrder(strategy.Steps, at.Child("steps"))...)
 	if strategy.MaxSurge != nil {
 		errs = append(errs, validateCount(*strategy.MaxSurge, percent, at.Child("maxSurge"))...)
 	}
@@ -149,18 +156,12 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 }
 
 func validateSteps(steps []v1alpha1.Step, at *field.Path) field.ErrorList {
-	if len(steps) == 0 {
-		return field.ErrorList{field.Required(at, "at least one step")}
-	}
 	var errs field.ErrorList
 	if len(steps) > maxSteps {
 		errs = append(errs, field.TooMany(at, len(steps), maxSteps))
 	}
 	for i := range steps {
 		errs = append(errs, validateStep(&steps[i], at.Index(i))...)
-	}
-	if last := steps[len(steps)-1].Replicas; last != intstr.FromString("100%") {
-		errs = append(errs, field.Invalid(at.Index(len(steps)-1).Child("replicas"), last.String(), "the last step must have replicas: 100%"))
 	}
 	return errs
 }
@@ -172,26 +173,6 @@ func validateStep(step *v1alpha1.Step, at *field.Path) field.ErrorList {
 	}
 	for i := range step.Gates {
 		errs = append(errs, gate.Validate(&step.Gates[i], at.Child("gates").Index(i))...)
-	}
-	return errs
-}
-
-// validateOrder checks that targets don't decrease, as far as that can be told without
-// knowing how many pods there are.
-func validateOrder(steps []v1alpha1.Step, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	highest := map[intstr.Type]int{}
-	for i := range steps {
-		target := steps[i].Replicas
-		value := target.IntValue()
-		if target.Type == intstr.String {
-			value, _ = intstr.GetScaledValueFromIntOrPercent(&target, 100, false)
-		}
-		if before, any := highest[target.Type]; any && value < before {
-			errs = append(errs, field.Invalid(at.Index(i).Child("replicas"), target.String(), "must not be less than in a step before it"))
-			continue
-		}
-		highest[target.Type] = value
 	}
 	return errs
 }

@@ -61,8 +61,8 @@ func trim(object any) (any, error) {
 	if accessor.GetManagedFields() != nil {
 		accessor.SetManagedFields(nil)
 	}
-	if _, found := accessor.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; found {
-		delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
 	}
 	return object, nil
 }

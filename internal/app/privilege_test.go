@@ -156,27 +156,32 @@ func (r *repository) push(version string) {
 	deployment := newDeployment("")
 	deployment.APIVersion, deployment.Kind = "apps/v1", "Deployment"
 	deployment.Spec.Template = template(version)
-	release := newRelease(r.t, "").Spec
-	release.Template = nil // the Deployment's
-	for name, object := range map[string]any{"deployment.yaml": deployment, "release.yaml": map[string]any{
+	r.write("deployment.yaml", deployment)
+	spec := newRelease(r.t, "").Spec
+	spec.Template = nil // the Deployment's
+	r.write("release.yaml", map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "BatchRelease",
-		"metadata": map[string]any{"name": "web"}, "spec": release,
-	}} {
-		data, err := yaml.Marshal(object)
-		if err != nil {
-			r.t.Fatalf("encode %s: %v", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
-			r.t.Fatalf("write %s: %v", name, err)
-		}
-	}
+		"metadata": map[string]any{"name": "web"}, "spec": spec,
+	})
 	r.git("add", ".")
 	r.git("commit", "--quiet", "--message", version)
 }
 
+func (r *repository) write(name string, manifest any) {
+	r.t.Helper()
+	data, err := yaml.Marshal(manifest)
+	if err != nil {
+		r.t.Fatalf("encode %s: %v", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
+		r.t.Fatalf("write %s: %v", name, err)
+	}
+}
+
 func (r *repository) git(args ...string) {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	args = append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)
+	cmd := exec.CommandContext(r.t.Context(), "git", args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -82,19 +82,23 @@ func (c *controller) died(*scene) error {
 	return nil
 }
 
-// requests are those that the controller has sent, by verb and resource, watches and what it
-// takes to get to know the API aside.
+// requests are those that the API server has had from the controller in this namespace, by verb
+// and resource, watches aside.
 func (c *controller) requests() map[string]int {
 	c.w.Helper()
-	counts := map[string]int{}
+	sent := map[controlplane.Request]bool{} // a log that is rotated may be read twice
 	_, err := cptest.Access(c.w).CountRequests(func(r controlplane.Request) bool {
-		if r.UserAgent == c.agent && r.Verb != "watch" && !strings.HasPrefix(r.Resource, "/") {
-			counts[r.Verb+" "+r.Resource]++
+		if r.UserAgent == c.agent && r.Namespace == c.w.namespace && r.Verb != "watch" {
+			sent[r] = true
 		}
 		return false
 	})
 	if err != nil {
 		c.w.Fatalf("count requests: %v", err)
+	}
+	counts := map[string]int{}
+	for r := range sent {
+		counts[r.Verb+" "+r.Resource]++
 	}
 	return counts
 }

@@ -2,6 +2,7 @@ package journeys
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -43,9 +44,26 @@ func newWorld(t *testing.T) *world {
 		t.Fatalf("make client: %v", err)
 	}
 	w := &world{T: t, Client: c, namespace: cptest.Namespace(t), judged: []subject{web}}
+	t.Cleanup(w.letGo)
 	w.journal = startJournal(t, c, w.namespace)
 	t.Cleanup(w.judge)
 	return w
+}
+
+// letGo takes the finalizer off all releases, for the namespace to be deleted: the controller
+// that would do so is gone by then.
+func (w *world) letGo() {
+	ctx := context.Background()
+	var releases v1alpha1.BatchReleaseList
+	if err := w.List(ctx, &releases, client.InNamespace(w.namespace)); err != nil {
+		w.Errorf("list releases: %v", err)
+	}
+	for i := range releases.Items {
+		err := w.Patch(ctx, &releases.Items[i], mergePatch(`{"metadata":{"finalizers":null}}`))
+		if client.IgnoreNotFound(err) != nil {
+			w.Errorf("take the finalizer off %s: %v", releases.Items[i].Name, err)
+		}
+	}
 }
 
 // judge holds the laws against all that happened.

@@ -49,8 +49,8 @@ func (w *World) setsLeft() string {
 func (w *World) releaseLeft() string {
 	status := w.Release.Status
 	switch {
-	case w.Release.Template == "" && status.Phase == "":
-		return ""
+	case status.Resolved == nil && (w.Release.Template == "" || slices.Contains(status.Quarantined, Given(w.Release.Template))):
+		return "" // there is nothing to release
 	case status.Phase != v1alpha1.PhaseCompleted:
 		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
 	case status.Held != nil:

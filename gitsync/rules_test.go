@@ -1,0 +1,122 @@
+package gitsync
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		gone, left, errors int
+		want               string
+		reason             string
+	}{
+		{1, 9, 0, "", "one of ten"},
+		{1, 1, 0, "", "half: one was renamed"},
+		{5, 5, 0, "", "half"},
+		{6, 5, 0, "more would be deleted than stay (5)", "more than half"},
+		{1, 0, 0, "nothing would be left", "an empty tree is a mistake"},
+		{200, 1, 0, "more would be deleted", "the folder was moved"},
+		{1, 9, 1, "files that have errors", "it may be in the broken file"},
+	}
+	for _, tt := range tests {
+		got := doubt(tt.gone, tt.left, tt.errors)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%d gone, %d left, %d errors: got %q, want %q: %s", tt.gone, tt.left, tt.errors, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestNextLook(t *testing.T) {
+	t.Parallel()
+	failed, good := outcome{failed: true}, outcome{}
+	tests := []struct {
+		name     string
+		interval time.Duration
+		results  []outcome
+		want     time.Duration
+	}{
+		{"good", time.Minute, []outcome{good}, time.Minute},
+		{"first failure", time.Minute, []outcome{failed}, 2 * time.Minute},
+		{"second failure", time.Minute, []outcome{failed, failed}, 4 * time.Minute},
+		{"never more than five minutes", time.Minute, []outcome{failed, failed, failed, failed}, 5 * time.Minute},
+		{"unless the interval is longer", time.Hour, []outcome{failed, failed}, time.Hour},
+		{"many failures", time.Second, make([]outcome, 0), time.Second},
+		{"good again", time.Minute, []outcome{failed, failed, good}, time.Minute},
+		{"suspended", time.Minute, []outcome{failed, suspended()}, 0},
+	}
+	for _, tt := range tests {
+		m := &memory{}
+		var got time.Duration
+		if len(tt.results) == 0 {
+			for range 100 {
+				got = m.next(tt.interval, failed)
+			}
+			tt.want = longestWait
+		}
+		for _, result := range tt.results {
+			got = m.next(tt.interval, result)
+		}
+		if got < tt.want || got > tt.want+tt.want/10+1 {
+			t.Errorf("%s: got %s, want %s and up to a tenth more", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestLabelFor(t *testing.T) {
+	t.Parallel()
+	source := func(namespace, name string) *v1alpha1.ReleaseSource {
+		return &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	long := strings.Repeat("n", 63)
+	seen := map[string]string{}
+	for _, s := range []*v1alpha1.ReleaseSource{
+		source("shop", "web"), source("shop", "a.b"), source("a", "b"), source("b", "a.b"), source(long, long), source(long, "x"+long[1:]), source(long[1:], long),
+	} {
+		label := labelFor(s, "shop")
+		who := s.Namespace + "/" + s.Name
+		if len(label) > 63 {
+			t.Errorf("the label of %s has %d characters", who, len(label))
+		}
+		if other := seen[label]; other != "" {
+			t.Errorf("%s and %s have the same label %s", who, other, label)
+		}
+		seen[label] = who
+	}
+}
+
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	m := func(pairs ...any) map[string]any {
+		made := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			made[pairs[i].(string)] = pairs[i+1]
+		}
+		return made
+	}
+	tests := []struct {
+		part, whole any
+		want        bool
+		reason      string
+	}{
+		{m("a", 1.0), m("a", 1.0, "b", 2.0), true, "defaults may add fields"},
+		{m("a", 1.0), m("a", 2.0), false, "another value"},
+		{m("a", 1.0), m(), false, "a field that was taken away"},
+		{m("a", nil), m(), true, "null is as good as absent"},
+		{m(), nil, true, "an empty object is as good as absent"},
+		{[]any{1.0}, []any{1.0, 2.0}, false, "lists are whole"},
+		{[]any{m("a", 1.0)}, []any{m("a", 1.0, "b", 2.0)}, true, "defaults within lists"},
+		{"10m", "10m", true, "texts"},
+	}
+	for _, tt := range tests {
+		if got := within(tt.part, tt.whole); got != tt.want {
+			t.Errorf("within(%v, %v) = %t, want %t: %s", tt.part, tt.whole, got, tt.want, tt.reason)
+		}
+	}
+}
