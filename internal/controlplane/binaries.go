@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -120,7 +121,9 @@ func (m *module) goBuild(ctx context.Context, out, pkg string) error {
 	cmd.Dir = m.dir
 	// A workspace or flags of the caller's are about another module.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// The compilers that go starts have to end with it, whoever is told to stop.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = 10 * time.Second
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -101,6 +102,16 @@ func (c *controller) requests() map[string]int {
 		counts[r.Verb+" "+r.Resource]++
 	}
 	return counts
+}
+
+// writes are the requests that change something.
+func (c *controller) writes() map[string]int {
+	c.w.Helper()
+	writes := c.requests()
+	maps.DeleteFunc(writes, func(request string, _ int) bool {
+		return strings.HasPrefix(request, "get ") || strings.HasPrefix(request, "list ")
+	})
+	return writes
 }
 
 // fuse kills the controller at a request. What it sends after that reaches nobody.

@@ -73,6 +73,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	w.deployed(deployment(4))
 	w.create(release("web:2", step("50%"), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.judged = nil // the pods go with the namespace
 	w.kubectl("delete", "namespace", w.namespace, "--wait=false")
 	w.await(func(s *scene) error {
 		if len(s.releases)+len(s.deployments)+len(s.gates) > 0 {
