@@ -121,13 +121,13 @@ func (f fleet) atOnce(ctx context.Context, do func(ctx context.Context, name str
 		})
 	}
 	all.Wait()
-	return context.Cause(ctx) //nolint:wrapcheck // it is one of the errors above
+	return context.Cause(ctx)
 }
 
 // create makes all Deployments.
 func (f fleet) create(ctx context.Context, c client.Client) error {
 	return f.atOnce(ctx, func(ctx context.Context, name string) error {
-		return c.Create(ctx, f.deployment(name)) //nolint:wrapcheck // it names the object
+		return c.Create(ctx, f.deployment(name))
 	})
 }
 
@@ -138,7 +138,7 @@ func (f fleet) adopt(ctx context.Context, c client.Client) error {
 		if err != nil {
 			return err
 		}
-		return c.Create(ctx, release) //nolint:wrapcheck // it names the object
+		return c.Create(ctx, release)
 	})
 }
 
@@ -146,7 +146,7 @@ func (f fleet) adopt(ctx context.Context, c client.Client) error {
 func (f fleet) updateNative(ctx context.Context, c client.Client, version int) error {
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, image(version))
 	return f.atOnce(ctx, func(ctx context.Context, name string) error {
-		return c.Patch(ctx, f.deployment(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch))) //nolint:wrapcheck // as above
+		return c.Patch(ctx, f.deployment(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 	})
 }
 
@@ -161,7 +161,7 @@ func (f fleet) updateReleases(ctx context.Context, c client.Client, version int)
 		if err != nil {
 			return fmt.Errorf("encode patch: %w", err)
 		}
-		return c.Patch(ctx, releaseNamed(name), client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as above
+		return c.Patch(ctx, releaseNamed(name), client.RawPatch(types.MergePatchType, patch))
 	})
 }
 

@@ -176,6 +176,6 @@ func pass(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // it says what happened
+		return context.Cause(ctx)
 	}
 }

@@ -45,7 +45,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a number is not what is wanted")
 	flags.StringVar(&o.logs, "logs", "", "keep all logs, and the control planes' data, in this empty `folder`")
 	if err := flags.Parse(args); err != nil {
-		return o, err //nolint:wrapcheck // flag has told it already
+		return o, err
 	}
 	err := o.validate(flags.Args())
 	if err != nil {

@@ -44,7 +44,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.pause, "pause", 2*time.Second, "how long each gate is looked at before it is confirmed")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long a batch may take")
 	if err := flags.Parse(args); err != nil {
-		return o, err //nolint:wrapcheck // flag has told it already
+		return o, err
 	}
 	err := o.validate(flags.Args())
 	if err != nil {

@@ -105,7 +105,7 @@ func definesFirst(objects []*unstructured.Unstructured) {
 func applyObject(ctx context.Context, c client.Client, o *unstructured.Unstructured) error {
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(applyOwner), client.ForceOwnership)
 	if err != nil || o.GetKind() != "CustomResourceDefinition" {
-		return err //nolint:wrapcheck // Apply says what was applied
+		return err
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &crd); err != nil {

@@ -172,7 +172,7 @@ func (cp *ControlPlane) tryAPIServer(ctx context.Context, ca *authority) error {
 	}
 	return cp.await(ctx, p, "kube-apiserver to be ready", func(ctx context.Context) error {
 		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		return err //nolint:wrapcheck // await says what failed
+		return err
 	})
 }
 

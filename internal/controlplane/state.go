@@ -151,7 +151,7 @@ func (s state) etcdListens(context.Context) error {
 	// The path may be longer than a socket's may be, so it is not dialed: etcd makes the socket
 	// when it starts to listen.
 	_, err := os.Stat(s.path("etcd:2379"))
-	return err //nolint:wrapcheck // await says what failed
+	return err
 }
 
 func apiServerArgs(port int, audit bool) []string {

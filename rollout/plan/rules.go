@@ -285,18 +285,18 @@ func (p *pass) markStable() {
 		Reason: Reason("revision " + revision + " is stable"),
 		Set:    map[string]string{v1alpha1.CurrentStableAnnotation: revision},
 	}
-	change.setLast(p.lastStable(current, revision), p.Release.Annotations)
-	p.do(change)
+	p.do(change.withLast(p.lastStable(current, revision), p.Release.Annotations))
 }
 
-// setLast names the last stable revision, or takes its name away if there is none.
-func (a *Annotate) setLast(last string, annotations map[string]string) {
+// withLast names the last stable revision too, or takes its name away if there is none.
+func (a Annotate) withLast(last string, annotations map[string]string) Annotate {
 	if _, had := annotations[v1alpha1.LastStableAnnotation]; last == "" && had {
 		a.Remove = append(a.Remove, v1alpha1.LastStableAnnotation)
 	}
 	if last != "" {
 		a.Set[v1alpha1.LastStableAnnotation] = last
 	}
+	return a
 }
 
 // lastStable is the revision before the one that becomes stable. After a rollback the bad
@@ -390,8 +390,7 @@ func (p *pass) prepare() bool {
 		Set:       map[string]string{v1alpha1.CurrentStableAnnotation: stable},
 		Finalizer: new(true),
 	}
-	change.setLast(p.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations)
-	p.do(change)
+	p.do(change.withLast(p.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations))
 	return true
 }
 

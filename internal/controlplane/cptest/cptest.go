@@ -64,7 +64,7 @@ func open() (plane, error) {
 	used = true
 	if path := os.Getenv(AccessEnv); path != "" {
 		access, err := controlplane.LoadAccess(path)
-		return plane{access: access, stop: func() error { return nil }}, err //nolint:wrapcheck // says what it did
+		return plane{access: access, stop: func() error { return nil }}, err
 	}
 	options, err := Options()
 	if err != nil {
@@ -72,7 +72,7 @@ func open() (plane, error) {
 	}
 	cp, err := controlplane.Start(context.Background(), options)
 	if err != nil {
-		return plane{}, err //nolint:wrapcheck // says what it did
+		return plane{}, err
 	}
 	return plane{access: cp.Access, stop: cp.Stop}, nil
 }
@@ -81,7 +81,7 @@ func open() (plane, error) {
 func Options() (controlplane.Options, error) {
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {
-		return controlplane.Options{}, err //nolint:wrapcheck // says what it did
+		return controlplane.Options{}, err
 	}
 	return controlplane.Options{Progress: os.Stderr, Audit: true, Manifests: []string{crds}}, nil
 }

@@ -61,12 +61,12 @@ func run(options controlplane.Options, command []string) (code int, err error) {
 	defer stop()
 	cp, err := controlplane.Start(ctx, options)
 	if err != nil {
-		return 0, err //nolint:wrapcheck // says what it did
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, cp.Stop()) }()
 	access := filepath.Join(filepath.Dir(cp.Kubeconfig), "access.json")
 	if err := cp.Save(access); err != nil {
-		return 0, err //nolint:wrapcheck // says what it did
+		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
