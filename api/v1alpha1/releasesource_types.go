@@ -122,7 +122,7 @@ type ReleaseSourceStatus struct {
 	// Releases is how many BatchReleases the repository holds.
 	// +optional
 	Releases int32 `json:"releases,omitempty"`
-	// Errors, one per file at fault, at most 50.
+	// Errors in the files, the first 50.
 	// +listType=atomic
 	// +optional
 	Errors []FileError `json:"errors,omitempty"`
