@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,10 @@ import (
 const maxTurns = 20
 
 // countsInterval is how long a status that only counts pods may wait to be written.
-const countsInterval = time.Second
+const countsInterval = 5 * time.Second
+
+// maxNote is how long the text of an event may be.
+const maxNote = 1024
 
 // errOutdated says that an object is not what it was when the pass began.
 var errOutdated = errors.New("the object has changed since it was observed")
@@ -116,7 +120,8 @@ func (r *Reconciler) tell(release *v1alpha1.BatchRelease, event plan.Event) {
 	if event.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", event.Message)
+	note := strings.ToValidUTF8(event.Message[:min(len(event.Message), maxNote)], "")
+	r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", note)
 }
 
 // act carries out actions in their order. The first that fails ends the pass.

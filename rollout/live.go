@@ -178,17 +178,25 @@ func (r *Reconciler) refreshDeployment(ctx context.Context, v *view, err error) 
 	return errOutdated
 }
 
-// refreshSet is refreshRelease for a ReplicaSet.
+// refreshSet is refreshRelease for a ReplicaSet. A patch that came too late is as invalid to
+// the API server as one that is refused for what it says, by a policy for example.
 func (r *Reconciler) refreshSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, err error) error {
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return err
 	}
 	var fresh appsv1.ReplicaSet
-	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &fresh); {
-	case err == nil:
+	switch getErr := r.live.Get(ctx, client.ObjectKeyFromObject(set), &fresh); {
+	case getErr == nil && apierrors.IsInvalid(err) && sameSize(&fresh, set):
+		return err
+	case getErr == nil:
 		v.memory.rememberSet(&fresh)
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(getErr):
 		delete(v.memory.sets, set.UID)
 	}
 	return errOutdated
+}
+
+// sameSize reports whether nothing has changed that a resizing patch minds.
+func sameSize(a, b *appsv1.ReplicaSet) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && a.Status.AvailableReplicas == b.Status.AvailableReplicas
 }

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -11,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -36,26 +35,44 @@ var notCopied = []string{
 	v1alpha1.HoldAnnotation,
 }
 
-// scale changes the replicas of a ReplicaSet if it still is the version that was decided on.
+// scale changes the replicas of a ReplicaSet if it still is what was decided on.
 func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error {
 	set := v.set(a.Set.UID)
 	if set == nil {
 		return errOutdated
 	}
-	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": a.Set.ResourceVersion},
-		"spec":     map[string]any{"replicas": a.To},
-	})
+	patch, err := resizing(set, a).Patch()
 	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
+		return err
 	}
 	written := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
-	if err := r.client.Patch(ctx, written, client.RawPatch(types.MergePatchType, data)); err != nil {
+	if err := r.client.Patch(ctx, written, patch); err != nil {
 		return r.refreshSet(ctx, v, set, fmt.Errorf("patch ReplicaSet: %w", err))
 	}
 	v.sawSet(written)
 	v.memory.scaled = r.clock.Now()
 	return nil
+}
+
+// resizing is a patch that holds only while the spec is what was decided on, and, of a set that
+// shrinks, the available pods. The rest of the status does not count: it changes all the time,
+// as old pods end for example, and each change would cost a conflict.
+func resizing(set *appsv1.ReplicaSet, a plan.ScaleSet) *kube.JSONPatch {
+	patch := new(kube.JSONPatch).
+		Test("/metadata/uid", set.UID).
+		Test("/metadata/generation", set.Generation)
+	if a.To < a.From {
+		patch.Test("/status/availableReplicas", orNone(set.Status.AvailableReplicas))
+	}
+	return patch.Set("/spec/replicas", a.To)
+}
+
+// orNone is how JSON has a count that is left out when it is 0.
+func orNone(count int32) any {
+	if count == 0 {
+		return nil
+	}
+	return count
 }
 
 // maxCollisions is how many names are tried for one template.

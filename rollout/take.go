@@ -31,12 +31,42 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 	if err != nil {
 		return fmt.Errorf("encode hold: %w", err)
 	}
-	patch := kube.NewJSONPatch(v.deployment.ResourceVersion).
-		SetAnnotation(v.deployment, v1alpha1.HoldAnnotation, string(hold)).
+	patch := v.asDecided()
+	setHold(patch, v.deployment, string(hold))
+	patch.
 		Set("/spec/paused", true).
 		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}).
 		Set("/spec/template", template)
 	return r.patchDeployment(ctx, v, patch)
+}
+
+// asDecided starts a patch of the Deployment that holds only while spec and hold are what was
+// decided on. Its status, which changes with every pod, does not count.
+func (v *view) asDecided() *kube.JSONPatch {
+	patch := new(kube.JSONPatch).
+		Test("/metadata/uid", v.deployment.UID).
+		Test("/metadata/generation", v.deployment.Generation)
+	if len(v.deployment.Annotations) == 0 {
+		return patch.Test("/metadata/annotations", nil)
+	}
+	return patch.Test(kube.AnnotationPath(v1alpha1.HoldAnnotation), holdOf(v.deployment))
+}
+
+// holdOf is the hold annotation as it stands there, nil if there is none.
+func holdOf(d *appsv1.Deployment) any {
+	if text, found := d.Annotations[v1alpha1.HoldAnnotation]; found {
+		return text
+	}
+	return nil
+}
+
+// setHold writes the hold annotation to a Deployment that may have no annotations yet.
+func setHold(patch *kube.JSONPatch, d *appsv1.Deployment, hold string) {
+	if len(d.Annotations) > 0 {
+		patch.Set(kube.AnnotationPath(v1alpha1.HoldAnnotation), hold)
+		return
+	}
+	patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: hold})
 }
 
 // refusalMemory is how long a refusal of a template is taken for granted: a little less than
@@ -45,7 +75,7 @@ const refusalMemory = 4 * time.Minute
 
 // handBack is takeOver's counterpart, in one write for the same reason.
 func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) error {
-	patch := kube.NewJSONPatch(v.deployment.ResourceVersion).
+	patch := v.asDecided().
 		Remove(kube.AnnotationPath(v1alpha1.HoldAnnotation)).
 		Set("/spec/paused", a.Hold.Paused).
 		Set("/spec/strategy", decodeStrategy(a.Hold.Strategy))
@@ -66,10 +96,27 @@ func (r *Reconciler) patchDeployment(ctx context.Context, v *view, jsonPatch *ku
 	}
 	written := v.nameOnly()
 	if err := r.client.Patch(ctx, written, patch, strict); err != nil {
-		return r.refreshDeployment(ctx, v, fmt.Errorf("patch Deployment: %w", err))
+		return r.notPatched(ctx, v, fmt.Errorf("patch Deployment: %w", err))
 	}
 	v.sawDeployment(written)
 	return nil
+}
+
+// notPatched tells a patch that came too late from one that is refused for what it says: both
+// are invalid to the API server.
+func (r *Reconciler) notPatched(ctx context.Context, v *view, err error) error {
+	if !apierrors.IsInvalid(err) {
+		return r.refreshDeployment(ctx, v, err)
+	}
+	decided := v.deployment
+	if err := r.readDeployment(ctx, v); err != nil {
+		return err
+	}
+	if d := v.deployment; d != nil && d.Generation == decided.Generation &&
+		holdOf(d) == holdOf(decided) && (len(d.Annotations) > 0) == (len(decided.Annotations) > 0) {
+		return err
+	}
+	return errOutdated
 }
 
 // nameOnly is the Deployment by name, for an answer to be read into.
@@ -129,7 +176,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 			return nil
 		}
 	}
-	patch, err := kube.NewJSONPatch(v.deployment.ResourceVersion).Set("/spec/template", template).Patch()
+	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package kube has the few things that every shell does to objects in the cluster:
 // telling which of two readings is newer, and writing a JSON patch that holds only
-// for the version it was decided on.
+// for what it was decided on.
 package kube
 
 import (
@@ -30,16 +30,17 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// JSONPatch is a JSON patch that the API server refuses with a conflict unless the object
-// still has the version it was made for.
+// JSONPatch is a JSON patch, applied as a whole or not at all. The zero value is an empty one.
 type JSONPatch struct {
 	operations []operation
 }
 
-// NewJSONPatch starts a patch of an object at a resourceVersion.
-func NewJSONPatch(resourceVersion string) *JSONPatch {
-	patch := &JSONPatch{}
-	return patch.Set("/metadata/resourceVersion", resourceVersion)
+// Test has the API server refuse the patch as invalid unless the path has the value; nil
+// stands for none, where at least the parent of the path exists. Unlike a resourceVersion it
+// does not mind changes of anything else.
+func (p *JSONPatch) Test(path string, value any) *JSONPatch {
+	p.operations = append(p.operations, operation{"test", path, value})
+	return p
 }
 
 // Set writes a value, whether the path has one or not. Its parent must exist.
@@ -52,14 +53,6 @@ func (p *JSONPatch) Set(path string, value any) *JSONPatch {
 func (p *JSONPatch) Remove(path string) *JSONPatch {
 	p.operations = append(p.operations, operation{Op: "remove", Path: path})
 	return p
-}
-
-// SetAnnotation writes an annotation of obj, which may have none yet.
-func (p *JSONPatch) SetAnnotation(obj client.Object, key, value string) *JSONPatch {
-	if obj.GetAnnotations() == nil {
-		return p.Set("/metadata/annotations", map[string]string{key: value})
-	}
-	return p.Set(AnnotationPath(key), value)
 }
 
 // Patch encodes the operations.

@@ -37,11 +37,12 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-func TestJSONPatchNamesTheVersionFirst(t *testing.T) {
+func TestJSONPatchKeepsTheOrder(t *testing.T) {
 	t.Parallel()
-	patch, err := NewJSONPatch("7").
+	patch, err := new(JSONPatch).
+		Test("/metadata/generation", 7).
+		Test(AnnotationPath("x.dev/y"), nil).
 		Set("/spec/paused", false).
-		SetAnnotation(pod("7"), "x.dev/y", "z").
 		Remove(AnnotationPath("x.dev/a~b")).
 		Patch()
 	if err != nil {
@@ -51,9 +52,9 @@ func TestJSONPatchNamesTheVersionFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"op":"add","path":"/metadata/resourceVersion","value":"7"},` +
+	want := `[{"op":"test","path":"/metadata/generation","value":7},` +
+		`{"op":"test","path":"/metadata/annotations/x.dev~1y","value":null},` +
 		`{"op":"add","path":"/spec/paused","value":false},` +
-		`{"op":"add","path":"/metadata/annotations","value":{"x.dev/y":"z"}},` +
 		`{"op":"remove","path":"/metadata/annotations/x.dev~1a~0b","value":null}]`
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Errorf("patch (-want +got):\n%s", diff)

@@ -89,8 +89,8 @@ func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 	return append(events, Event{warning, p.status.Reason, p.status.Message})
 }
 
-// worthTelling: a release starts, blocks, fails or ends. The batches in between are in the
-// status; an event for each would cost a request for each.
+// worthTelling: a release blocks, fails or ends, a rollback starts too. That a release has
+// started and which batch it is at are in the status; each event would cost a request.
 func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 	started := p.status.Attempt != before.Attempt
 	again := p.status.Reason == before.Reason && p.status.CurrentStepIndex == before.CurrentStepIndex
@@ -99,6 +99,6 @@ func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound:
 		return started || !again
 	default:
-		return started
+		return started && p.status.RollbackTo != ""
 	}
 }

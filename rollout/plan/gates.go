@@ -46,7 +46,7 @@ func (p *pass) gatesToPass() []indexed {
 // A decision counts only for this attempt at this revision, and only when it was read live.
 func (p *pass) gatesPassed(policies []indexed) bool {
 	waiting := p.openGates(policies)
-	if len(waiting) > 0 {
+	if p.blocked = len(waiting) > 0; p.blocked {
 		p.block(waiting)
 		return false
 	}

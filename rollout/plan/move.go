@@ -61,12 +61,14 @@ func (l *ledger) least() int32 { return l.Workload.Replicas - l.unavailable }
 func (p *pass) move() {
 	l := p.ledger()
 	others := max(p.Workload.Replicas-p.target, 0)
-	grown := l.growUpdate(p.target)
-	l.growOld(others)
+	grown, filled := l.growUpdate(p.target), l.growOld(others)
 	l.shrinkUpdate(p.target)
 	l.shrinkOld(others)
 	if !grown {
 		l.growUpdate(p.target)
+	}
+	if !filled {
+		l.growOld(others)
 	}
 	p.write(l, p.tooSmall(l, others))
 }
@@ -133,16 +135,19 @@ func (l *ledger) growUpdate(target int32) bool {
 }
 
 // growOld adds pods of the version before, after spec.replicas grew or pods were taken away.
-// A rollback has none to add: the version before it is the bad one.
-func (l *ledger) growOld(others int32) {
+// A rollback has none to add: the version before it is the bad one. It reports whether there
+// is one more now.
+func (l *ledger) growOld(others int32) bool {
 	up := min(others-l.oldTotal(), l.room())
-	if !l.rescaling() {
+	if !l.rescaling() && !l.blocked {
 		up = min(up, l.Workload.Replicas-l.total())
 	}
 	set := l.stableSet()
-	if up > 0 && set != nil && !set.shrinking() && l.status.RollbackTo == "" {
-		l.want[set] += up
+	if up <= 0 || set == nil || set.shrinking() || l.status.RollbackTo != "" {
+		return false
 	}
+	l.want[set] += up
+	return true
 }
 
 // shrinking reports whether pods are still to go that the status may count as available:
@@ -165,11 +170,12 @@ func (l *ledger) stableSet() *Set {
 }
 
 // shrinkUpdate takes updated pods away after spec.replicas has changed: it fell, or the native
-// controller made every pod an updated one while there were no others.
+// controller made every pod an updated one while there were no others. It takes away too what
+// goes beyond the step while the step waits for a gate: somebody had unpaused the workload.
 func (l *ledger) shrinkUpdate(target int32) {
 	set := l.update
 	excess := l.want[set] - target
-	if excess <= 0 || !l.rescaling() {
+	if excess <= 0 || !l.rescaling() && !l.blocked {
 		return
 	}
 	idle := max(l.want[set]-set.Available, 0)
@@ -307,6 +313,7 @@ func (p *pass) mayShrink(shrink []Action) bool {
 		Workload: !p.Workload.Live,
 		Sets:     unsure,
 		Release:  touchesUpdate && !p.ReleaseLive,
+		Gates:    touchesUpdate && !p.rescaling() && !p.GatesLive,
 	})
 	return !p.out.Needs.Any()
 }

@@ -81,6 +81,8 @@ type pass struct {
 	out    Plan
 	// target is how many pods are to run the update revision, for the present spec.replicas.
 	target int32
+	// blocked says that the step waits for a gate.
+	blocked bool
 	// stalled is why the release can't go on until somebody changes something.
 	stalled *Event
 }

@@ -208,7 +208,7 @@ func (p *pass) follow() {
 		return
 	}
 	p.status.TargetReplicas, p.status.Replicas = p.target, replicas
-	if p.status.CurrentStepState == v1alpha1.StepUpgrade {
+	if p.status.CurrentStepState == v1alpha1.StepUpgrade && p.status.Phase != v1alpha1.PhaseFailed {
 		p.sayUpgrading()
 	}
 }
@@ -255,15 +255,18 @@ func (p *pass) recordProgress() {
 }
 
 // stepDone reports whether the pods that the step says are updated and available. In the end,
-// and where a gate stands, no more old ones may be left than it says either; elsewhere the next
-// step takes them away, in one write with its own.
+// and where a gate stands, the ReplicaSet must have been looked at since it was scaled, and no
+// more old pods may be left than the step says; elsewhere the next step takes them away, in
+// one write with its own.
 func (p *pass) stepDone() bool {
 	update := p.updateSet()
-	done := update.Observed && update.Replicas >= p.target && update.Available >= p.target
-	if p.lastStep() || len(p.gatesToPass()) > 0 {
-		done = done && p.oldReplicas() <= p.Workload.Replicas-p.target
+	if min(update.Available, update.Replicas) < p.target {
+		return false
 	}
-	return done
+	if !p.lastStep() && len(p.gatesToPass()) == 0 {
+		return true
+	}
+	return update.Observed && p.oldReplicas() <= p.Workload.Replicas-p.target
 }
 
 // settled reports whether no pods are left beyond what the ReplicaSets say, so that people

@@ -168,7 +168,7 @@ func TestSeedRollbackAfterRelease(t *testing.T) {
 func (w *world) wantGates(want ...string) {
 	w.Helper()
 	var got []string
-	for _, line := range strings.Split(w.kubectl("get", "gates", "-A"), "\n") {
+	for line := range strings.SplitSeq(w.kubectl("get", "gates", "-A"), "\n") {
 		if fields := strings.Fields(line); len(fields) > 6 && fields[0] == w.namespace {
 			got = append(got, fields[5]+" "+fields[6])
 		}

@@ -2,6 +2,7 @@ package journeys
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -216,6 +217,9 @@ func TestTrap6PutBack(t *testing.T) {
 	w.await(all(w.putBack(w.version()), web.runs(pods{"web:1": 2, "web:2": 2}), allReady))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 4)))
+	if broken := strings.Join(w.findings(web).broken, "\n"); !strings.Contains(broken, "breaks I8") {
+		t.Errorf("the journal does not show that the workload was unpaused: %q", broken)
+	}
 }
 
 // T7: kubectl rollout undo refuses, our own rollback does not.

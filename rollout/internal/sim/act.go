@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,9 +47,9 @@ func (x *pass) annotate(a plan.Annotate) {
 		return
 	}
 	w.updateRelease(func(r *Release) {
-		changes := map[string]string{}
-		for key, value := range a.Set {
-			changes[key] = value
+		changes := maps.Clone(a.Set)
+		if changes == nil {
+			changes = map[string]string{}
 		}
 		for _, key := range a.Remove {
 			changes[key] = ""

@@ -135,7 +135,7 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Lowered, p.NativeGrowth, p.Losses, p.Meddled)
+	e.flag(p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut, p.Losses, p.Meddled)
 	e.number(p.Attempt)
 	e.text(p.Bad)
 	e.number(int64(len(p.Confirmed)))

@@ -10,10 +10,11 @@ import (
 
 // Past is what the laws remember of what has happened.
 type Past struct {
-	// Attempt is the last one that a write belonged to. Lowered and NativeGrowth say what has
-	// happened since it began: fewer spec.replicas, updated pods added by the native controller.
-	Attempt               int64
-	Lowered, NativeGrowth bool
+	// Attempt is the last one that a write belonged to, and what has happened since it began:
+	// spec.replicas were changed, or lowered, the native controller added updated pods, a pass
+	// ended before its end.
+	Attempt                              int64
+	Rescaled, Lowered, NativeGrowth, Cut bool
 	// Bad is the revision that is being, or was last, rolled back.
 	Bad string
 	// Confirmed are the gates that a person has confirmed while they were open.
@@ -76,8 +77,8 @@ var laws = []law{
 
 // judge holds a write against the laws.
 func (w *World) judge(c change) {
-	if attempt := c.pass.release.Status.Attempt; attempt != w.Past.Attempt {
-		w.Past.Attempt, w.Past.Lowered, w.Past.NativeGrowth = attempt, false, false
+	if p := &w.Past; p.Attempt != c.pass.intent.Attempt {
+		p.Attempt, p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut = c.pass.intent.Attempt, false, false, false, false
 	}
 	for _, l := range laws {
 		if how := l.holds(w, c); how != "" {
@@ -143,7 +144,7 @@ func withinStep(w *World, c change) string {
 	if s == nil || s.Revision != w.Workload.Template {
 		return ""
 	}
-	status := c.pass.release.Status
+	status := c.pass.intent
 	limit := c.pass.window.mostOf(w, w.allowed(status))
 	if status.RollbackTo != "" {
 		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas))
@@ -205,21 +206,21 @@ func handsBackAtEnd(w *World, c change) string {
 	if s == nil || total(w.Sets) != s.Replicas || s.Replicas < c.pass.window.least(w) {
 		return "not all pods are updated"
 	}
-	if status := c.pass.release.Status; w.allowed(status).Replicas.StrVal != "100%" {
+	if status := c.pass.intent; w.allowed(status).Replicas.StrVal != "100%" {
 		return "gates have not passed"
 	}
 	return ""
 }
 
-// neverFalls is I5: within an attempt only fewer spec.replicas, or the native controller
-// having added updated pods past the step's target, takes updated pods away.
+// neverFalls is I5: within an attempt only fewer spec.replicas take updated pods away; or
+// any change of them, where the native controller has added updated pods meanwhile, or where
+// the record of the step that has added them was lost.
 func neverFalls(w *World, c change) string {
-	s := c.shrunk()
-	status := c.pass.release.Status
-	if s == nil || s.Revision != w.Workload.Template || w.Past.Lowered || w.Past.NativeGrowth {
+	s, p := c.shrunk(), &w.Past
+	if s == nil || s.Revision != w.Workload.Template || p.Lowered || p.NativeGrowth || p.Rescaled && p.Cut {
 		return ""
 	}
-	if c.before(s) > w.Workload.Replicas && s.Replicas >= status.TargetReplicas {
+	if c.before(s) > w.Workload.Replicas && s.Replicas >= c.pass.intent.TargetReplicas {
 		return ""
 	}
 	return fmt.Sprintf("%d -> %d updated pods", c.before(s), s.Replicas)

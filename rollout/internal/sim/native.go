@@ -104,7 +104,7 @@ func (w *World) resizeNatively(s *Set, replicas int32) bool {
 	if s.Replicas == replicas {
 		return false
 	}
-	if replicas > s.Replicas && s.Revision == w.Workload.Template {
+	if replicas > s.Replicas && (s.Revision == w.Workload.Template || w.Past.Meddled) {
 		w.Past.NativeGrowth = true
 	}
 	w.resize(s, replicas)

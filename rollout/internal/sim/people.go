@@ -15,9 +15,8 @@ func (w *World) Scale(replicas int32) bool {
 	if d.Absent || d.Replicas == replicas {
 		return false
 	}
-	if replicas < d.Replicas {
-		w.Past.Lowered = true
-	}
+	w.Past.Rescaled = true
+	w.Past.Lowered = w.Past.Lowered || replicas < d.Replicas
 	d.Replicas, d.Version = replicas, w.next()
 	return true
 }

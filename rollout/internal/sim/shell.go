@@ -70,7 +70,8 @@ type pass struct {
 	mishaps Mishaps
 	report  Report
 
-	release      Release // with the status of the plan
+	release      Release // with the status of the plan before
+	intent       *v1alpha1.BatchReleaseStatus
 	stored       *v1alpha1.BatchReleaseStatus
 	releaseLive  bool
 	workload     Workload
@@ -164,6 +165,7 @@ func (p *Process) recall(w *World) {
 
 // turn carries out one plan. It reports whether to ask again.
 func (x *pass) turn(next plan.Plan) bool {
+	x.intent = &next.Status
 	switch {
 	case next.StatusFirst:
 		x.writeStatus(&next.Status)
@@ -208,14 +210,19 @@ func (x *pass) request() {
 func (x *pass) wrote(done Write) {
 	x.report.Done = append(x.report.Done, done)
 	if x.mishaps.Dies != nil && x.mishaps.Dies() {
-		x.report.Ended = "the process stopped"
+		x.end("the process stopped")
 		*x.process = Process{}
 	}
 }
 
 // outdated ends the pass: an object is not what it was. It is known now as it is.
 func (x *pass) outdated(what string) {
-	x.report.Ended = "conflict: " + what + " has changed"
+	x.end("conflict: " + what + " has changed")
+}
+
+func (x *pass) end(why string) {
+	x.report.Ended = why
+	x.world.Past.Cut = true
 }
 
 func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {

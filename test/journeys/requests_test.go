@@ -1,0 +1,37 @@
+package journeys
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/internal/controlplane"
+)
+
+// mostRequests is what a release of ten pods in four steps without gates may cost: watches and
+// what a controller asks once, when it starts, aside.
+const mostRequests = 32
+
+// Requests are what a control plane has to serve. They do not grow with the number of pods.
+func TestRequestsOfRelease(t *testing.T) {
+	w := newWorld(t)
+	c := w.startController()
+	template := podTemplate("web:1", map[string]string{controlplane.ReadyDelayAnnotation: "1s"})
+	d := deployment(10)
+	d.Spec.Template = template
+	w.deployed(d)
+	template.Spec.Containers[0].Image = "web:2"
+	w.create(releaseOf(template, step("25%", none()), step("50%", none()), step("75%", none()), step("100%")))
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	requests := c.requests()
+	t.Logf("%d requests: %v", sum(requests), requests)
+	if n := sum(requests); n > mostRequests {
+		t.Errorf("a release takes %d requests, want at most %d: %v", n, mostRequests, requests)
+	}
+}
+
+func sum(counts map[string]int) int {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
