@@ -54,14 +54,15 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error 
 	return nil
 }
 
-// resizing is a patch that holds only while the spec is what was decided on, and, of a set that
-// shrinks, the available pods. The rest of the status does not count: it changes all the time,
-// as old pods end for example, and each change would cost a conflict.
+// resizing is a patch that holds only while the spec is what was decided on, and the available
+// pods too where pods were to go because they are not available. If they are all available, or
+// were, nothing depends on it: a ReplicaSet lets go of those that are not first. The status
+// changes all the time, as old pods end for example, and each change would cost a conflict.
 func resizing(set *appsv1.ReplicaSet, a plan.ScaleSet) *kube.JSONPatch {
 	patch := new(kube.JSONPatch).
 		Test("/metadata/uid", set.UID).
 		Test("/metadata/generation", set.Generation)
-	if a.To < a.From {
+	if a.To < a.From && set.Status.AvailableReplicas < a.From {
 		patch.Test("/status/availableReplicas", orNone(set.Status.AvailableReplicas))
 	}
 	return patch.Set("/spec/replicas", a.To)

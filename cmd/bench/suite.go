@@ -48,6 +48,7 @@ var benches = []bench{
 		},
 		times: 100,
 	}.run},
+	{"B6", "a Git repository of 10,000 manifests, one file changed", follow{manifests: 10_000, memory: 200 << 20}.run},
 }
 
 // run runs the benches that were asked for and prints a table of each. It reports whether any

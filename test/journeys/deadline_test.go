@@ -110,8 +110,9 @@ func TestSlowIsNotFailed(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(4, rolling(1, 0)))
-	r := releaseOf(podTemplate("web:2", slow), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(3))
+	slower := map[string]string{controlplane.ReadyDelayAnnotation: "3s"}
+	r := releaseOf(podTemplate("web:2", slower), step("100%"))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(8))
 	w.create(r)
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }

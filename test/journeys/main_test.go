@@ -4,6 +4,9 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
@@ -16,5 +19,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", journeysAtOnce); err != nil {
 		panic(err)
 	}
+	log.SetLogger(logr.Discard()) // each controller has a log of its own
 	cptest.Main(m)
 }

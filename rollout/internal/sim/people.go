@@ -121,10 +121,10 @@ func (w *World) Unpause() bool {
 	return true
 }
 
-// EditTemplate changes the workload's template past the release.
+// EditTemplate changes the template of a workload that is taken over, past the release.
 func (w *World) EditTemplate(revision string) bool {
 	d := &w.Workload
-	if d.Absent || d.Template == revision {
+	if d.Absent || d.Hold == nil || d.Template == revision {
 		return false
 	}
 	w.Past.Meddled = true
