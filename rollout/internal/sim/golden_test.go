@@ -25,7 +25,6 @@ type twist struct {
 // story is a release that is told from its first write to its last.
 type story struct {
 	setup  Setup
-	given  string
 	twists []twist
 }
 
