@@ -22,6 +22,10 @@ import (
 // revisionAnnotation is where the native controller counts the revisions of a Deployment.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
+// desiredAnnotation is where the native controller notes for how many replicas of the Deployment
+// it has scaled a ReplicaSet. It takes another number there for a scaling to finish first.
+const desiredAnnotation = "deployment.kubernetes.io/desired-replicas"
+
 // notCopied are the annotations of a Deployment that its ReplicaSets don't get, as in the
 // native controller (skipCopyAnnotation in pkg/controller/deployment/util of Kubernetes).
 // desired-replicas in particular, on the new ReplicaSet, would send every old one to 0.
@@ -29,7 +33,7 @@ var notCopied = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
 	"deployment.kubernetes.io/revision-history",
-	"deployment.kubernetes.io/desired-replicas",
+	desiredAnnotation,
 	"deployment.kubernetes.io/max-replicas",
 	appsv1.DeprecatedRollbackTo,
 	v1alpha1.HoldAnnotation,
@@ -64,6 +68,9 @@ func resizing(set *appsv1.ReplicaSet, a plan.ScaleSet) *kube.JSONPatch {
 		Test("/metadata/generation", set.Generation)
 	if a.To < a.From && set.Status.AvailableReplicas < a.From {
 		patch.Test("/status/availableReplicas", orNone(set.Status.AvailableReplicas))
+	}
+	if _, noted := set.Annotations[desiredAnnotation]; noted {
+		patch.Remove(kube.AnnotationPath(desiredAnnotation)) // it speaks of a scaling that is not ours
 	}
 	return patch.Set("/spec/replicas", a.To)
 }

@@ -52,7 +52,9 @@ func digest(value any) (string, error) {
 
 // Hash returns the pod template hash as the native Deployment controller computes
 // it (ComputeHash in pkg/controller/controller_utils.go of Kubernetes): FNV-1a over a
-// dump of the template and, where a name was taken, the collision count.
+// dump of the template and, where a name was taken, the collision count. The dump has every
+// field of the Go type, so a control plane of another version than our API libraries comes to
+// another hash; it finds a ReplicaSet by its template and does not mind.
 func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hasher := fnv.New32a()
 	fmt.Fprintf(hasher, "%v", dump.ForHash(*template))
