@@ -29,6 +29,9 @@ const (
 	indexRelease  = "rollout.release"
 )
 
+// kindKept is what templates are kept as.
+var kindKept = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
+
 // Reconciler carries out what plan.Next decides for each BatchRelease.
 type Reconciler struct {
 	client   client.Client
@@ -76,6 +79,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 }
 
 func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	kept := &metav1.PartialObjectMetadata{}
+	kept.SetGroupVersionKind(kindKept)
 	indexes := []struct {
 		object client.Object
 		key    string
@@ -84,6 +89,7 @@ func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1alpha1.BatchRelease{}, indexWorkload, workloadName},
 		{&appsv1.ReplicaSet{}, indexOwner, controllerUID},
 		{&v1alpha1.Gate{}, indexRelease, releaseUID},
+		{kept, indexOwner, controllerUID},
 	}
 	for _, index := range indexes {
 		if err := indexer.IndexField(ctx, index.object, index.key, index.value); err != nil {

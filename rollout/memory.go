@@ -18,7 +18,7 @@ import (
 type memory struct {
 	release    *v1alpha1.BatchRelease
 	deployment *appsv1.Deployment
-	sets       map[types.UID]*appsv1.ReplicaSet
+	sets       map[types.UID]*rememberedSet
 	gates      map[string]*v1alpha1.Gate
 	kept       map[string]plan.Kept
 	forgotten  map[string]bool
@@ -27,6 +27,13 @@ type memory struct {
 	refused       refusedTemplate
 	statusWritten time.Time
 	scaled        time.Time
+}
+
+// rememberedSet is a ReplicaSet that is newer than the cache has it.
+type rememberedSet struct {
+	*appsv1.ReplicaSet
+	// cached says that the cache had an older one: if it has none later on, the set was deleted.
+	cached bool
 }
 
 // givenDigest is the digest of spec.template at a generation.
@@ -80,9 +87,9 @@ func newest[T client.Object](remembered, cached T) (T, bool) {
 
 func (m *memory) rememberSet(set *appsv1.ReplicaSet) {
 	if m.sets == nil {
-		m.sets = map[types.UID]*appsv1.ReplicaSet{}
+		m.sets = map[types.UID]*rememberedSet{}
 	}
-	m.sets[set.UID] = set
+	m.sets[set.UID] = &rememberedSet{ReplicaSet: set}
 }
 
 func (m *memory) rememberGate(gate *v1alpha1.Gate) {
@@ -110,23 +117,26 @@ func (m *memory) rememberForgotten(name string) {
 
 // mergeSets puts newer readings, and sets that the cache does not have yet, over the cached ones.
 func (m *memory) mergeSets(owner types.UID, cached []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
+	present := map[types.UID]bool{}
 	for i, set := range cached {
+		present[set.UID] = true
 		remembered, found := m.sets[set.UID]
 		if !found {
 			continue
 		}
+		remembered.cached = true
 		var newer bool
-		if cached[i], newer = newest(remembered, set); !newer {
+		if cached[i], newer = newest(remembered.ReplicaSet, set); !newer {
 			delete(m.sets, set.UID)
 		}
 	}
-	present := map[types.UID]bool{}
-	for _, set := range cached {
-		present[set.UID] = true
-	}
 	for uid, set := range m.sets {
-		if !present[uid] && ownedBy(set, owner) {
-			cached = append(cached, set)
+		switch {
+		case present[uid]:
+		case set.cached || !ownedBy(set, owner):
+			delete(m.sets, uid)
+		default:
+			cached = append(cached, set.ReplicaSet)
 		}
 	}
 	return cached

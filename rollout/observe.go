@@ -17,7 +17,8 @@ import (
 )
 
 // observe reads a release and what belongs to it from the caches, and puts over it what the
-// memory has newer. It returns nil if the release is gone.
+// memory has newer. It returns nil if the release is gone. What is listed belongs to the cache
+// too and is only read.
 func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, m *memory) (*view, error) {
 	release, err := r.observeRelease(ctx, name, m)
 	if err != nil || release == nil {
@@ -101,7 +102,7 @@ func (r *Reconciler) observeSets(ctx context.Context, v *view) error {
 	}
 	var list appsv1.ReplicaSetList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
-		client.MatchingFields{indexOwner: string(v.deployment.UID)})
+		client.MatchingFields{indexOwner: string(v.deployment.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list ReplicaSets: %w", err)
 	}
@@ -120,7 +121,7 @@ func pointers[T any](items []T) []*T {
 func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
 	var list v1alpha1.GateList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
-		client.MatchingFields{indexRelease: string(v.release.UID)})
+		client.MatchingFields{indexRelease: string(v.release.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list Gates: %w", err)
 	}
@@ -138,9 +139,9 @@ func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
 // one is written back.
 func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
+	list.SetGroupVersionKind(kindKept.GroupVersion().WithKind(kindKept.Kind + "List"))
 	err := r.client.List(ctx, list, client.InNamespace(v.release.Namespace),
-		client.MatchingLabels{v1alpha1.ReleaseLabel: v.release.Name})
+		client.MatchingFields{indexOwner: string(v.release.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list ControllerRevisions: %w", err)
 	}
@@ -149,7 +150,7 @@ func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
 		item := &list.Items[i]
 		delete(v.memory.kept, item.Name)
 		still[item.Name] = v.memory.forgotten[item.Name]
-		if ownedBy(item, v.release.UID) && !v.memory.forgotten[item.Name] {
+		if !v.memory.forgotten[item.Name] {
 			v.kept = append(v.kept, keptFrom(item))
 		}
 	}

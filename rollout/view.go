@@ -111,6 +111,7 @@ func (v *view) workload() *plan.Workload {
 		Name:                    d.Name,
 		ResourceVersion:         d.ResourceVersion,
 		Live:                    v.deploymentLive,
+		Behind:                  max(d.Generation-d.Status.ObservedGeneration, 0),
 		Deleting:                d.DeletionTimestamp != nil,
 		Replicas:                ptr.Deref(d.Spec.Replicas, 1),
 		Paused:                  d.Spec.Paused,

@@ -33,9 +33,6 @@ import (
 // Off is the address that serves nothing.
 const Off = "0"
 
-// leaseName is the Lease that the leader of several controllers holds.
-const leaseName = "sluice-controller"
-
 // Options are what differs between one controller and another. The zero value watches all
 // namespaces, serves nothing and elects no leader.
 type Options struct {
@@ -66,12 +63,16 @@ type Options struct {
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,resourceNames=sluice-controller,verbs=get;update
-// +kubebuilder:rbac:groups="",namespace=sluice-system,resources=events,verbs=create;patch
 
 // New makes the manager with everything set up; Start runs it. The client has no limit of
 // its own on requests: the API server's fairness rules hold.
 func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
-	mgr, err := ctrl.NewManager(restConfig(cfg, opts), managerOptions(opts))
+	cfg = restConfig(cfg, opts)
+	options, err := managerOptions(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
@@ -91,8 +92,8 @@ func restConfig(cfg *rest.Config, opts Options) *rest.Config {
 	return cfg
 }
 
-func managerOptions(opts Options) manager.Options {
-	return manager.Options{
+func managerOptions(cfg *rest.Config, opts Options) (manager.Options, error) {
+	options := manager.Options{
 		Scheme:                        NewScheme(),
 		Logger:                        opts.Logger,
 		Cache:                         cacheOptions(opts.Namespaces),
@@ -100,12 +101,16 @@ func managerOptions(opts Options) manager.Options {
 		Metrics:                       metricsserver.Options{BindAddress: orOff(opts.MetricsAddress)},
 		HealthProbeBindAddress:        orOff(opts.ProbeAddress),
 		LeaderElection:                opts.LeaderElection,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       opts.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		// Several managers may run in one process, one after or next to the other.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	}
+	if !opts.LeaderElection {
+		return options, nil
+	}
+	lease, err := newLease(cfg, opts.LeaseNamespace)
+	options.LeaderElectionResourceLockInterface = lease
+	return options, err
 }
 
 func orOff(address string) string {

@@ -63,7 +63,7 @@ func (p *pass) move() {
 	others := max(p.Workload.Replicas-p.target, 0)
 	grown, filled := l.growUpdate(p.target), l.growOld(others)
 	l.shrinkUpdate(p.target)
-	l.shrinkOld(others)
+	l.shrinkOld(others + l.mayStay(others))
 	if !grown {
 		l.growUpdate(p.target)
 	}
@@ -202,6 +202,23 @@ func (l *ledger) shrinkOld(others int32) {
 	}
 }
 
+// manyPods is how many pods take the cluster a while to end.
+const manyPods = 16
+
+// mayStay is how many old pods beyond the others may stay for now, within maxSurge. A step that
+// nobody stops at leaves them to the next one, whose write takes them away too; many of them go
+// while the updated pods start, when the cluster has nothing else to do.
+func (l *ledger) mayStay(others int32) int32 {
+	if l.rescaling() || l.lastStep() || len(l.gatesToPass()) > 0 {
+		return 0
+	}
+	created := l.update.Observed && l.update.Current >= l.target && l.want[l.update] >= l.target
+	if created && l.oldTotal()-others >= manyPods {
+		return 0
+	}
+	return l.surge
+}
+
 // brokenRoom is how many unavailable old pods may go (maxScaledDown in reconcileOldReplicaSets
 // of the native controller): all - (replicas - maxUnavailable) - unavailable updated pods.
 func (l *ledger) brokenRoom() int32 {
@@ -272,6 +289,7 @@ func (p *pass) need(more Needs) {
 	n := &p.out.Needs
 	n.Workload, n.Sets = n.Workload || more.Workload, n.Sets || more.Sets
 	n.Release, n.Gates = n.Release || more.Release, n.Gates || more.Gates
+	n.Failing = n.Failing || more.Failing
 }
 
 // changes are the writes that the ledger comes to.

@@ -43,9 +43,12 @@ type Workload struct {
 	Name            string
 	ResourceVersion string
 	Live            bool
-	Deleting        bool
-	Replicas        int32
-	Paused          bool
+	// Behind is how many of the latest changes of its spec the native controller has not seen
+	// (generation - status.observedGeneration). Until it has, it may act on an earlier one.
+	Behind   int64
+	Deleting bool
+	Replicas int32
+	Paused   bool
 	// Recreate says that spec.strategy.type is Recreate.
 	Recreate bool
 	// Strategy is spec.strategy as JSON, to be put back later.

@@ -10,7 +10,7 @@ import (
 
 // roll takes the held workload through the steps.
 func (p *pass) roll() bool {
-	if !p.enterFirstStep() {
+	if p.nativeMayAct() || !p.enterFirstStep() {
 		return true
 	}
 	p.follow()
@@ -19,7 +19,7 @@ func (p *pass) roll() bool {
 		return true
 	}
 	p.count()
-	if p.status.Phase == v1alpha1.PhaseFailed {
+	if p.status.Phase == v1alpha1.PhaseFailed && !p.arrived() {
 		p.keepScale()
 		return true
 	}
@@ -35,6 +35,34 @@ func (p *pass) roll() bool {
 	p.move()
 	p.checkDeadline()
 	return true
+}
+
+// nativeMayAct reports whether the native controller may still act on what the workload was
+// before, in which case nothing is created or scaled: the write of its status goes on from here.
+// Where only our take-over is unseen and one ReplicaSet has all the replicas, there is nothing
+// that it could do but take new pods away again, which costs them their start and no more.
+func (p *pass) nativeMayAct() bool {
+	if p.Workload.Behind != 1 {
+		return p.Workload.Behind > 1
+	}
+	active := 0
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if set.Replicas > 0 {
+			active++
+		}
+		if set.Replicas > 0 && set.Replicas != p.Workload.Replicas {
+			return true
+		}
+	}
+	return active != 1
+}
+
+// arrived reports whether all pods that are wanted in the end are available, late as they may
+// be: there is nothing left to hold back.
+func (p *pass) arrived() bool {
+	update := p.updateSet()
+	return p.lastStep() && min(update.Available, update.Replicas) >= p.Workload.Replicas
 }
 
 // updateSet is the ReplicaSet of the workload's template; the oldest if there are several.
@@ -285,8 +313,8 @@ func (p *pass) checkDeadline() {
 		p.wakeAt(deadline)
 		return
 	}
-	if p.Failing == nil {
-		p.out.Needs.Failing = true
+	if needs := (Needs{Sets: !p.setsLive(), Failing: p.Failing == nil}); needs.Any() {
+		p.need(needs)
 		return
 	}
 	p.status.Phase = v1alpha1.PhaseFailed

@@ -239,9 +239,20 @@ func (p *pass) rest() bool {
 	if w := p.Workload; w.heldBy(p.Release) && !p.ReleaseLive {
 		p.need(Needs{Release: true})
 	} else if w.heldBy(p.Release) {
-		p.do(HandBack{Reason: "the release is completed", Hold: *w.Hold})
+		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})
 	}
 	return true
+}
+
+// leftover is what a workload gets back whose release is completed. If it is neither paused nor
+// set to Recreate it is not taken over: kubectl rollout undo has brought our annotation back from
+// a ReplicaSet, to which the native controller had copied it, and it speaks of another time.
+func (w *Workload) leftover() Hold {
+	hold := *w.Hold
+	if !w.Paused && !w.Recreate {
+		hold.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy, Paused: w.Paused}
+	}
+	return hold
 }
 
 // arrive completes a release whose template the workload runs under the native controller.
@@ -255,6 +266,7 @@ func (p *pass) arrive() bool {
 		return true
 	}
 	p.keepWorkloadTemplate(Reason("revision " + p.status.UpdateRevision + " is stable"))
+	p.forgetRolledBack()
 	p.markStable()
 	p.forgetOldTemplates()
 	p.closeGates("the release is completed")
@@ -347,6 +359,10 @@ func (p *pass) hold() bool {
 	held := w.heldBy(p.Release)
 	if held && w.Hold.UID == p.Release.UID && w.secured() && w.Digest == p.status.Resolved.Digest {
 		return p.goOn()
+	}
+	if !held && w.Behind > 0 {
+		p.say(v1alpha1.ReasonTakingOver, "waiting for the native controller to see the workload as it is now")
+		return true // it may be about to make the first ReplicaSet, whose pods are the old ones
 	}
 	proven := p.ReleaseLive
 	if !held && p.status.Held == nil {

@@ -25,7 +25,7 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "at least one step")}
 	}
 	var problems field.ErrorList
-	var before share
+	most := map[bool]int64{} // of the steps so far: in percent, and in pods
 	for i, step := range steps {
 		at := path.Index(i).Child("replicas")
 		s, err := parseShare(step.Replicas)
@@ -34,11 +34,11 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), err.Error()))
 		case i == len(steps)-1 && !s.all():
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "the last step must be 100%"))
-		case s.percent == before.percent && s.value < before.value:
-			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in the step before it"))
+		case s.value < most[s.percent]:
+			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in a step before it"))
 		}
 		if err == nil {
-			before = s
+			most[s.percent] = max(most[s.percent], s.value)
 		}
 	}
 	return problems

@@ -19,6 +19,12 @@ func impatient(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
 	return r
 }
 
+// bePatient lets what comes next take its time, however slow the machine is.
+func (w *world) bePatient() {
+	w.Helper()
+	w.kubectl("patch", "batchrelease", "web", "--type=merge", "-p", `{"spec":{"strategy":{"progressDeadlineSeconds":600}}}`)
+}
+
 func behaving(behaviour string) map[string]string {
 	return map[string]string{controlplane.BehaviourAnnotation: behaviour}
 }
@@ -58,6 +64,7 @@ func TestFailsWithoutProgress(t *testing.T) {
 			if n := s.readyPods(s.deployments["web"]); n < 3 {
 				t.Errorf("a failed release leaves %d pods that serve, want at least 3", n)
 			}
+			w.bePatient()
 			w.releaseImage("web:3")
 			w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
 			w.confirm("web")
@@ -80,6 +87,7 @@ func TestRetry(t *testing.T) {
 	w.kubectl("delete", "resourcequota", "few")
 	w.await(web.runs(pods{"web:1": 3, "web:2": 2}))
 	w.await(failed("exceeded quota")) // until somebody says that it is mended
+	w.bePatient()
 	w.kubectl("annotate", "batchrelease", "web", "retry=true")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.wantNoAnnotation("retry")
@@ -101,6 +109,7 @@ func TestFailedReleaseIsScaledAndRolledBack(t *testing.T) {
 		}
 		return nil
 	})
+	w.bePatient()
 	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 8)))
 }
@@ -131,4 +140,17 @@ func TestBrokenStableVersion(t *testing.T) {
 	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 3, "web:2": 3})))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 6)))
+}
+
+// Pods that are all there in the end, late as they are, leave nothing to wait for.
+func TestLateIsDone(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(2, rolling("100%", 0)))
+	slow := map[string]string{controlplane.ReadyDelayAnnotation: "6s"}
+	r := releaseOf(podTemplate("web:2", slow), step("100%"))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(2))
+	w.create(r)
+	w.await(failed("not ready"))
+	w.await(all(web.completed, web.serves("web:2", 2)))
 }

@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,7 +46,6 @@ func TestReleaseOfMissingWorkloadDeleted(t *testing.T) {
 // A Deployment may come after its release, go in its middle, and come back as another one.
 func TestWorkloadComesAndGoes(t *testing.T) {
 	w := newWorld(t)
-	w.expected = bornTakenOver
 	w.startController()
 	w.create(release("web:2", step("50%"), step("100%")))
 	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
@@ -88,7 +86,6 @@ func TestNamespaceDeleted(t *testing.T) {
 // Deleted and made anew at once, there is no moment in which the Deployment is missing.
 func TestWorkloadReplaced(t *testing.T) {
 	w := newWorld(t)
-	w.expected = bornTakenOver
 	w.startController()
 	w.deployed(deployment(4))
 	w.create(release("web:2", step("50%"), step("100%")))
@@ -166,11 +163,4 @@ func TestPausedByUser(t *testing.T) {
 	}
 	w.releaseImage("web:3")
 	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:2": 2, "web:3": 1})))
-}
-
-// bornTakenOver excuses pods in excess: a Deployment that is taken over in the moment of its
-// birth gets its first ReplicaSet from the native controller, which has seen it unpaused, while
-// Sluice makes the second without knowing of the first.
-func bornTakenOver(broken string) bool {
-	return strings.Contains(broken, "breaks I1") || strings.Contains(broken, "breaks I3")
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
-// soon is how long a journey waits for what takes moments on a machine with nothing else to do.
-const soon = 60 * time.Second
+// soon is how long a journey waits for what takes moments on a quiet machine: long enough for a busy one.
+const soon = 2 * time.Minute
 
 // world is a namespace with a journal, in which the test plays the users.
 type world struct {
