@@ -2,10 +2,12 @@ package rollout
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -152,7 +154,16 @@ func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
 		Current:         set.Status.Replicas,
 		Ready:           set.Status.ReadyReplicas,
 		Available:       set.Status.AvailableReplicas,
+		Noted:           set.Annotations[desiredAnnotation] != "",
+		Stuck:           stuck(set),
 	}
+}
+
+// stuck reports whether the ReplicaSet controller has failed to make pods.
+func stuck(set *appsv1.ReplicaSet) bool {
+	return slices.ContainsFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
+		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
+	})
 }
 
 // limits are maxSurge and maxUnavailable of the strategy that the Deployment has, or gets

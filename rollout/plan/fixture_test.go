@@ -212,6 +212,33 @@ func unobserved(s *Set) { s.Observed = false }
 
 func stale(s *Set) { s.Live = false }
 
+func (s *scene) gates(gates ...v1alpha1.Gate) *scene {
+	s.Gates = gates
+	return s
+}
+
+// gate is the manual gate of the release of v2, undecided.
+func gate(attempt int64, step, index int32, changes ...func(*v1alpha1.Gate)) v1alpha1.Gate {
+	g := v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-v2-%d-%d-%d", attempt, step, index)},
+		Spec: v1alpha1.GateSpec{
+			ReleaseRef: v1alpha1.ReleaseReference{Name: "web", UID: "release-1"},
+			Revision:   "v2", Attempt: attempt, Step: step, Index: index,
+			Type: v1alpha1.GateManual, Policy: manual,
+		},
+	}
+	for _, change := range changes {
+		change(&g)
+	}
+	return g
+}
+
+func passed(g *v1alpha1.Gate) { g.Status.Decision = v1alpha1.DecisionPassed }
+
+func rejected(g *v1alpha1.Gate) {
+	g.Status.Decision, g.Status.Message = v1alpha1.DecisionRejected, "the pull request was closed"
+}
+
 // step is one with these gates; none given is one manual gate.
 func step(replicas string, gates ...v1alpha1.GatePolicy) v1alpha1.Step {
 	return v1alpha1.Step{Replicas: intstr.Parse(replicas), Gates: gates}

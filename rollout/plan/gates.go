@@ -14,7 +14,7 @@ func (p *pass) passStep() {
 	switch {
 	case p.LastScale.IsZero() && !p.setsLive(): // what an earlier process wrote may be in no cache yet
 		p.need(Needs{Sets: true})
-	case len(policies) > 0 && len(p.status.Gates) == 0 && !p.settled():
+	case len(policies) > 0 && len(p.status.Gates) == 0 && (p.rescaling() || !p.settled()):
 		return
 	case len(policies) > 0 && !p.gatesPassed(policies):
 		return

@@ -63,7 +63,7 @@ func (p *pass) move() {
 	others := max(p.Workload.Replicas-p.target, 0)
 	grown, filled := l.growUpdate(p.target), l.growOld(others)
 	l.shrinkUpdate(p.target)
-	l.shrinkOld(others + l.mayStay(others))
+	l.shrinkOld(others + l.mayStay())
 	if !grown {
 		l.growUpdate(p.target)
 	}
@@ -202,18 +202,15 @@ func (l *ledger) shrinkOld(others int32) {
 	}
 }
 
-// manyPods is how many pods take the cluster a while to end.
-const manyPods = 16
+// manyPods is how many pods take the cluster a while to make.
+const manyPods = 8
 
-// mayStay is how many old pods beyond the others may stay for now, within maxSurge. A step that
-// nobody stops at leaves them to the next one, whose write takes them away too; many of them go
-// while the updated pods start, when the cluster has nothing else to do.
-func (l *ledger) mayStay(others int32) int32 {
-	if l.rescaling() || l.lastStep() || len(l.gatesToPass()) > 0 {
-		return 0
-	}
-	created := l.update.Observed && l.update.Current >= l.target && l.want[l.update] >= l.target
-	if created && l.oldTotal()-others >= manyPods {
+// mayStay is how many old pods beyond the others may stay for now, within maxSurge. While many
+// updated pods are being made the old ones stay, so as not to hold them up; they go while those
+// start, when the cluster has nothing else to do.
+func (l *ledger) mayStay() int32 {
+	made := l.update.Observed && l.update.Current >= l.target && l.want[l.update] >= l.target
+	if l.rescaling() || made || l.update.Stuck || l.target-l.update.Available < manyPods {
 		return 0
 	}
 	return l.surge
@@ -249,6 +246,9 @@ func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
 // shrink makes room for it.
 func (p *pass) write(l *ledger, wait bool) {
 	grow, shrink := l.changes()
+	if p.Workload.Behind > 0 {
+		grow = nil // the old set may be given back what we take from it
+	}
 	if len(grow)+len(shrink) == 0 || wait {
 		return
 	}
@@ -294,6 +294,9 @@ func (p *pass) need(more Needs) {
 
 // changes are the writes that the ledger comes to.
 func (l *ledger) changes() (grow, shrink []Action) {
+	if u := l.update; u.Noted && l.oldTotal() > l.oldReplicas() {
+		grow = append(grow, ScaleSet{Reason: "or the native controller empties the others again", Set: *u, From: u.Replicas, To: u.Replicas})
+	}
 	for _, set := range l.sets() {
 		want := l.want[set]
 		action := ScaleSet{Reason: l.scaleReason(set, want), Set: *set, From: set.Replicas, To: want}
@@ -360,6 +363,8 @@ func (p *pass) tooSmall(l *ledger, others int32) bool {
 // scaleReason says why a set gets another size.
 func (l *ledger) scaleReason(set *Set, want int32) Reason {
 	switch {
+	case (set == l.update) == (want < set.Replicas) && !l.rescaling():
+		return Reason("back to what batch " + l.status.Batch + " says")
 	case set == l.update && want < set.Replicas:
 		return "fewer replicas: the batch's share of them"
 	case set != l.update && want > set.Replicas:

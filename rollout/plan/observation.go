@@ -86,6 +86,11 @@ type Set struct {
 	Replicas int32
 	// Observed says that its status speaks of its current spec.
 	Observed bool
+	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
+	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
+	Noted bool
+	// Stuck says that its controller can't make the pods it wants, for want of quota for example.
+	Stuck bool
 	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
 	Current, Ready, Available int32
 }

@@ -32,11 +32,11 @@ func (p *pass) keepWorkloadTemplate(why Reason) {
 	p.do(Keep{Reason: why, Revision: w.Revision, Digest: w.Digest, Number: number})
 }
 
-// forgetRolledBack deletes the template that was stable until it was rolled back. It is none to
-// go back to any more: given again it is a release like any other, with all its steps and gates.
-func (p *pass) forgetRolledBack() {
+// forgetRolledBack deletes the template that was stable until it was rolled back to another. It
+// is none to go back to any more: given again it is a release like any other, with all its gates.
+func (p *pass) forgetRolledBack(to string) {
 	bad := p.kept(p.Release.Annotations[v1alpha1.CurrentStableAnnotation])
-	if p.status.RollbackTo == "" || bad == nil || bad.Revision == p.Workload.Revision {
+	if p.status.RollbackTo == "" || bad == nil || bad.Revision == to {
 		return
 	}
 	p.do(Forget{Reason: "it was rolled back", Name: bad.Name})

@@ -20,6 +20,7 @@ func (p *pass) roll() bool {
 	}
 	p.count()
 	if p.status.Phase == v1alpha1.PhaseFailed && !p.arrived() {
+		p.sayFailed()
 		p.keepScale()
 		return true
 	}
@@ -39,15 +40,14 @@ func (p *pass) roll() bool {
 
 // nativeMayAct reports whether the native controller may still act on what the workload was
 // before, in which case nothing is created or scaled: the write of its status goes on from here.
-// Where only our take-over is unseen and one ReplicaSet has all the replicas, there is nothing
-// that it could do but take new pods away again, which costs them their start and no more.
+// Where only our take-over is unseen and one old ReplicaSet has all the replicas, it could do no
+// more than take new pods away again, or give the old set back what we took.
 func (p *pass) nativeMayAct() bool {
 	if p.Workload.Behind != 1 {
 		return p.Workload.Behind > 1
 	}
 	active := 0
-	for i := range p.Sets {
-		set := &p.Sets[i]
+	for _, set := range p.oldSets() {
 		if set.Replicas > 0 {
 			active++
 		}
@@ -56,6 +56,13 @@ func (p *pass) nativeMayAct() bool {
 		}
 	}
 	return active != 1
+}
+
+// sayFailed says so again after the workload was missing for a while.
+func (p *pass) sayFailed() {
+	if p.status.Reason == v1alpha1.ReasonWorkloadNotFound {
+		p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("batch %s: no progress for %s", p.status.Batch, p.progressDeadline()))
+	}
 }
 
 // arrived reports whether all pods that are wanted in the end are available, late as they may

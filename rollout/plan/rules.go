@@ -151,7 +151,7 @@ func (p *pass) answerRetry() bool {
 	}
 	p.status.Phase = p.rollingPhase()
 	p.status.Progress = &v1alpha1.Progress{Since: *p.now()}
-	p.say(v1alpha1.ReasonUpgrading, "going on: a retry was asked for")
+	p.say(p.upgradeReason(), "going on: a retry was asked for")
 	p.out.StatusFirst = true
 	return true
 }
@@ -197,8 +197,21 @@ func (p *pass) start(template v1alpha1.ResolvedTemplate) {
 	known := slices.ContainsFunc(p.Kept, func(k Kept) bool { return k.Digest == template.Digest })
 	// A workload that is taken over has the template since an earlier, unfinished pass of ours.
 	unreleased := p.Workload.Digest != template.Digest || p.Workload.heldBy(p.Release)
+	p.endRollback()
 	p.begin(template, known && unreleased)
 	p.status.Quarantined = nil
+}
+
+// endRollback ends a rollback that is under way, because another template is released now. What
+// was being rolled back to stays the version to go back to, not the bad one.
+func (p *pass) endRollback() {
+	to := p.status.RollbackTo
+	if to == "" || p.status.Phase == v1alpha1.PhaseCompleted {
+		return
+	}
+	p.status.StableRevision = to
+	p.forgetRolledBack(to)
+	p.markStable(to)
 }
 
 // begin resets the status to the first step of a new attempt.
@@ -266,8 +279,8 @@ func (p *pass) arrive() bool {
 		return true
 	}
 	p.keepWorkloadTemplate(Reason("revision " + p.status.UpdateRevision + " is stable"))
-	p.forgetRolledBack()
-	p.markStable()
+	p.forgetRolledBack(p.Workload.Revision)
+	p.markStable(p.Workload.Revision)
 	p.forgetOldTemplates()
 	p.closeGates("the release is completed")
 	p.closeUndecided("the release is completed")
@@ -286,9 +299,8 @@ func (p *pass) handedBack() bool {
 		!(p.Workload.Paused && p.Workload.Recreate)
 }
 
-// markStable makes the revision the one to roll back to: last <- current, current <- new.
-func (p *pass) markStable() {
-	revision := p.Workload.Revision
+// markStable makes a revision the one to roll back to: last <- current, current <- new.
+func (p *pass) markStable(revision string) {
 	current := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
 	if current == revision {
 		return
@@ -455,6 +467,8 @@ func (p *pass) takeOverReason(held bool) Reason {
 		return "put back: only Sluice may unpause a workload that is taken over"
 	case p.status.Phase == v1alpha1.PhaseInitial || p.status.Phase == v1alpha1.PhaseRollingBack:
 		return Reason("release " + revision + " instead")
+	case p.Workload.Digest == p.status.Resolved.Digest:
+		return "put back: the annotation that says who has taken the workload over"
 	default:
 		return Reason("put back: the template of revision " + revision)
 	}

@@ -4,9 +4,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // shareOf reads a share that is known to be fine.
@@ -79,47 +76,6 @@ func TestShareAfterScalingUpgradesNothingByItself(t *testing.T) {
 			if got != test.want {
 				t.Errorf("%s, %d of %d, with %d replicas = %d, want %d: %s",
 					test.share, test.target, test.before, test.replicas, got, test.want, test.reason)
-			}
-		})
-	}
-}
-
-func TestValidate(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		reason  string
-		replica []string
-		surge   string
-		want    []string
-	}{
-		"fine":        {"numbers and percentages may be mixed", []string{"1", "30%", "100%"}, "25%", nil},
-		"none":        {"nothing would be released", nil, "", []string{"spec.strategy.steps"}},
-		"not to all":  {"the release would never end", []string{"1", "50%"}, "", []string{"spec.strategy.steps[1].replicas"}},
-		"a number":    {"a number is not all once somebody scales", []string{"10"}, "", []string{"spec.strategy.steps[0].replicas"}},
-		"decreasing":  {"pods are never un-updated", []string{"50%", "30%", "100%"}, "", []string{"spec.strategy.steps[1].replicas"}},
-		"no share":    {"text is no share", []string{"many", "100%"}, "", []string{"spec.strategy.steps[0].replicas"}},
-		"above 100%":  {"there are no more pods than all", []string{"120%", "100%"}, "", []string{"spec.strategy.steps[0].replicas"}},
-		"odd surge":   {"text is no limit", []string{"100%"}, "a lot", []string{"spec.strategy.maxSurge"}},
-		"large surge": {"the native Deployment allows it, too", []string{"100%"}, "200%", nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec := &v1alpha1.BatchReleaseSpec{}
-			for _, replicas := range test.replica {
-				spec.Strategy.Steps = append(spec.Strategy.Steps, v1alpha1.Step{Replicas: intstr.Parse(replicas)})
-			}
-			if test.surge != "" {
-				spec.Strategy.MaxSurge = new(intstr.Parse(test.surge))
-			}
-			problems := Validate(spec, field.NewPath("spec"))
-			if len(problems) != len(test.want) {
-				t.Fatalf("problems %v, want at %v: %s", problems, test.want, test.reason)
-			}
-			for i, problem := range problems {
-				if problem.Field != test.want[i] {
-					t.Errorf("problem at %s, want at %s: %s", problem.Field, test.want[i], test.reason)
-				}
 			}
 		})
 	}

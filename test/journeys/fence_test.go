@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/sluice-dev/sluice/internal/controlplane"
 )
 
@@ -76,4 +79,19 @@ func TestFewPods(t *testing.T) {
 			w.await(all(web.completed, web.serves("web:3", n)))
 		})
 	}
+}
+
+// A quota that leaves no room for more pods holds up nothing: old ones make room for new ones.
+func TestNoRoomForSurge(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(16, rolling("50%", "25%")))
+	w.create(&corev1.ResourceQuota{
+		ObjectMeta: named[corev1.ResourceQuota]("full").ObjectMeta,
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("16")}},
+	})
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 8, "web:2": 8})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 16)))
 }

@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// handedBack is a workload that runs v2 under the native controller again, after the last step.
+func handedBack(replicas int32) *scene {
+	s := held(replicas).at(2, replicas).sets(set("v1", 0), set("v2", replicas))
+	w := s.Workload
+	w.Paused, w.Recreate, w.Hold = false, false, nil
+	return s.status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing })
+}
+
+func notFinalizing(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseRollingUpdate }
+
+func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
+	t.Parallel()
+	const rests = "Completed 3/3 Completed Completed"
+	hold := func(o *Observation) {
+		o.Workload.Hold = &Hold{Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "as it was"}}
+	}
+	done := func() *scene { return completed(10).resolved("v1") }
+	checkPlans(t, map[string]planned{
+		"nothing is written, nothing read, nothing waited for": {done().cached(), outcome{Is: rests}},
+		"whatever the native controller does with its own workload": {
+			done().sets(set("v1", 3), set("v2", 4, available(0))), outcome{Is: rests},
+		},
+		"another template that somebody wrote into the workload is theirs": {
+			done().but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v9", "v9" }), outcome{Is: rests},
+		},
+		"a hold that is left over is taken away": {
+			done().but(hold), outcome{Script: []string{"hand back: the release is completed"}, Is: rests},
+		},
+		"but not on the word of a cache: the release may have started again": {
+			done().but(hold).cached(), outcome{Script: []string{"needs release"}, Is: rests},
+		},
+	})
+}
+
+func TestLeftoverIsWhatTheWorkloadGetsBack(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*Workload)
+		want   v1alpha1.HeldWorkload
+	}{
+		"a workload that is taken over gets back what it had": {
+			func(w *Workload) { w.Paused, w.Recreate = true, true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+		},
+		"half unpaused it is taken over still": {
+			func(w *Workload) { w.Recreate = true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+		},
+		"paused with another strategy it is taken over still": {
+			func(w *Workload) { w.Paused = true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+		},
+		"kubectl rollout undo brought an old hold back: it keeps what it has": {
+			func(*Workload) {}, v1alpha1.HeldWorkload{Strategy: "now"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &Workload{Strategy: "now", Hold: &Hold{
+				Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+			}}
+			test.change(w)
+			want := Hold{Release: "web", UID: "release-1", HeldWorkload: test.want}
+			if diff := cmp.Diff(want, w.leftover()); diff != "" {
+				t.Errorf("what is handed back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestArriveCompletesARelease(t *testing.T) {
+	t.Parallel()
+	const (
+		completed = "Completed 3/3 Completed Completed"
+		keep      = "keep template v2: revision v2 is stable"
+		stable    = "annotate release current-stable-revision=v2 last-stable-revision=v1: revision v2 is stable"
+		closing   = ": the release is completed"
+	)
+	checkPlans(t, map[string]planned{
+		"after the hand-back its template is kept and its revision is stable": {
+			handedBack(10), outcome{Script: []string{keep, stable}, Is: completed},
+		},
+		"on a live workload only": {
+			handedBack(10).but(func(o *Observation) { o.Workload.Live = false }),
+			outcome{Script: []string{"needs workload"}, Is: "Finalizing 3/3 Upgrade StepUpgrading"},
+		},
+		"gates of earlier attempts and those that nobody decides any more go, the passed ones are the record": {
+			handedBack(10).status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).
+				gates(gate(1, 0, 0, passed), gate(2, 0, 0, passed), gate(2, 1, 0)),
+			outcome{Script: []string{keep, stable, "close gate web-v2-1-0-0" + closing, "close gate web-v2-2-1-0" + closing}, Is: completed},
+		},
+		"an undecided gate is looked at live first: it may have been decided": {
+			handedBack(10).gates(gate(1, 1, 0)).but(func(o *Observation) { o.GatesLive = false }),
+			outcome{Script: []string{"needs gates"}, Is: "Finalizing 3/3 Upgrade StepUpgrading"},
+		},
+		"a gate that goes already is left to": {
+			handedBack(10).gates(gate(0, 0, 0, leaving), gate(1, 0, 0, leaving)),
+			outcome{Script: []string{keep, stable}, Is: completed},
+		},
+		"a status that was not written after the hand-back is made up for": {
+			handedBack(10).status(notFinalizing), outcome{Script: []string{keep, stable}, Is: completed},
+		},
+		"asked again it does nothing more": {
+			handedBack(10).keep("v2").stable("v2", "v1"), outcome{Is: completed},
+		},
+		"a kept template of the revision that is another one is kept anew": {
+			handedBack(10).keep("v2").stable("v2", "v1").but(func(o *Observation) { o.Kept[1].Digest = "digest-of-a-collision" }),
+			outcome{Script: []string{keep}, Is: completed},
+		},
+		"a hold that somebody took away in mid-release ends nothing: the workload is taken over again": {
+			handedBack(10).status(notFinalizing).sets(set("v1", 5), set("v2", 5)),
+			outcome{
+				Script: []string{"take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"},
+				Is:     "RollingUpdate 3/3 Upgrade StepUpgrading",
+			},
+		},
+		"another template under the native controller is not this release's end": {
+			handedBack(10).but(func(o *Observation) { o.Workload.Digest = "digest-v9" }),
+			outcome{
+				Script: []string{"take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"},
+				Is:     "Finalizing 3/3 Upgrade StepUpgrading",
+			},
+		},
+		"after a rollback the bad template is no longer one to go back to": {
+			rollingBack(10).but(func(o *Observation) {
+				o.Workload.Paused, o.Workload.Recreate, o.Workload.Hold = false, false, nil
+				o.Release.Status.Phase = v1alpha1.PhaseFinalizing
+			}),
+			outcome{
+				Script: []string{
+					"forget template web-v2: it was rolled back",
+					"annotate release current-stable-revision=v1 -last-stable-revision: revision v1 is stable",
+				},
+				Is: "Completed 2/2 Completed RolledBack",
+			},
+		},
+		"a first release that the workload runs already has no version before": {
+			running(10).resolved("v1"),
+			outcome{
+				Script: []string{
+					"keep template v1: revision v1 is stable",
+					"annotate release current-stable-revision=v1: revision v1 is stable",
+				},
+				Is: completed,
+			},
+		},
+	})
+}
+
+func leaving(g *v1alpha1.Gate) { g.DeletionTimestamp = &metav1.Time{Time: noon} }
+
+func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		want  bool
+	}{
+		"we meant to":                              {handedBack(10).sets(set("v1", 5), set("v2", 5)), true},
+		"all pods are updated in the last step":    {handedBack(10).status(notFinalizing), true},
+		"an earlier step does not end a release":   {handedBack(10).status(notFinalizing).at(1, 5), false},
+		"old pods are left":                        {handedBack(10).status(notFinalizing).sets(set("v1", 1), set("v2", 10)), false},
+		"updated pods are missing":                 {handedBack(10).status(notFinalizing).sets(set("v2", 9)), false},
+		"there is no ReplicaSet of the revision":   {handedBack(0).status(notFinalizing).sets(set("v1", 0)), false},
+		"only the annotation was taken away":       {handedBack(10).status(notFinalizing).but(paused).but(recreate), false},
+		"a workload that was paused is so again":   {handedBack(10).status(notFinalizing).but(paused), true},
+		"a workload that was Recreate is so again": {handedBack(10).status(notFinalizing).but(recreate), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.scene.pass().handedBack(); got != test.want {
+				t.Errorf("handed back by us is %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func paused(o *Observation)   { o.Workload.Paused = true }
+func recreate(o *Observation) { o.Workload.Recreate = true }
+
+func TestLastStable(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene             *scene
+		current, revision string
+		want              string
+	}{
+		"after a release it is what was stable before":             {held(10), "v1", "v2", "v1"},
+		"after the first there is none":                            {held(10), "", "v1", ""},
+		"what is stable already changes nothing":                   {held(10).stable("v2", "v0"), "v2", "v2", "v0"},
+		"after a rollback it is the one kept before the target":    {rollingBack(10).but(keptInOrder("v8", "v9", "v1", "v2")), "v2", "v1", "v9"},
+		"after a rollback to the oldest there is none":             {rollingBack(10), "v2", "v1", ""},
+		"after a rollback to what is not kept any more it is none": {rollingBack(10).but(keptInOrder("v9")), "v2", "v1", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.scene.pass().lastStable(test.current, test.revision); got != test.want {
+				t.Errorf("last stable revision %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// keptInOrder are the only kept templates.
+func keptInOrder(revisions ...string) func(*Observation) {
+	return func(o *Observation) { o.Kept = (&scene{}).keep(revisions...).Kept }
+}

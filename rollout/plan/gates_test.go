@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+const opens = "open gate web-v2-1-0-0 (manual): batch 1/3 is done"
+
+// doneStep is held with the first step done: one pod is updated, the gate after it stands.
+func doneStep() *scene { return held(10).sets(set("v1", 9), set("v2", 1)) }
+
+// blocked says that the status names the gates; with a user's patch, if there is one.
+func blocked(state v1alpha1.StepState, names ...string) func(*v1alpha1.BatchReleaseStatus) {
+	return func(s *v1alpha1.BatchReleaseStatus) {
+		s.CurrentStepState, s.Reason = state, v1alpha1.ReasonBlocking
+		for _, name := range names {
+			s.Gates = append(s.Gates, v1alpha1.GateReference{Name: name, Type: v1alpha1.GateManual})
+		}
+	}
+}
+
+func TestGatesStopAStepThatIsDone(t *testing.T) {
+	t.Parallel()
+	const (
+		blocks    = "RollingUpdate 1/3 Blocking StepBlocking"
+		confirmed = "RollingUpdate 1/3 Completed StepBlocking"
+		upgrading = "RollingUpdate 1/3 Upgrade StepUpgrading"
+		second    = "RollingUpdate 2/3 Upgrade StepUpgrading"
+		name      = "web-v2-1-0-0"
+		grows     = "scale v2 1 -> 2: batch 2/3"
+	)
+	blocking := blocked(v1alpha1.StepBlocking, name)
+	checkPlans(t, map[string]planned{
+		"a gate opens when the pods are as the step says, and nothing else is done": {
+			doneStep(), outcome{Script: []string{opens}, Is: blocks},
+		},
+		"it does not open before: the pod is not available": {
+			held(10).sets(set("v1", 10), set("v2", 1, available(0))), outcome{Is: upgrading, Wake: tenMinutes},
+		},
+		"it does not open before: an old pod is still to go": {
+			held(10).sets(set("v1", 10), set("v2", 1)),
+			outcome{Script: []string{"scale v1 10 -> 9: batch 1/3"}, Is: upgrading, Wake: tenMinutes},
+		},
+		"it does not open before the old pods are as many as a new spec.replicas leaves": {
+			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1)),
+			outcome{
+				Script: []string{"scale v1 9 -> 14: more replicas: the rest runs the version before"},
+				Is:     upgrading, Wake: tenMinutes,
+			},
+		},
+		"it does not open before the old pod is gone": {
+			held(10).sets(set("v1", 9, current(10)), set("v2", 1)), outcome{Is: upgrading, Wake: tenMinutes},
+		},
+		"it does not open on a status that speaks of an earlier spec": {
+			held(10).sets(set("v1", 9, unobserved), set("v2", 1)), outcome{Is: upgrading, Wake: tenMinutes},
+		},
+		"a gate that is open is waited for without an end": {
+			doneStep().gates(gate(1, 0, 0)).status(blocking), outcome{Is: blocks},
+		},
+		"one that passed lets the next step begin in the same pass": {
+			doneStep().gates(gate(1, 0, 0, passed)).status(blocking),
+			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+		},
+		"once it is open a pod that goes away does not close it": {
+			held(10).sets(set("v1", 9, current(10)), set("v2", 1)).gates(gate(1, 0, 0, passed)).status(blocking),
+			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+		},
+		"but the step must be done for it to be passed": {
+			held(10).sets(set("v1", 9), set("v2", 1, available(0))).gates(gate(1, 0, 0, passed)).status(blocking),
+			outcome{Is: "RollingUpdate 1/3 Blocking StepBlocking"},
+		},
+		"a decision counts only when release, sets and gates were read live": {
+			doneStep().gates(gate(1, 0, 0, passed)).status(blocking).cached(),
+			outcome{Script: []string{"needs release, sets, gates"}, Is: blocks},
+		},
+		"all gates of a step must pass": {
+			doneStep().steps(step("1", soak, manual), step("50%"), step("100%")).gates(gate(1, 0, 0, passed), gate(1, 0, 1)).
+				status(blocked(v1alpha1.StepBlocking, name, "web-v2-1-0-1")),
+			outcome{Is: blocks},
+		},
+		"a gate that is gone is opened again": {
+			doneStep().status(blocking), outcome{Script: []string{opens}, Is: blocks},
+		},
+		"a confirmation stays in the status until the gate is judged": {
+			doneStep().gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepCompleted, name)), outcome{Is: confirmed},
+		},
+		"a confirmation of gates that are not this step's is none": {
+			doneStep().gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepCompleted, "web-v2-1-7-0")), outcome{Is: blocks},
+		},
+		"a confirmation of fewer gates than there are is none": {
+			doneStep().steps(step("1", manual, soak), step("50%"), step("100%")).gates(gate(1, 0, 0), gate(1, 0, 1)).
+				status(blocked(v1alpha1.StepCompleted, name)),
+			outcome{Is: blocks},
+		},
+		"a confirmation before any gate is open is none": {
+			doneStep().status(blocked(v1alpha1.StepCompleted)), outcome{Script: []string{opens}, Is: blocks},
+		},
+		"a confirmation of what no person decides is none": {
+			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).
+				status(blocked(v1alpha1.StepCompleted, name)),
+			outcome{Is: blocks},
+		},
+		"a gate that was rejected stops the release, confirmed or not": {
+			doneStep().gates(gate(1, 0, 0, rejected)).status(blocked(v1alpha1.StepCompleted, name)),
+			outcome{
+				Is:      "RollingUpdate 1/3 Blocking GateRejected",
+				Stalled: "GateRejected: batch 1/3: gate web-v2-1-0-0 was rejected: the pull request was closed",
+			},
+		},
+		"a gate that is taken out of the step is waited for no more": {
+			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
+			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+		},
+	})
+}
+
+func TestTheStatusNamesWhatAStepWaitsFor(t *testing.T) {
+	t.Parallel()
+	s := doneStep().steps(step("1", none, soak, manual), step("100%")).at(0, 1)
+	status := next(t, s).Status
+	want := []v1alpha1.GateReference{
+		{Name: "web-v2-1-0-1", Type: v1alpha1.GateSoak}, {Name: "web-v2-1-0-2", Type: v1alpha1.GateManual},
+	}
+	if diff := cmp.Diff(want, status.Gates); diff != "" {
+		t.Errorf("gates in the status (-want +got):\n%s", diff)
+	}
+	if want := "batch 1/2 done with 1 pod of 10, waiting for gate: soak, manual"; status.Message != want {
+		t.Errorf("message %q, want %q", status.Message, want)
+	}
+}
+
+func TestAGateIsBoundToWhatItLetsThrough(t *testing.T) {
+	t.Parallel()
+	s := doneStep().at(1, 5).sets(set("v1", 5), set("v2", 5)).steps(step("1"), step("50%", none, soak), step("100%")).
+		status(func(s *v1alpha1.BatchReleaseStatus) { s.Commit, s.Attempt = "c0ffee", 7 })
+	want := []Action{OpenGate{
+		Reason: "batch 2/3 is done",
+		Name:   "web-v2-7-1-1",
+		Spec: v1alpha1.GateSpec{
+			ReleaseRef: v1alpha1.ReleaseReference{Name: "web", UID: "release-1"},
+			Revision:   "v2", Attempt: 7, Commit: "c0ffee", Step: 1, Index: 1, Type: v1alpha1.GateSoak, Policy: soak,
+		},
+	}}
+	if diff := cmp.Diff(want, next(t, s).Actions); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPassCountsForOneGateOnly(t *testing.T) {
+	t.Parallel()
+	waits := []string{opens}
+	bound := func(change func(*v1alpha1.GateSpec)) *scene {
+		return doneStep().gates(gate(1, 0, 0, passed, func(g *v1alpha1.Gate) { change(&g.Spec) }))
+	}
+	checkScripts(t, map[string]scripted{
+		"for this one":                     {bound(func(*v1alpha1.GateSpec) {}), []string{"scale v2 1 -> 2: batch 2/3"}},
+		"not for another revision":         {bound(func(g *v1alpha1.GateSpec) { g.Revision = "v3" }), waits},
+		"not for another attempt":          {bound(func(g *v1alpha1.GateSpec) { g.Attempt = 2 }), waits},
+		"not for another step":             {bound(func(g *v1alpha1.GateSpec) { g.Step = 1 }), waits},
+		"not for another gate of the step": {bound(func(g *v1alpha1.GateSpec) { g.Index = 1 }), waits},
+		"not for an earlier release of the name": {
+			bound(func(g *v1alpha1.GateSpec) { g.ReleaseRef.UID = types.UID("release-0") }), waits,
+		},
+		"not when it is being deleted": {doneStep().gates(gate(1, 0, 0, passed, leaving)), waits},
+		"not under another name": {
+			doneStep().gates(gate(1, 0, 0, passed, func(g *v1alpha1.Gate) { g.Name = "web-v2-1-0-1" })), waits,
+		},
+	})
+}
+
+func TestPassStepWithoutAGate(t *testing.T) {
+	t.Parallel()
+	open := []v1alpha1.Step{step("1", none), step("50%", none), step("100%")}
+	last := func() *scene { return held(10).at(2, 10).sets(set("v1", 0), set("v2", 10)) }
+	checkPlans(t, map[string]planned{
+		"the next step begins in the same pass": {
+			doneStep().steps(open...),
+			outcome{Script: []string{"scale v2 1 -> 2: batch 2/3"}, Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: tenMinutes},
+		},
+		"the old pods that the step leaves are no reason to wait": {
+			held(10).steps(open...).sets(set("v1", 10), set("v2", 1)),
+			outcome{
+				Script: []string{"scale v1 10 -> 9: batch 2/3", "scale v2 1 -> 2: batch 2/3"},
+				Is:     "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: tenMinutes,
+			},
+		},
+		"a process that has scaled nothing yet reads what the one before it did": {
+			doneStep().steps(open...).but(func(o *Observation) { o.Sets[0].Live = false }),
+			outcome{Script: []string{"needs sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: tenMinutes},
+		},
+		"after the last the workload is handed back": {
+			last(),
+			outcome{Script: []string{"hand back: all pods run revision v2"}, Is: "Finalizing 3/3 Completed HandingBack"},
+		},
+		"not before the last old pod is to go": {
+			held(10).at(2, 10).sets(set("v1", 1), set("v2", 10)),
+			outcome{Script: []string{"scale v1 1 -> 0: batch 3/3"}, Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: tenMinutes},
+		},
+		"not before the ReplicaSet was looked at since it was scaled": {
+			held(10).at(2, 10).sets(set("v1", 0), set("v2", 10, unobserved)),
+			outcome{Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: tenMinutes},
+		},
+		"a gate that is given after the last step is passed before": {
+			last().steps(step("1"), step("50%"), step("100%", soak)),
+			outcome{Script: []string{"open gate web-v2-1-2-0 (soak): batch 3/3 is done"}, Is: "RollingUpdate 3/3 Blocking StepBlocking"},
+		},
+	})
+}

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// takenFrom is held(10) after somebody else wrote the workload: unpaused, for example.
+func takenFrom(change func(*Workload)) *scene {
+	return held(10).but(func(o *Observation) { change(o.Workload) })
+}
+
+func TestHoldTakesTheWorkloadOver(t *testing.T) {
+	t.Parallel()
+	const (
+		keep     = "keep template v1: kept to roll back to"
+		finalize = "annotate release finalizer=true current-stable-revision=v1: the workload is handed back before the release goes away"
+		takeOver = "take over with the template of the release: release v2"
+	)
+	checkScripts(t, map[string]scripted{
+		"what a rollback needs is durable before the template is overwritten": {
+			running(10), []string{keep, finalize, takeOver},
+		},
+		"what is durable already is not written again": {
+			running(10).keep("v1").finalized().stable("v1", ""), []string{takeOver},
+		},
+		"the finalizer alone is reason to write": {
+			running(10).keep("v1").stable("v1", ""), []string{finalize, takeOver},
+		},
+		"a workload that was changed by hand since is what the release goes back to": {
+			running(10).keep("v0").finalized().stable("v0", ""),
+			[]string{
+				keep, "annotate release finalizer=true current-stable-revision=v1 last-stable-revision=v0: " +
+					"the workload is handed back before the release goes away", takeOver,
+			},
+		},
+		"a write of the release proves that it was read as it is": {
+			running(10).cached(), []string{keep, finalize, takeOver},
+		},
+		"without such a write the release is read live first": {
+			running(10).keep("v1").finalized().stable("v1", "").cached(), []string{"needs release"},
+		},
+		"the gates of the attempt before are void, those of this one are not": {
+			held(10).resolved("v3").gates(gate(1, 0, 0), gate(1, 1, 0, passed), gate(2, 0, 0)).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Attempt = 2
+			}),
+			[]string{
+				"take over with the template of the release: release v3 instead",
+				"close gate web-v2-1-0-0: a new attempt voids the gates of the one before",
+				"close gate web-v2-1-1-0: a new attempt voids the gates of the one before",
+				"close gate web-v2-2-0-0: a new attempt voids the gates of the one before",
+			},
+		},
+	})
+}
+
+func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
+	t.Parallel()
+	const (
+		unpaused = "take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"
+		template = "put back: the template of revision v2"
+	)
+	resolved := func(digest, refused string) func(*Observation) {
+		return func(o *Observation) {
+			o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}, refused}
+		}
+	}
+	other := func(w *Workload) { w.Digest, w.Revision = "digest-v9", "v9" }
+	checkScripts(t, map[string]scripted{
+		"unpaused (kubectl rollout resume)": {takenFrom(func(w *Workload) { w.Paused = false }), []string{unpaused}},
+		"another strategy": {
+			takenFrom(func(w *Workload) { w.Recreate = false }), []string{unpaused},
+		},
+		"the annotation is gone (a GitOps tool's self-heal)": {
+			takenFrom(func(w *Workload) { w.Hold, w.Paused = nil, false }), []string{unpaused},
+		},
+		"not on the word of a cached release: it may be at its end": {
+			takenFrom(func(w *Workload) { w.Paused = false }).cached(), []string{"needs release"},
+		},
+		"a template that differs may only have other defaults now: the API server is asked": {
+			takenFrom(other), []string{"needs to resolve the template of the release"},
+		},
+		"a template that somebody changed is put back": {
+			takenFrom(other).but(resolved("digest-v2", "")), []string{"take over with the template of the release: " + template},
+		},
+		"one that the API server gives other defaults now is left as it is": {
+			takenFrom(other).but(resolved("digest-v9", "")), nil,
+		},
+		"a refusal proves no other defaults": {
+			takenFrom(other).but(resolved("digest-v9", "quota")), []string{"take over with the template of the release: " + template},
+		},
+		"the digest of a new release is what was just resolved": {
+			held(10).resolved("v3"), []string{"take over with the template of the release: release v3 instead"},
+		},
+		"in a rollback the template comes from what is kept, not from Git": {
+			rollingBack(10).but(func(o *Observation) { o.Workload.Paused = false }),
+			[]string{"take over with template v1: put back: only Sluice may unpause a workload that is taken over"},
+		},
+		"a release whose template is no longer given goes on with what is kept of it": {
+			takenFrom(func(w *Workload) { w.Paused = false }).but(func(o *Observation) { o.Given = "" }),
+			[]string{"take over with template v2: put back: only Sluice may unpause a workload that is taken over"},
+		},
+		"while the next template is refused the one that is being released is put back": {
+			takenFrom(func(w *Workload) { w.Paused = false }).resolved("v3").but(refused),
+			[]string{"take over with template v2: put back: only Sluice may unpause a workload that is taken over"},
+		},
+		"the way to a rollback is a take-over of its own": {
+			rollingBack(10).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2" }).
+				but(func(o *Observation) {
+					o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"}, ""}
+				}),
+			[]string{"take over with template v1: release v1 instead"},
+		},
+	})
+}
+
+func TestOtherDefaultsAreRecorded(t *testing.T) {
+	t.Parallel()
+	s := takenFrom(func(w *Workload) { w.Digest = "digest-v2-of-newer-server" })
+	s.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: "digest-v2-of-newer-server", Revision: "v2"}, ""}
+	if got := next(t, s).Status.Resolved.Digest; got != s.Workload.Digest {
+		t.Errorf("digest of what is released is %q, want what the workload has: %q", got, s.Workload.Digest)
+	}
+}
+
+func TestTheHoldIsWhatTheWorkloadGetsBackInTheEnd(t *testing.T) {
+	t.Parallel()
+	own := v1alpha1.HeldWorkload{Strategy: nativeStrategy}
+	tests := map[string]struct {
+		scene *scene
+		want  v1alpha1.HeldWorkload
+	}{
+		"at first it is what the workload has": {running(10), own},
+		"a workload that was paused will be so again": {
+			running(10).but(func(o *Observation) { o.Workload.Paused = true }),
+			v1alpha1.HeldWorkload{Strategy: nativeStrategy, Paused: true},
+		},
+		"while it is held it is what the annotation says": {
+			takenFrom(func(w *Workload) { w.Paused, w.Strategy, w.Hold.Strategy = false, "Recreate", "the annotation's" }),
+			v1alpha1.HeldWorkload{Strategy: "the annotation's"},
+		},
+		"without the annotation it is what the status remembers": {
+			takenFrom(func(w *Workload) { w.Hold, w.Strategy = nil, "Recreate" }), own,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := next(t, test.scene)
+			want := Hold{Release: "web", UID: "release-1", HeldWorkload: test.want}
+			if diff := cmp.Diff(want, takeOverOf(t, p).Hold); diff != "" {
+				t.Errorf("hold (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(&test.want, p.Status.Held); diff != "" {
+				t.Errorf("status.held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func takeOverOf(t *testing.T, p Plan) TakeOver {
+	t.Helper()
+	for _, action := range p.Actions {
+		if takeOver, is := action.(TakeOver); is {
+			return takeOver
+		}
+	}
+	t.Fatalf("no take-over among %v", p.Actions)
+	return TakeOver{}
+}
+
+func TestWhatIsStableWhenAReleaseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	forgotten := func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "" }
+	tests := map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"the first time it is what the workload runs": {running(10), "v1"},
+		"a release in between does not change it":     {held(10).resolved("v3"), "v1"},
+		"a lost status finds it in the annotation":    {held(10).status(forgotten).sets(set("v1", 10)), "v1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := next(t, test.scene).Status.StableRevision; got != test.want {
+				t.Errorf("stable revision %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestGoOnWithAWorkloadThatIsTakenOver(t *testing.T) {
+	t.Parallel()
+	lost := func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }
+	checkScripts(t, map[string]scripted{
+		"another attempt with it means that the status was lost, or that an old one was read": {
+			held(10).resolved("v2").status(lost).but(func(o *Observation) { o.ReleaseLive = false }),
+			[]string{"needs release"},
+		},
+		"a status that is lost indeed starts with the pods that are there": {
+			held(10).resolved("v2").status(lost).sets(set("v1", 10), set("v2", 1, available(0))), nil,
+		},
+		"the same attempt needs no look at the release": {
+			held(10).cached().sets(set("v1", 10), set("v2", 1, available(0))), nil,
+		},
+	})
+}

@@ -1,0 +1,288 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+const (
+	batch1  = ": batch 1/3"
+	batch2  = ": batch 2/3"
+	more    = ": more replicas: the rest runs the version before"
+	fewer   = ": fewer replicas: the batch's share of them"
+	hundred = 100
+)
+
+func TestMoveStaysWithinTheFence(t *testing.T) {
+	t.Parallel()
+	checkScripts(t, map[string]scripted{
+		"room is replicas + maxSurge - all": {
+			held(10).fence("3", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 4" + batch2},
+		},
+		"no more are added than the step says": {
+			held(10).fence("10", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 5" + batch2},
+		},
+		"spare is available - (replicas - maxUnavailable)": {
+			held(10).at(1, 5).sets(set("v1", 8), set("v2", 3)), []string{"scale v1 8 -> 7" + batch2, "scale v2 3 -> 4" + batch2},
+		},
+		"unavailable pods are not spare": {
+			held(10).at(1, 5).sets(set("v1", 8), set("v2", 3, available(2))), nil,
+		},
+		"no more go than the step says": {
+			held(10).sets(set("v1", 10), set("v2", 1)).fence("1", "5"), []string{"scale v1 10 -> 9" + batch1},
+		},
+		"growth is written first while it fits": {
+			held(10).fence("3", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
+			[]string{"scale v2 1 -> 4" + batch2, "scale v1 9 -> 7" + batch2},
+		},
+		"where only a shrink makes room it is written first": {
+			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
+			[]string{"scale v1 9 -> 7" + batch2, "scale v2 1 -> 3" + batch2},
+		},
+		"the oldest version goes first": {
+			held(10).fence("0", "2").at(1, 5).sets(set("v1", 7), set("v0", 2), set("v2", 1)),
+			[]string{"scale v0 2 -> 0" + batch2, "scale v2 1 -> 3" + batch2},
+		},
+		"pods that are not available go before those that are, whatever their age": {
+			held(10).fence("0", "2").at(1, 5).sets(set("v0", 4), set("v1", 5, available(3)), set("v2", 1)),
+			[]string{"scale v1 5 -> 3" + batch2, "scale v2 1 -> 3" + batch2},
+		},
+		"a broken version does not block the one that mends it": {
+			held(10).fence("1", "0").at(1, 5).sets(set("v1", 10, available(0)), set("v2", 1)),
+			[]string{"scale v1 10 -> 9" + batch2, "scale v2 1 -> 2" + batch2},
+		},
+		"updated pods that are missing take the room of broken ones": {
+			held(10).fence("1", "2").at(1, 5).sets(set("v1", 9, available(6)), set("v2", 1)),
+			[]string{"scale v2 1 -> 2" + batch2, "scale v1 9 -> 7" + batch2},
+		},
+		"a set that still loses pods does not grow: nobody could tell the new from the old": {
+			held(10).at(1, 5).sets(set("v1", 9), set("v2", 1, current(2))), nil,
+		},
+		"a set that is being deleted is none": {
+			held(10).sets(set("v1", 10), set("v2", 1, func(s *Set) { s.Deleting = true })), []string{"create v2 with 1" + batch1},
+		},
+	})
+}
+
+func TestTheFirstUpdatedPod(t *testing.T) {
+	t.Parallel()
+	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
+	checkScripts(t, map[string]scripted{
+		"the set is made with what there is room for": {
+			held(10).fence("3", "0").at(1, 5).sets(set("v1", 10)), []string{"create v2 with 3" + batch2},
+		},
+		"and with no more than the step says": {
+			held(10).fence("3", "0").sets(set("v1", 10)), []string{"create v2 with 1" + batch1},
+		},
+		"without surge it is one pod beyond: a lone active set would be scaled back up": {
+			held(10).fence("0", "1").sets(set("v1", 10)), []string{"create v2 with 1" + batch1},
+		},
+		"likewise when the set is there with no pods": {
+			held(10).fence("0", "1").sets(set("v1", 10), set("v2", 0)),
+			[]string{"scale v2 0 -> 1" + batch1, "scale v1 10 -> 9" + batch1},
+		},
+		"then the old one is scaled down": {
+			held(10).fence("0", "1").sets(set("v1", 10), set("v2", 1, available(0))), []string{"scale v1 10 -> 9" + batch1},
+		},
+		"two versions that run can make room without it": {
+			held(10).fence("0", "1").sets(set("v0", 3), set("v1", 7)), []string{"create v2 with 0" + batch1},
+		},
+		"two of one pod each can't: it would leave a lone one": {
+			held(2).fence("0", "1").at(0, 1).sets(set("v0", 1), set("v1", 1)), []string{"create v2 with 1" + batch1},
+		},
+		"two of one pod each for one replica can: a lone one is what it should be": {
+			held(1).fence("0", "1").at(2, 1).sets(set("v0", 1), set("v1", 1), set("v2", 0)),
+			[]string{"scale v0 1 -> 0: batch 3/3", "scale v1 1 -> 0: batch 3/3", "scale v2 0 -> 1: batch 3/3"},
+		},
+		"a step of no pods makes an empty set": {
+			held(10).steps(step("0"), step("50%"), step("100%")).at(0, 0).sets(set("v1", 10)), []string{"create v2 with 0" + batch1},
+		},
+		"a failed release makes an empty set: it is held where it stands": {
+			held(10).status(failed).sets(set("v1", 10)), []string{"create v2 with 0" + batch1},
+		},
+		"a shrink never leaves one active set before there is an updated pod": {
+			held(10).fence("0", "2").sets(set("v0", 1), set("v1", 9), set("v2", 0)),
+			[]string{"scale v1 9 -> 8" + batch1, "scale v2 0 -> 1" + batch1},
+		},
+		"unless that one has all the replicas": {
+			held(10).fence("1", "0").at(0, 0).steps(step("0"), step("100%")).at(0, 0).
+				sets(set("v0", 1), set("v1", 10), set("v2", 0)),
+			[]string{"scale v0 1 -> 0: batch 1/2"},
+		},
+		"a broken set that would go whole keeps a pod until then": {
+			held(10).fence("0", "1").at(0, 0).steps(step("0"), step("100%")).at(0, 0).
+				sets(set("v0", 3, available(0)), set("v1", 8), set("v2", 0)),
+			[]string{"scale v0 3 -> 2: batch 1/2"},
+		},
+	})
+}
+
+func TestMoveFollowsSpecReplicas(t *testing.T) {
+	t.Parallel()
+	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
+	checkScripts(t, map[string]scripted{
+		"more replicas: the canary stays one, the rest runs the version before": {
+			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))), []string{"scale v1 9 -> 14" + more},
+		},
+		"more replicas: half of 15 is 7, and half a pod no reason to update one": {
+			held(15).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
+			[]string{"scale v2 5 -> 7" + batch2, "scale v1 5 -> 8" + more},
+		},
+		"fewer replicas: both give": {
+			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
+			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 3" + batch2},
+		},
+		"fewer replicas: updated pods that are not available go first, and don't need spare": {
+			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 3), set("v2", 5, available(2))),
+			[]string{"scale v2 5 -> 3" + fewer},
+		},
+		"pods that are missing for another reason are made up for with old ones": {
+			held(10).at(1, 5).sets(set("v1", 3), set("v2", 5, available(4))), []string{"scale v1 3 -> 5: back to what batch 2/3 says"},
+		},
+		"but not beyond replicas: the surge is the new version's": {
+			held(10).at(1, 5).sets(set("v1", 4), set("v2", 5, available(3)), set("v0", 1, available(0))), nil,
+		},
+		"the stable version grows, even if it has no pod left": {
+			held(15).scaledFrom(10).sets(set("v0", 9), set("v1", 0), set("v2", 1, available(0))), []string{"scale v1 0 -> 5" + more},
+		},
+		"if the stable version has no set, the newest that runs grows": {
+			held(15).scaledFrom(10).sets(set("v8", 4), set("v9", 5), set("v2", 1, available(0))).but(func(o *Observation) {
+				o.Release.Status.StableRevision = "v7"
+			}),
+			[]string{"scale v9 5 -> 10" + more},
+		},
+		"an old set that still loses pods does not grow": {
+			held(15).scaledFrom(10).sets(set("v1", 9, current(10)), set("v2", 1, available(0))), nil,
+		},
+		"in a rollback more replicas are pods of the version it goes to": {
+			rollingBack(15).scaledFrom(10).sets(set("v2", 9), set("v1", 1)), []string{"scale v1 1 -> 6: batch 1/2"},
+		},
+		"a failed release leaves the pods as they are": {
+			held(10).at(1, 5).status(failed).sets(set("v1", 7), set("v2", 3, available(1))), nil,
+		},
+		"a failed release follows with the version before": {
+			held(15).at(1, 5).scaledFrom(10).status(failed).sets(set("v1", 5), set("v2", 5, available(3))),
+			[]string{"scale v1 5 -> 10" + more},
+		},
+		"a failed release gives pods of both, the broken ones first": {
+			held(6).at(1, 5).scaledFrom(10).status(failed).sets(set("v1", 5), set("v2", 5, available(3))),
+			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 4" + batch2},
+		},
+		"a failed rollback adds no bad pod, but those that are missing": {
+			rollingBack(10).status(failed).sets(set("v2", 8), set("v1", 1)), []string{"scale v1 1 -> 2: batch 1/2"},
+		},
+	})
+}
+
+func TestOldPodsStayWhileManyUpdatedOnesAreMade(t *testing.T) {
+	t.Parallel()
+	at := func(updated Set) *scene {
+		return held(hundred).fence("25", "25").steps(step("20%"), step("50%"), step("100%")).at(0, 20).
+			sets(set("v1", hundred), updated)
+	}
+	go80 := []string{"scale v1 100 -> 80" + batch1}
+	checkScripts(t, map[string]scripted{
+		"they stay, so as not to hold them up":    {at(set("v2", 20, available(0), current(10))), nil},
+		"and as long as the count of them is old": {at(set("v2", 20, available(0), unobserved)), nil},
+		"they go once all are made":               {at(set("v2", 20, available(0))), go80},
+		"they go if no more are to come":          {at(set("v2", 20, available(0), current(10), stuck)), go80},
+		"for a few that are missing none stays":   {at(set("v2", 20, available(13), current(15))), go80},
+	})
+}
+
+func stuck(s *Set) { s.Stuck = true }
+
+func TestSmallChangesAreCollected(t *testing.T) {
+	t.Parallel()
+	scaledBefore := func(d time.Duration) func(*Observation) {
+		return func(o *Observation) { o.LastScale = noon.Add(-d) }
+	}
+	at := func(old, updated int32) *scene {
+		return held(hundred).fence("25", "25").at(1, 50).sets(set("v1", old), set("v2", updated, available(0)))
+	}
+	const is = "RollingUpdate 2/3 Upgrade StepUpgrading"
+	small := []string{"scale v2 48 -> 50" + batch2}
+	checkPlans(t, map[string]planned{
+		"a few pods soon after a write wait for more of their kind": {
+			at(75, 48).but(scaledBefore(100 * time.Millisecond)), outcome{Is: is, Wake: 150 * time.Millisecond},
+		},
+		"not for longer than a quarter of a second": {
+			at(75, 48).but(scaledBefore(patience)), outcome{Script: small, Is: is, Wake: tenMinutes},
+		},
+		"the first write of a process does not wait": {
+			at(75, 48), outcome{Script: small, Is: is, Wake: tenMinutes},
+		},
+		"an eighth of the fence does not wait": {
+			at(75, 44).but(scaledBefore(0)), outcome{Script: []string{"scale v2 44 -> 50" + batch2}, Is: is, Wake: tenMinutes},
+		},
+		"what ends the step does not wait": {
+			at(50, 49).but(scaledBefore(0)), outcome{Script: []string{"scale v2 49 -> 50" + batch2}, Is: is, Wake: tenMinutes},
+		},
+		"in a small release nothing waits": {
+			held(10).at(1, 5).but(scaledBefore(0)).sets(set("v1", 8), set("v2", 2)),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Is: is, Wake: tenMinutes},
+		},
+	})
+}
+
+func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
+	t.Parallel()
+	live := func(o *Observation) { o.Workload.Live = true }
+	fresh := func(o *Observation) { o.LastScale = time.Time{} }
+	grows := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)) }
+	shrinks := func() *scene { return held(10).sets(set("v1", 10), set("v2", 1)) }
+	excess := func() *scene {
+		return doneStep().sets(set("v1", 8), set("v2", 3)).gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0"))
+	}
+	checkScripts(t, map[string]scripted{
+		"growth rests on spec.replicas and the hold":             {grows().cached(), []string{"needs workload"}},
+		"the other sets it knows from its own writes":            {grows().cached().but(live), []string{"scale v2 1 -> 2" + batch2}},
+		"a new process knows nothing yet":                        {grows().cached().but(fresh), []string{"needs release, workload, sets"}},
+		"the first pod: the native controller scaled until then": {held(10).cached().sets(set("v1", 10, stale)), []string{"needs workload, sets"}},
+		"the first pod of a set that is there": {
+			held(10).sets(set("v1", 10), set("v2", 0)).cached().but(live), []string{"needs sets"},
+		},
+		"other replicas: the native controller may have scaled a lone set": {
+			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))).cached().but(live), []string{"needs sets"},
+		},
+		"a shrink rests on every pod that counts as available": {shrinks().cached().but(live), []string{"needs sets"}},
+		"but for those of the set that shrinks, whose write is guarded": {
+			shrinks().cached().but(live).sets(set("v1", 10, stale), set("v2", 1)), []string{"scale v1 10 -> 9" + batch1},
+		},
+		"a set without available pods counts for nothing": {
+			shrinks().fence("1", "1").cached().but(live).sets(set("v1", 10, stale), set("v2", 1, stale, available(0))),
+			[]string{"scale v1 10 -> 9" + batch1},
+		},
+		"a shrink rests on spec.replicas": {shrinks().cached().sets(set("v1", 10), set("v2", 1)), []string{"needs workload"}},
+		"updated pods beyond the step are not taken away on an old word: the gate may have passed since": {
+			excess().but(func(o *Observation) { o.ReleaseLive, o.GatesLive, o.LastScale = false, false, noon.Add(-time.Minute) }),
+			[]string{"needs release, gates"},
+		},
+		"for fewer replicas no gate is asked": {
+			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)).but(func(o *Observation) {
+				o.ReleaseLive, o.GatesLive, o.LastScale = false, false, noon.Add(-time.Minute)
+			}),
+			[]string{"needs release"},
+		},
+		"where a shrink comes first the growth waits for its reads too": {
+			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)).cached().but(live), []string{"needs sets"},
+		},
+	})
+}
+
+func TestUpdatedPodsBeyondTheStepGoWhileItWaits(t *testing.T) {
+	t.Parallel()
+	s := doneStep().sets(set("v1", 8), set("v2", 3)).gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0"))
+	var got []string
+	for _, action := range next(t, s).Actions {
+		got = append(got, action.String())
+	}
+	want := []string{"scale v2 3 -> 2", "scale v1 8 -> 9"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("somebody had unpaused the workload: what is done about it (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+func rollback(to string) func(*Observation) {
+	return func(o *Observation) { o.Release.Annotations[v1alpha1.RollbackAnnotation] = to }
+}
+
+func retry(o *Observation) { o.Release.Annotations[v1alpha1.RetryAnnotation] = "true" }
+
+func TestAnswerRollback(t *testing.T) {
+	t.Parallel()
+	const recorded = "RollingBack - Initial RollingBack"
+	checkPlans(t, map[string]planned{
+		"the intent is durable before anything is done for it, the annotation included": {
+			held(10).but(rollback("true")),
+			outcome{StatusFirst: true, Is: recorded},
+		},
+		"a completed release is rolled back the same way": {
+			completed(10).resolved("v1").keep("v0").stable("v1", "v0").but(rollback("true")),
+			outcome{StatusFirst: true, Is: recorded},
+		},
+		"a failed release can be rolled back": {
+			held(10).but(rollback("true")).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }),
+			outcome{StatusFirst: true, Is: recorded},
+		},
+		"once it is recorded the annotation goes, and the rollback goes on": {
+			rollingBack(10).but(rollback("true")).sets(set("v2", 10), set("v1", 1, available(0))),
+			outcome{
+				Script: []string{"annotate release -rollback: the rollback is recorded"},
+				Wake:   tenMinutes, Is: "RollingBack 1/2 Upgrade RollingBack",
+			},
+		},
+		"a rollback on its way to another revision is sent to the one that is named": {
+			rollingBack(10).keep("v0").but(rollback("v0")),
+			outcome{StatusFirst: true, Is: recorded},
+		},
+		"a revision that is not kept is told, and the release goes on": {
+			held(10).but(rollback("v7")).sets(set("v1", 10), set("v2", 1, available(0))),
+			outcome{
+				Script: []string{`annotate release -rollback: rollback=v7: no template of revision "v7" is kept`},
+				Wake:   tenMinutes, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
+			},
+		},
+		"what runs already is nothing to roll back to": {
+			completed(10).resolved("v1").but(rollback("v1")),
+			outcome{
+				Script: []string{`annotate release -rollback: rollback=v1: revision "v1" is what runs already`},
+				Is:     "Completed 3/3 Completed Completed",
+			},
+		},
+	})
+}
+
+func TestARollbackIsANewAttemptAtTheOldTemplate(t *testing.T) {
+	t.Parallel()
+	type start struct {
+		Attempt                  int64
+		Update, Stable, To       string
+		Resolved                 v1alpha1.ResolvedTemplate
+		Quarantined              []string
+		Step, Target             int32
+		GatesAndProgressAreReset bool
+	}
+	back := v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: "digest-v1", Revision: "v1"}
+	tests := map[string]struct {
+		scene *scene
+		want  start
+	}{
+		"the template in Git is quarantined, so that its unchanged tip does not bring it back": {
+			held(10).but(rollback("true")).at(1, 5),
+			start{
+				Attempt: 2, Update: "v1", Stable: "v1", To: "v1", Resolved: back,
+				Quarantined: []string{"given-v2"}, GatesAndProgressAreReset: true,
+			},
+		},
+		"it is quarantined once": {
+			rollingBack(10).keep("v0").but(rollback("v0")),
+			start{
+				Attempt: 2, Update: "v0", Stable: "v2", To: "v0", GatesAndProgressAreReset: true,
+				Resolved:    v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: "digest-v0", Revision: "v0"},
+				Quarantined: []string{"given-v2"},
+			},
+		},
+		"without a template in Git there is nothing to quarantine": {
+			held(10).but(rollback("true")).but(func(o *Observation) { o.Given = "" }),
+			start{
+				Attempt: 2, Update: "v1", Stable: "v1", To: "v1", GatesAndProgressAreReset: true,
+				Resolved: v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"},
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := next(t, test.scene).Status
+			got := start{
+				Attempt: s.Attempt, Update: s.UpdateRevision, Stable: s.StableRevision, To: s.RollbackTo,
+				Resolved: *s.Resolved, Quarantined: s.Quarantined, Step: s.CurrentStepIndex, Target: s.TargetReplicas,
+				GatesAndProgressAreReset: s.Gates == nil && s.Progress == nil && s.Replicas == 0,
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("start of the rollback (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRollbackTarget(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		asked string
+		want  string
+	}{
+		"in a release it is the stable revision":                         {held(10).keep("v0").stable("v1", "v0"), "true", "v1"},
+		"after a release it is the last stable one":                      {completed(10).keep("v0").stable("v1", "v0"), "true", "v0"},
+		"before the first release it is the last stable one":             {running(10).keep("v0").stable("", "v0"), "true", "v0"},
+		"a revision that is named is taken":                              {held(10).keep("v0"), "v0", "v0"},
+		"there may be none":                                              {completed(10), "true", ""},
+		"a stable revision without a kept template is none":              {held(10).but(func(o *Observation) { o.Kept = nil }), "true", ""},
+		"what is kept under no name is not what none asks for":           {running(10).keep(""), "true", ""},
+		"in mid-release the update revision may be named: its pods stay": {held(10).keep("v2"), "v2", "v2"},
+		"after the release its revision may not be named":                {completed(10), "v1", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target, why := test.scene.pass().rollbackTarget(test.asked)
+			got := ""
+			if target != nil {
+				got = target.Revision
+			}
+			if got != test.want || (target == nil) != (why != "") {
+				t.Errorf("target of rollback=%s is %q (%s), want %q", test.asked, got, why, test.want)
+			}
+		})
+	}
+}
+
+func TestAnswerRetry(t *testing.T) {
+	t.Parallel()
+	failed := func(s *v1alpha1.BatchReleaseStatus) {
+		s.Phase, s.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded
+	}
+	upgrading := "RollingUpdate 1/3 Upgrade StepUpgrading"
+	checkPlans(t, map[string]planned{
+		"a failed release goes on, which is durable before the annotation goes": {
+			held(10).status(failed).but(retry),
+			outcome{StatusFirst: true, Is: upgrading},
+		},
+		"then the annotation goes, and the step is on its way again": {
+			held(10).but(retry).sets(set("v1", 10), set("v2", 1, available(0))),
+			outcome{
+				Script: []string{"annotate release -retry: the retry is recorded"},
+				Wake:   tenMinutes, Is: upgrading,
+			},
+		},
+		"a completed release has nothing to retry": {
+			completed(10).resolved("v1").but(retry),
+			outcome{
+				Script: []string{"annotate release -retry: the retry is recorded"},
+				Is:     "Completed 3/3 Completed Completed",
+			},
+		},
+	})
+}
+
+func TestARetryHasTheWholeDeadlineAgain(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		want  v1alpha1.Phase
+	}{
+		"a failed release goes on as a release":   {held(10), v1alpha1.PhaseRollingUpdate},
+		"a failed rollback goes on as a rollback": {rollingBack(10), v1alpha1.PhaseRollingBack},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := next(t, test.scene.but(retry).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Phase = v1alpha1.PhaseFailed
+				s.Progress.Since.Time = noon.Add(-tenMinutes)
+			})).Status
+			if got.Phase != test.want || !got.Progress.Since.Time.Equal(noon) {
+				t.Errorf("phase %s with a deadline from %s, want %s from %s", got.Phase, got.Progress.Since.Time, test.want, noon)
+			}
+		})
+	}
+}
