@@ -42,7 +42,7 @@ var notCopied = []string{
 // scale changes the replicas of a ReplicaSet if it still is what was decided on.
 func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error {
 	set := v.set(a.Set.UID)
-	if set == nil {
+	if set == nil || ptr.Deref(set.Spec.Replicas, 1) != a.From {
 		return errOutdated
 	}
 	patch, err := resizing(set, a).Patch()

@@ -23,10 +23,6 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 // takeOver writes template, paused, strategy and hold in one write. In any other order there
 // is a moment in which the native controller rolls by itself, or removes every old pod.
 func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) error {
-	template, err := r.template(ctx, v, a.Template)
-	if err != nil {
-		return err
-	}
 	hold, err := json.Marshal(a.Hold)
 	if err != nil {
 		return fmt.Errorf("encode hold: %w", err)
@@ -35,8 +31,14 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 	setHold(patch, v.deployment, string(hold))
 	patch.
 		Set("/spec/paused", true).
-		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}).
-		Set("/spec/template", template)
+		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})
+	if a.Template != nil {
+		template, err := r.template(ctx, v, *a.Template)
+		if err != nil {
+			return err
+		}
+		patch.Set("/spec/template", template)
+	}
 	return r.patchDeployment(ctx, v, patch)
 }
 

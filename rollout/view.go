@@ -111,7 +111,6 @@ func (v *view) workload() *plan.Workload {
 	w := &plan.Workload{
 		UID:                     d.UID,
 		Name:                    d.Name,
-		ResourceVersion:         d.ResourceVersion,
 		Live:                    v.deploymentLive,
 		Behind:                  max(d.Generation-d.Status.ObservedGeneration, 0),
 		Deleting:                d.DeletionTimestamp != nil,
@@ -141,21 +140,20 @@ func (v *view) revisionOf(digest string) string {
 
 func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
 	return plan.Set{
-		Name:            set.Name,
-		UID:             set.UID,
-		ResourceVersion: set.ResourceVersion,
-		Live:            v.setsLive[set.UID],
-		Deleting:        set.DeletionTimestamp != nil,
-		Digest:          digestOfSet(set),
-		Revision:        set.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-		Created:         set.CreationTimestamp.Time,
-		Replicas:        ptr.Deref(set.Spec.Replicas, 1),
-		Observed:        set.Status.ObservedGeneration >= set.Generation,
-		Current:         set.Status.Replicas,
-		Ready:           set.Status.ReadyReplicas,
-		Available:       set.Status.AvailableReplicas,
-		Noted:           set.Annotations[desiredAnnotation] != "",
-		Stuck:           stuck(set),
+		Name:      set.Name,
+		UID:       set.UID,
+		Live:      v.setsLive[set.UID],
+		Deleting:  set.DeletionTimestamp != nil,
+		Digest:    digestOfSet(set),
+		Revision:  set.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
+		Created:   set.CreationTimestamp.Time,
+		Replicas:  ptr.Deref(set.Spec.Replicas, 1),
+		Observed:  set.Status.ObservedGeneration >= set.Generation,
+		Current:   set.Status.Replicas,
+		Ready:     set.Status.ReadyReplicas,
+		Available: set.Status.AvailableReplicas,
+		Noted:     set.Annotations[desiredAnnotation] != "",
+		Stuck:     stuck(set),
 	}
 }
 

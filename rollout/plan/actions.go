@@ -57,7 +57,8 @@ type Template struct {
 // TakeOver writes template, paused, strategy Recreate and the hold annotation in one write.
 type TakeOver struct {
 	Reason
-	Template Template
+	// Template, if nil, stays as it is.
+	Template *Template
 	Hold     Hold
 }
 
@@ -113,7 +114,12 @@ func (a Annotate) String() string {
 func (a Keep) String() string   { return "keep template " + a.Revision }
 func (a Forget) String() string { return "forget template " + a.Name }
 
-func (a TakeOver) String() string { return "take over with " + a.Template.String() }
+func (a TakeOver) String() string {
+	if a.Template == nil {
+		return "take over"
+	}
+	return "take over with " + a.Template.String()
+}
 
 func (a HandBack) String() string {
 	if a.Template == nil {

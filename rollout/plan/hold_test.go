@@ -60,7 +60,7 @@ func TestHoldTakesTheWorkloadOver(t *testing.T) {
 func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 	t.Parallel()
 	const (
-		unpaused = "take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"
+		unpaused = "take over: put back: only Sluice may unpause a workload that is taken over"
 		template = "put back: the template of revision v2"
 	)
 	resolved := func(digest, refused string) func(*Observation) {
@@ -75,10 +75,11 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 			takenFrom(func(w *Workload) { w.Recreate = false }), []string{unpaused},
 		},
 		"the annotation is gone (a GitOps tool's self-heal)": {
-			takenFrom(func(w *Workload) { w.Hold, w.Paused = nil, false }), []string{unpaused},
+			takenFrom(func(w *Workload) { w.Hold, w.Paused = nil, false }),
+			[]string{"take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"},
 		},
-		"not on the word of a cached release: it may be at its end": {
-			takenFrom(func(w *Workload) { w.Paused = false }).cached(), []string{"needs release"},
+		"at once, on the word of a cached release too: the write holds only while the workload is held": {
+			takenFrom(func(w *Workload) { w.Paused = false }).cached(), []string{unpaused},
 		},
 		"a template that differs may only have other defaults now: the API server is asked": {
 			takenFrom(other), []string{"needs to resolve the template of the release"},
@@ -95,17 +96,15 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 		"the digest of a new release is what was just resolved": {
 			held(10).resolved("v3"), []string{"take over with the template of the release: release v3 instead"},
 		},
-		"in a rollback the template comes from what is kept, not from Git": {
-			rollingBack(10).but(func(o *Observation) { o.Workload.Paused = false }),
-			[]string{"take over with template v1: put back: only Sluice may unpause a workload that is taken over"},
+		"before a command is answered": {
+			takenFrom(func(w *Workload) { w.Paused = false }).annotated(v1alpha1.RollbackAnnotation, "true"), []string{unpaused},
+		},
+		"even if the steps can't be read": {
+			takenFrom(func(w *Workload) { w.Paused = false }).steps(step("50%")), []string{unpaused},
 		},
 		"a release whose template is no longer given goes on with what is kept of it": {
-			takenFrom(func(w *Workload) { w.Paused = false }).but(func(o *Observation) { o.Given = "" }),
-			[]string{"take over with template v2: put back: only Sluice may unpause a workload that is taken over"},
-		},
-		"while the next template is refused the one that is being released is put back": {
-			takenFrom(func(w *Workload) { w.Paused = false }).resolved("v3").but(refused),
-			[]string{"take over with template v2: put back: only Sluice may unpause a workload that is taken over"},
+			takenFrom(other).but(resolved("digest-v2", "")).but(func(o *Observation) { o.Given = "" }),
+			[]string{"take over with template v2: " + template},
 		},
 		"the way to a rollback is a take-over of its own": {
 			rollingBack(10).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2" }).

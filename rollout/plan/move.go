@@ -226,7 +226,7 @@ func (l *ledger) brokenRoom() int32 {
 // keepTwoActive limits a shrink that would leave one active set while no updated pod is
 // there: the native controller would set that one to all replicas.
 func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
-	if l.want[l.update] > 0 || down < l.want[set] {
+	if l.want[l.update] > 0 || down < l.want[set] || l.Workload.Replicas == 0 {
 		return down
 	}
 	others, all := 0, false
@@ -247,7 +247,7 @@ func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
 func (p *pass) write(l *ledger, wait bool) {
 	grow, shrink := l.changes()
 	if p.Workload.Behind > 0 {
-		grow = nil // the old set may be given back what we take from it
+		shrink = nil // the old set might be given back what is taken from it
 	}
 	if len(grow)+len(shrink) == 0 || wait {
 		return
@@ -294,7 +294,7 @@ func (p *pass) need(more Needs) {
 
 // changes are the writes that the ledger comes to.
 func (l *ledger) changes() (grow, shrink []Action) {
-	if u := l.update; u.Noted && l.oldTotal() > l.oldReplicas() {
+	if u := l.update; u.Noted && l.want[u] == u.Replicas && l.oldTotal() > l.oldReplicas() {
 		grow = append(grow, ScaleSet{Reason: "or the native controller empties the others again", Set: *u, From: u.Replicas, To: u.Replicas})
 	}
 	for _, set := range l.sets() {

@@ -286,3 +286,19 @@ func TestUpdatedPodsBeyondTheStepGoWhileItWaits(t *testing.T) {
 		t.Errorf("somebody had unpaused the workload: what is done about it (-want +got):\n%s", diff)
 	}
 }
+
+// Until the native controller has seen the take-over it might give the old set back what is
+// taken from it.
+func TestMoveWhileTheTakeOverIsUnseen(t *testing.T) {
+	t.Parallel()
+	unseen := func(o *Observation) { o.Workload.Behind = 1 }
+	checkScripts(t, map[string]scripted{
+		"the first updated pods come, but no old one goes": {
+			held(10).at(1, 5).fence("2", "2").sets(set("v1", 10), set("v2", 0)).but(unseen),
+			[]string{"scale v2 0 -> 2: batch 2/3"},
+		},
+		"then the native controller is waited for": {
+			held(10).at(1, 5).fence("2", "2").sets(set("v1", 10), set("v2", 2, available(0))).but(unseen), nil,
+		},
+	})
+}

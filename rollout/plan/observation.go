@@ -39,10 +39,9 @@ type Observation struct {
 
 // Workload is the Deployment.
 type Workload struct {
-	UID             types.UID
-	Name            string
-	ResourceVersion string
-	Live            bool
+	UID  types.UID
+	Name string
+	Live bool
 	// Behind is how many of the latest changes of its spec the native controller has not seen
 	// (generation - status.observedGeneration). Until it has, it may act on an earlier one.
 	Behind   int64
@@ -72,11 +71,10 @@ type Hold struct {
 
 // Set is a ReplicaSet of the workload.
 type Set struct {
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-	Live            bool
-	Deleting        bool
+	Name     string
+	UID      types.UID
+	Live     bool
+	Deleting bool
 	// Digest is the digest of its template, the pod-template-hash label aside.
 	Digest string
 	// Revision is its pod-template-hash label.

@@ -64,6 +64,7 @@ var rules = []rule{
 	(*pass).leave,
 	(*pass).missWorkload,
 	(*pass).yieldToHolder,
+	(*pass).putBack,
 	(*pass).refuseStrategy,
 	(*pass).answerRollback,
 	(*pass).answerRetry,

@@ -41,21 +41,13 @@ func (p *pass) roll() bool {
 // nativeMayAct reports whether the native controller may still act on what the workload was
 // before, in which case nothing is created or scaled: the write of its status goes on from here.
 // Where only our take-over is unseen and one old ReplicaSet has all the replicas, it could do no
-// more than take new pods away again, or give the old set back what we took.
+// more than take new pods away again, which costs them their start.
 func (p *pass) nativeMayAct() bool {
 	if p.Workload.Behind != 1 {
 		return p.Workload.Behind > 1
 	}
-	active := 0
-	for _, set := range p.oldSets() {
-		if set.Replicas > 0 {
-			active++
-		}
-		if set.Replicas > 0 && set.Replicas != p.Workload.Replicas {
-			return true
-		}
-	}
-	return active != 1
+	active := slices.DeleteFunc(slices.Clone(p.Sets), func(s Set) bool { return s.Replicas == 0 })
+	return len(active) != 1 || active[0].Replicas != p.Workload.Replicas || active[0].Digest == p.Workload.Digest
 }
 
 // sayFailed says so again after the workload was missing for a while.

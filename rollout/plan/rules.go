@@ -69,6 +69,20 @@ func (p *pass) yieldToHolder() bool {
 	return true
 }
 
+const unpausedReason Reason = "put back: only Sluice may unpause a workload that is taken over"
+
+// putBack pauses a workload again that somebody has unpaused while it is taken over, before
+// anything else: the native controller is about to remove all its old pods (T6).
+func (p *pass) putBack() bool {
+	w := p.Workload
+	if !w.heldBy(p.Release) || w.secured() || p.status.Phase == v1alpha1.PhaseCompleted {
+		return false
+	}
+	p.status.Held = &w.Hold.HeldWorkload
+	p.do(TakeOver{Reason: unpausedReason, Hold: *w.Hold})
+	return true
+}
+
 // refuseStrategy stops at steps that can't be read.
 func (p *pass) refuseStrategy() bool {
 	err := Validate(&p.Release.Spec, field.NewPath("spec")).ToAggregate()
@@ -268,10 +282,12 @@ func (w *Workload) leftover() Hold {
 	return hold
 }
 
-// arrive completes a release whose template the workload runs under the native controller.
+// arrive completes a release whose template the workload runs under the native controller. One
+// that is paused with Recreate in the middle of it has lost our annotation.
 func (p *pass) arrive() bool {
 	w := p.Workload
-	if w.Hold != nil || w.Digest != p.status.Resolved.Digest || p.status.Held != nil && !p.handedBack() {
+	if w.Hold != nil || w.Digest != p.status.Resolved.Digest || p.status.Held != nil && !p.handedBack() ||
+		w.secured() && p.oldReplicas() > 0 {
 		return false
 	}
 	if needs := (Needs{Workload: !w.Live, Gates: !p.GatesLive && len(p.undecided()) > 0}); needs.Any() {
@@ -428,7 +444,7 @@ func (p *pass) takeOver(held bool) {
 	if held && w.Digest != p.status.Resolved.Digest && p.settleDigest(template) {
 		return
 	}
-	p.do(TakeOver{Reason: p.takeOverReason(held), Template: template, Hold: p.holdValue(held)})
+	p.do(TakeOver{Reason: p.takeOverReason(held), Template: &template, Hold: p.holdValue(held)})
 	p.closeGates("a new attempt voids the gates of the one before")
 }
 
@@ -463,10 +479,10 @@ func (p *pass) takeOverReason(held bool) Reason {
 	switch {
 	case !held && p.status.Held == nil:
 		return Reason("release " + revision)
-	case !p.Workload.secured():
-		return "put back: only Sluice may unpause a workload that is taken over"
 	case p.status.Phase == v1alpha1.PhaseInitial || p.status.Phase == v1alpha1.PhaseRollingBack:
 		return Reason("release " + revision + " instead")
+	case !p.Workload.secured():
+		return unpausedReason
 	case p.Workload.Digest == p.status.Resolved.Digest:
 		return "put back: the annotation that says who has taken the workload over"
 	default:

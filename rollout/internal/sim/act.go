@@ -12,7 +12,7 @@ import (
 // carryOut does one action, if what it was decided on is still so.
 func (x *pass) carryOut(action plan.Action) {
 	x.request()
-	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), workload: x.world.Workload}
+	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets)}
 	switch a := action.(type) {
 	case plan.Annotate:
 		x.annotate(a)
@@ -81,25 +81,28 @@ func (x *pass) forget(a plan.Forget) {
 	x.kept = slices.DeleteFunc(x.kept, named)
 }
 
-// writeWorkload writes the workload if it is still what it was.
+// writeWorkload writes the workload if spec and hold are still what was decided on.
 func (x *pass) writeWorkload(write func(*Workload)) {
-	w := x.world
-	if w.Workload.Version != x.workload.Version || w.Workload.Absent {
+	if now := &x.world.Workload; now.Absent || now.UID != x.workload.UID ||
+		now.Generation != x.workload.Generation || !sameHold(now.Hold, x.workload.Hold) {
 		x.rememberWorkload()
 		x.outdated("the workload")
 		return
 	}
-	write(&w.Workload)
-	w.Workload.Version = w.next()
+	x.world.updateWorkload(write)
 	x.sawWorkload()
+}
+
+func sameHold(a, b *plan.Hold) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 func (x *pass) takeOver(a plan.TakeOver) {
 	x.writeWorkload(func(d *Workload) {
 		hold := a.Hold
-		d.Template, d.Paused, d.Strategy, d.Hold = x.templateOf(a.Template), true, Recreate, &hold
-		for i := range x.world.Sets {
-			x.world.Sets[i].Synced = false
+		d.Paused, d.Strategy, d.Hold = true, Recreate, &hold
+		if a.Template != nil {
+			d.Template = x.templateOf(*a.Template)
 		}
 	})
 }
@@ -113,34 +116,40 @@ func (x *pass) handBack(a plan.HandBack) {
 	})
 }
 
-// createSet makes a ReplicaSet, or finds it made before the cache knew.
+// createSet makes a ReplicaSet, or finds it made before the cache knew. One of a workload that
+// is gone would be nobody's.
 func (x *pass) createSet(a plan.CreateSet) {
-	if existing := x.world.Set(a.Revision); existing != nil {
+	w := x.world
+	if w.Workload.Absent || w.Workload.UID != x.workload.UID {
+		x.outdated("the workload")
+		return
+	}
+	if existing := w.Set(a.Revision); existing != nil {
 		x.sawSet(*existing)
 		return
 	}
-	s := *x.world.addSet(Set{Revision: a.Revision, Replicas: a.Replicas, Desired: -1})
-	x.sawSet(s)
-	x.process.scaled = x.world.Now
+	x.sawSet(*w.addSet(Set{Revision: a.Revision, Replicas: a.Replicas, Desired: -1}))
+	x.process.scaled = w.Now
 }
 
+// scaleSet changes the size of a ReplicaSet if that is what it was, and so are the available
+// pods where some were to go that are not available.
 func (x *pass) scaleSet(a plan.ScaleSet) {
-	w := x.world
-	s := w.setByUID(a.Set.UID)
-	if s == nil {
+	seen, now := findSet(x.sets, a.Set.UID), x.world.setByUID(a.Set.UID)
+	switch {
+	case now == nil:
 		x.forgetSet(a.Set.UID)
 		x.outdated("the ReplicaSet " + a.Set.Revision)
-		return
-	}
-	if version(s.Version) != a.Set.ResourceVersion {
-		x.rememberSet(*s)
+	case now.Generation != seen.Generation, seen.Replicas != a.From,
+		a.To < a.From && seen.Status.Available < a.From && now.Status.Available != seen.Status.Available:
+		x.rememberSet(*now)
 		x.outdated("the ReplicaSet " + a.Set.Revision)
-		return
+	default:
+		x.world.resize(now, a.To)
+		now.Desired = -1
+		x.sawSet(*now)
+		x.process.scaled = x.world.Now
 	}
-	w.resize(s, a.To)
-	s.Desired = -1
-	x.sawSet(*s)
-	x.process.scaled = w.Now
 }
 
 // forgetSet takes a ReplicaSet that does not exist out of the memory, and out of the cache:

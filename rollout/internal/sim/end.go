@@ -10,8 +10,8 @@ import (
 
 // Unfinished says what is missing from the clean end of I7; empty if nothing is.
 func (w *World) Unfinished() string {
-	if w.Workload.Absent {
-		return ""
+	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {
+		return "" // what the native controller makes of several active ReplicaSets then is its own affair
 	}
 	checks := []string{w.workloadLeft(), w.setsLeft()}
 	if !w.Release.Purged {
@@ -25,7 +25,7 @@ func (w *World) workloadLeft() string {
 	switch {
 	case d.Hold != nil:
 		return "the workload is held"
-	case w.scalingEvent():
+	case (native{w, w.Workload.Spec}).scalingEvent():
 		return "the native controller sees a scaling event that does not end"
 	default:
 		return ""

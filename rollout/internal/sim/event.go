@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // State is a world and the process that works on it.
 type State struct {
 	*World
 	Process *Process
+	// Next, if not nil, stands in for plan.Next.
+	Next func(plan.Observation) plan.Plan
 	// Used counts the events of each kind that have happened, for their budgets.
 	Used [kinds]uint8
 }
@@ -21,7 +24,7 @@ func NewState(s Setup) *State { return &State{World: New(s), Process: &Process{}
 
 // Clone returns a copy that shares nothing that can change.
 func (s *State) Clone() *State {
-	return &State{World: s.World.Clone(), Process: s.Process.Clone(), Used: s.Used}
+	return &State{World: s.World.Clone(), Process: s.Process.Clone(), Next: s.Next, Used: s.Used}
 }
 
 // Kind is a kind of event.
@@ -29,42 +32,44 @@ type Kind uint8
 
 // The kinds of events. What is said of a Subject is the Text of the event.
 const (
-	Pass           Kind = iota // the controller looks at the release
-	PassDies                   // the same, and the process stops after write number N
-	PassRaces                  // the same, and request number N finds that Race has just happened
-	Restart                    // the process stops between two passes
-	SyncSet                    // the ReplicaSet controller looks at a ReplicaSet
-	SyncWorkload               // the Deployment controller looks at the workload
-	PodReady                   // a pending pod comes up
-	PodFails                   // an available pod fails
-	PodHeals                   // a failing pod becomes available
-	PodLost                    // an available pod vanishes
-	Cure                       // the sick revision's pods can become available after all
-	Scale                      // spec.replicas becomes N
-	Give                       // the release gets another template
-	Rollback                   // somebody asks for a rollback
-	Retry                      // somebody asks for a retry
-	Confirm                    // somebody confirms the step
-	Approve                    // the approvals part looks at the gates
-	Reject                     // a gate is rejected
-	Unpause                    // somebody resumes the workload
-	EditTemplate               // somebody edits the workload's template
-	StripHold                  // somebody removes our annotation
-	DeleteRelease              // somebody deletes the release
-	DeleteWorkload             // somebody deletes the workload
-	CreateWorkload             // somebody creates it anew
-	Freeze                     // a cache begins to lag
-	Thaw                       // the caches catch up
-	Touch                      // somebody writes an object without changing what counts
-	Elapse                     // the progress deadline goes by
+	Pass             Kind = iota // the controller looks at the release
+	PassDies                     // the same, and the process stops after write number N
+	PassRaces                    // the same, and request number N finds that Race has just happened
+	Restart                      // the process stops between two passes
+	SyncSet                      // the ReplicaSet controller looks at a ReplicaSet
+	SyncWorkload                 // the Deployment controller looks at the workload
+	SyncWorkloadLate             // the same, and sees it as it was N changes of its spec ago
+	PodReady                     // a pending pod comes up
+	PodFails                     // an available pod fails
+	PodHeals                     // a failing pod becomes available
+	PodLost                      // an available pod vanishes
+	Cure                         // the sick revision's pods can become available, and what was refused is not
+	Scale                        // spec.replicas becomes N
+	Give                         // the release gets another template
+	Rollback                     // somebody asks for a rollback
+	Retry                        // somebody asks for a retry
+	Confirm                      // somebody confirms the step
+	Approve                      // the approvals part looks at the gates
+	Reject                       // a gate is rejected
+	Unpause                      // somebody resumes the workload
+	EditTemplate                 // somebody edits the workload's template
+	StripHold                    // somebody removes our annotation
+	DeleteRelease                // somebody deletes the release
+	DeleteWorkload               // somebody deletes the workload
+	CreateWorkload               // somebody creates it anew
+	Freeze                       // a cache begins to lag
+	Thaw                         // the caches catch up
+	Touch                        // somebody writes the release without changing what counts
+	Elapse                       // the progress deadline goes by
+	Wait                         // the time of a soak gate goes by
 	kinds
 )
 
 var kindNames = [kinds]string{
-	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload", "pod ready", "pod fails",
-	"pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "confirm", "approve", "reject", "unpause",
+	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
+	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "delete release", "delete workload", "create workload", "freeze", "thaw",
-	"touch", "elapse",
+	"touch", "elapse", "wait",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -104,7 +109,7 @@ func (e Event) Apply(s *State) bool {
 		return true
 	case SyncSet, PodReady, PodFails, PodHeals, PodLost:
 		return e.applyToSet(s)
-	case Scale, SyncWorkload, Unpause, EditTemplate, StripHold, DeleteWorkload, CreateWorkload:
+	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
@@ -119,6 +124,8 @@ func (e Event) idle(s *State) bool {
 	case SyncSet:
 		set := s.Set(e.Text)
 		return set == nil || set.settled()
+	case SyncWorkloadLate:
+		return len(s.Workload.Earlier) < int(e.N)
 	case PodReady:
 		set := s.Set(e.Text)
 		return set == nil || set.Pods.Pending == 0
@@ -129,6 +136,8 @@ func (e Event) idle(s *State) bool {
 		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Decision != v1alpha1.DecisionPassed })
 	case Thaw:
 		return !s.Lag.any()
+	case Wait:
+		return !slices.ContainsFunc(s.Gates, s.soaking)
 	default:
 		return false
 	}
@@ -159,6 +168,8 @@ func (e Event) applyToWorkload(s *State) bool {
 		return s.World.Scale(e.N)
 	case SyncWorkload:
 		return s.World.SyncWorkload()
+	case SyncWorkloadLate:
+		return s.World.SyncWorkloadLate(int(e.N))
 	case Unpause:
 		return s.World.Unpause()
 	case EditTemplate:
@@ -198,9 +209,12 @@ func (e Event) applyToCaches(s *State) bool {
 	case Thaw:
 		return s.World.Thaw()
 	case Touch:
-		return s.World.Touch(Object(e.Text))
+		return s.World.Touch()
 	case Cure:
 		return s.World.Cure()
+	case Wait:
+		s.Now = s.Now.Add(Soak)
+		return true
 	default:
 		s.Now = s.Now.Add(time.Duration(*s.Release.Spec.Strategy.ProgressDeadlineSeconds+1) * time.Second)
 		return true
@@ -216,7 +230,7 @@ func (e Event) pass(s *State) bool {
 	before := s.Process.known()
 	s.Now = s.Now.Add(tick)
 	left := e.N
-	var mishaps Mishaps
+	mishaps := Mishaps{Next: s.Next}
 	switch e.Kind {
 	case PassDies:
 		mishaps.Dies = func() bool { left--; return left == 0 }
@@ -228,6 +242,7 @@ func (e Event) pass(s *State) bool {
 		}
 	}
 	report := s.Process.Pass(s.World, mishaps)
+	s.Process.recall(s.World)
 	return len(report.Done) > 0 || s.Process.known() != before
 }
 

@@ -38,25 +38,106 @@ func scales(replicas ...int32) []Event {
 	return events
 }
 
-// families are what else happens, each at any moment, in a release from v1 to v2 in three steps.
-func families() map[string]Exploration {
+// family is what else happens, each at any moment, and how it begins: with a release from v1 to
+// v2 unless it says otherwise.
+type family struct {
+	Exploration
+
+	begin func(Setup) *State
+}
+
+func families() map[string]family {
+	all := map[string]family{
+		"just created": {
+			begin:       newborn,
+			Exploration: Exploration{Offers: append(late(2), scales(2, 4)...), Budget: map[Kind]uint8{SyncWorkloadLate: 2}},
+		},
+		"sick, deadline": {
+			begin: sick,
+			Exploration: Exploration{
+				Offers: []Event{{Kind: Elapse}, {Kind: Retry}, {Kind: Cure}, {Kind: Rollback, Text: "true"}},
+				Budget: map[Kind]uint8{Elapse: 2},
+			},
+		},
+		"rollback after": {
+			begin:       released,
+			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
+		},
+	}
+	for name, e := range explorations() {
+		all[name] = family{Exploration: e, begin: releasing}
+	}
+	return all
+}
+
+// explorations are of a release from v1 to v2.
+func explorations() map[string]Exploration {
+	rollback := Event{Kind: Rollback, Text: "true"}
 	return map[string]Exploration{
-		"nothing else":         {Limit: whole},
-		"stale caches":         {Limit: whole, Offers: caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects, GateObjects)},
-		"scaling":              {Limit: whole, Offers: scales(0, 1, 2, 3, 4)},
-		"scaling, stale":       {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), scales(0, 2, 4)...)},
-		"the process dies":     {Limit: whole, Offers: []Event{{Kind: PassDies}}, Budget: map[Kind]uint8{PassDies: 2}},
-		"dies, stale":          {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects), Event{Kind: PassDies})},
-		"writes race":          {Offers: append(scales(2, 4), Event{Kind: PassRaces}, Event{Kind: Touch, Text: "v2"})},
-		"rollback":             {Limit: whole, Offers: []Event{{Kind: Rollback, Text: "true"}, {Kind: PodFails, Text: "v2"}}},
-		"rollback, stale":      {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: Rollback, Text: "true"})},
-		"another template":     {Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}},
-		"back to v1":           {Offers: append(scales(2, 4), Event{Kind: Give, Text: "v1"})},
-		"pods fail and vanish": {Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}}},
-		"people meddle":        {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}}},
-		"the release goes":     {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
-		"the workload goes":    {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
-		"confirmed twice":      {Offers: []Event{{Kind: Confirm}, {Kind: Rollback, Text: "true"}}, Budget: map[Kind]uint8{Confirm: 4}},
+		"nothing else":   {Limit: whole},
+		"stale caches":   {Limit: whole, Offers: caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects, GateObjects)},
+		"scaling":        {Limit: whole, Offers: scales(0, 1, 2, 3, 4)},
+		"scaling, stale": {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), scales(0, 2, 4)...)},
+		"native lags":    {Offers: append(late(2), scales(0, 2, 4)...), Budget: map[Kind]uint8{SyncWorkloadLate: 2}},
+		"native lags, stale": {
+			Offers: append(late(1), Event{Kind: Freeze, Text: "v1"}, Event{Kind: Freeze, Text: "v2"}), Budget: map[Kind]uint8{SyncWorkloadLate: 3, Freeze: 2},
+		},
+		"meddled, lags":    {Offers: append(late(2), Event{Kind: Unpause}, Event{Kind: EditTemplate, Text: "v9"}, Event{Kind: Give, Text: "v3"})},
+		"the process dies": {Limit: whole, Offers: []Event{{Kind: PassDies}}, Budget: map[Kind]uint8{PassDies: 2}},
+		"dies, stale":      {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects), Event{Kind: PassDies})},
+		"writes race":      {Offers: append(scales(2, 4), Event{Kind: PassRaces}, Event{Kind: Touch})},
+		"rollback":         {Limit: whole, Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}},
+		"rollback, stale":  {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), rollback)},
+		"another template": {Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}},
+		"back to v1":       {Offers: append(scales(2, 4), Event{Kind: Give, Text: "v1"})},
+		"pods fail, vanish": {
+			Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}},
+		},
+		"people meddle":     {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}}},
+		"the release goes":  {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
+		"it goes, stale":    {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
+		"the workload goes": {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
+		"confirmed twice":   {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},
+	}
+}
+
+// late are turns of the native controller with a spec of up to so many changes ago.
+func late(changes int32) []Event {
+	var events []Event
+	for n := range changes {
+		events = append(events, Event{Kind: SyncWorkloadLate, N: n + 1})
+	}
+	return events
+}
+
+func releasing(setup Setup) *State {
+	s := NewState(setup)
+	s.Give("v2")
+	return s
+}
+
+// newborn is a release that comes together with its Deployment.
+func newborn(setup Setup) *State {
+	setup.Newborn = true
+	return releasing(setup)
+}
+
+// sick is a release whose pods do not become available.
+func sick(setup Setup) *State {
+	s := releasing(setup)
+	s.Sick = "v2"
+	return s
+}
+
+// released is a release that is completed.
+func released(setup Setup) *State {
+	s := releasing(setup)
+	for {
+		next, _ := Calm(s)
+		if next == nil {
+			return s
+		}
+		s = next
 	}
 }
 
@@ -69,7 +150,7 @@ func TestEveryOrderOfEvents(t *testing.T) {
 			t.Parallel()
 			var states, passes, cut atomic.Int64
 			for _, setup := range setups() {
-				out := explore(family, setup)
+				out := family.explore(setup)
 				if out.Fault != "" {
 					t.Fatalf("%d replicas, maxSurge %s, maxUnavailable %s: %s",
 						setup.Replicas, setup.MaxSurge.String(), setup.MaxUnavailable.String(), out.Fault)
@@ -102,14 +183,14 @@ func setups() []Setup {
 	return all
 }
 
-func explore(family Exploration, setup Setup) Explored {
-	family.Start = NewState(setup)
-	family.Start.Give("v2")
+func (f family) explore(setup Setup) Explored {
+	e := f.Exploration
+	e.Start = f.begin(setup)
 	switch {
 	case *deep:
-		family.Limit = 0
-	case family.Limit == 0:
-		family.Limit = nearest
+		e.Limit = 0
+	case e.Limit == 0:
+		e.Limit = nearest
 	}
-	return Explore(family)
+	return Explore(e)
 }

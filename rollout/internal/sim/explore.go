@@ -228,12 +228,14 @@ func calmTurns(s *State) []Event {
 	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
-	case s.Release.Status.CurrentStepState == v1alpha1.StepBlocking:
+	case s.Release.Status.Reason == v1alpha1.ReasonGateRejected:
+		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-mended"})
+	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed:
 		events = append(events, Event{Kind: Retry})
 	}
-	return append(events, Event{Kind: Pass})
+	return append(events, Event{Kind: Pass}, Event{Kind: Wait})
 }
 
 // findCircle looks for calm states that become each other for ever.

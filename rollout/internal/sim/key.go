@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Key tells two states apart by what can matter for what comes next. Versions count only as
-// to whether a view is the present one; texts for people and counts don't.
+// Key tells two states apart by what can matter for what comes next. Versions and generations
+// count only as to whether a view is the present one; texts for people and counts don't.
 type Key [16]byte
 
 // Key is that of the state.
@@ -17,6 +17,7 @@ func (s *State) Key() Key {
 	e := encoder{world: s.World}
 	e.release(&s.Release)
 	e.workload(&s.World.Workload)
+	e.earlier(s.World.Workload.Earlier)
 	e.sets(s.World.Sets)
 	e.gates(s.Gates)
 	e.kept(s.Kept)
@@ -92,11 +93,23 @@ func (e *encoder) late(s *v1alpha1.BatchReleaseStatus) bool {
 }
 
 func (e *encoder) workload(d *Workload) {
-	e.flag(d.Version == e.world.Workload.Version, d.Absent, d.Paused, d.Hold != nil)
+	e.flag(d.Generation == e.world.Workload.Generation, d.Absent, d.Hold != nil)
 	e.text(string(d.UID))
-	e.text(d.Strategy)
-	e.text(d.Template)
-	e.number(int64(d.Replicas))
+	e.number(d.behind())
+	e.spec(&d.Spec)
+}
+
+func (e *encoder) spec(s *Spec) {
+	e.flag(s.Paused)
+	e.text(s.Strategy)
+	e.text(s.Template)
+	e.number(int64(s.Replicas))
+}
+
+func (e *encoder) earlier(specs []Spec) {
+	for i := range specs {
+		e.spec(&specs[i])
+	}
 }
 
 func (e *encoder) sets(sets []Set) {
@@ -108,7 +121,7 @@ func (e *encoder) sets(sets []Set) {
 
 func (e *encoder) set(s *Set) {
 	present := e.world.setByUID(s.UID)
-	e.flag(present != nil && present.Version == s.Version, s.Observed, s.Synced)
+	e.flag(present != nil && present.Generation == s.Generation, s.Observed)
 	e.text(s.Revision)
 	e.number(int64(s.Desired))
 	for _, n := range []int32{

@@ -27,10 +27,9 @@ type Past struct {
 
 // change is a write of the process, with what was before it.
 type change struct {
-	action   plan.Action
-	pass     *pass
-	sets     []Set
-	workload Workload
+	action plan.Action
+	pass   *pass
+	sets   []Set
 }
 
 // before and after are a ReplicaSet's size; -1 if it did not exist.
@@ -84,6 +83,26 @@ func (w *World) judge(c change) {
 		if how := l.holds(w, c); how != "" {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
 		}
+	}
+}
+
+// judgeNative holds the native controller against I3, when it adds pods to a workload that is
+// held: there must always be another active ReplicaSet, so that it does not make every pod an
+// updated one (T1). Somebody who scales, from 0 in particular, or meddles can bring that about
+// all the same.
+func (w *World) judgeNative(s *Set, replicas int32) {
+	p, d := &w.Past, &w.Workload
+	updated := s.Revision == d.Template
+	if p.NativeGrowth = p.NativeGrowth || updated || p.Meddled; !updated {
+		return
+	}
+	status := w.Release.Status
+	limit := most(w.allowed(status), d.Replicas)
+	if status.RollbackTo != "" {
+		limit = max(limit, d.Replicas-(total(w.Sets)-s.Replicas))
+	}
+	if d.Hold != nil && status.UpdateRevision == d.Template && s.Replicas > 0 && len(w.Sets) > 1 && !p.Rescaled && !p.Meddled && replicas > limit {
+		w.breach("I3 the native controller finds no lone ReplicaSet", fmt.Sprintf("%s %d -> %d", s.Revision, s.Replicas, replicas))
 	}
 }
 
@@ -155,15 +174,31 @@ func withinStep(w *World, c change) string {
 	return fmt.Sprintf("%d updated pods, at most %d", s.Replicas, limit)
 }
 
-// allowed is the last step whose predecessors' gates have all passed.
-func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) v1alpha1.Step {
+// allowed are the steps up to the last one whose predecessors' gates have all passed. Where they
+// mix pods and percentages, a step may come to less than one before it.
+func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	steps := w.steps(status)
-	for i, step := range steps {
-		if i == len(steps)-1 || !w.gatesPassed(status, int32(i), step) {
-			return step
+	return steps[:min(w.passed(status)+1, len(steps))]
+}
+
+// passed is how many steps' gates have all passed, one step after the other.
+func (w *World) passed(status *v1alpha1.BatchReleaseStatus) int {
+	steps := w.steps(status)
+	for i := range steps {
+		if !w.gatesPassed(status, i) {
+			return i
 		}
 	}
-	return v1alpha1.Step{}
+	return len(steps)
+}
+
+// most is the largest target of some steps.
+func most(steps []v1alpha1.Step, replicas int32) int32 {
+	n := int32(0)
+	for _, step := range steps {
+		n = max(n, Target(step, replicas))
+	}
+	return n
 }
 
 func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
@@ -177,9 +212,10 @@ func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 }
 
 // gatesPassed reads the Gate objects of a step by what they are bound to, not by their names.
-func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int32, step v1alpha1.Step) bool {
-	wanted := len(step.Gates)
-	if wanted == 0 && status.RollbackTo == "" {
+func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int) bool {
+	steps := w.steps(status)
+	step, wanted := steps[index], len(steps[index].Gates)
+	if wanted == 0 && status.RollbackTo == "" && index < len(steps)-1 {
 		wanted = 1
 	}
 	for _, policy := range step.Gates {
@@ -189,7 +225,7 @@ func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int32, st
 	}
 	for i := range w.Gates {
 		spec := w.Gates[i].Spec
-		if spec.Attempt == status.Attempt && spec.Revision == status.UpdateRevision && spec.Step == index &&
+		if spec.Attempt == status.Attempt && spec.Revision == status.UpdateRevision && spec.Step == int32(index) &&
 			w.Gates[i].Decision == v1alpha1.DecisionPassed {
 			wanted--
 		}
@@ -202,11 +238,11 @@ func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
 	}
-	s := w.current()
+	s := w.Set(w.Workload.Template)
 	if s == nil || total(w.Sets) != s.Replicas || s.Replicas < c.pass.window.least(w) {
 		return "not all pods are updated"
 	}
-	if status := c.pass.intent; w.allowed(status).Replicas.StrVal != "100%" {
+	if status := c.pass.intent; w.passed(status) < len(w.steps(status)) {
 		return "gates have not passed"
 	}
 	return ""
@@ -235,8 +271,14 @@ func leavesBad(w *World, c change) string {
 	return s.Revision + " was rolled back"
 }
 
-// staysPaused is I8.
-func staysPaused(w *World, _ change) string {
+// staysPaused is I8 for what we write to the workload. That somebody else has unpaused it a write
+// to something else can't know; that it is paused again TestWalks sees to.
+func staysPaused(w *World, c change) string {
+	switch c.action.(type) {
+	case plan.TakeOver, plan.HandBack:
+	default:
+		return ""
+	}
 	if d := &w.Workload; d.Hold != nil && !d.Paused && d.Strategy == Recreate {
 		return "it would lose all its pods"
 	}
@@ -290,7 +332,7 @@ func (v *window) readSets() { v.grown, v.lost = 0, 0 }
 // mostPods is replicas + maxSurge.
 func (v *window) mostPods(w *World) int32 {
 	return v.extreme(w, func(replicas int32) int32 {
-		surge, _ := fence(w.Workload.MaxSurge, w.Workload.MaxUnavailable, replicas)
+		surge, _ := w.Workload.fence(replicas)
 		return replicas + surge
 	})
 }
@@ -298,14 +340,14 @@ func (v *window) mostPods(w *World) int32 {
 // leastAvailable is replicas - maxUnavailable.
 func (v *window) leastAvailable(w *World) int32 {
 	return -v.extreme(w, func(replicas int32) int32 {
-		_, unavailable := fence(w.Workload.MaxSurge, w.Workload.MaxUnavailable, replicas)
+		_, unavailable := w.Workload.fence(replicas)
 		return unavailable - replicas
 	})
 }
 
-// mostOf is a step's target.
-func (v *window) mostOf(w *World, step v1alpha1.Step) int32 {
-	return v.extreme(w, func(replicas int32) int32 { return Target(step, replicas) })
+// mostOf is the largest target of some steps.
+func (v *window) mostOf(w *World, steps []v1alpha1.Step) int32 {
+	return v.extreme(w, func(replicas int32) int32 { return most(steps, replicas) })
 }
 
 // least is spec.replicas.

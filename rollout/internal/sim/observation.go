@@ -71,15 +71,11 @@ func (d *Workload) observed(live bool) *plan.Workload {
 		return nil
 	}
 	w := &plan.Workload{
-		UID: d.UID, Name: Name, ResourceVersion: version(d.Version), Live: live,
+		UID: d.UID, Name: Name, Live: live, Behind: d.behind(),
 		Replicas: d.Replicas, Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
 		Digest: Digest(d.Template), Revision: d.Template, Hold: d.Hold,
 	}
-	strategy := d.Strategy
-	if d.Hold != nil {
-		strategy = d.Hold.Strategy
-	}
-	if strategy == RollingUpdate {
+	if d.ownStrategy() == RollingUpdate {
 		w.MaxSurge, w.MaxUnavailable = d.MaxSurge, d.MaxUnavailable
 	}
 	return w
@@ -87,9 +83,9 @@ func (d *Workload) observed(live bool) *plan.Workload {
 
 func (s *Set) observed(live bool) plan.Set {
 	return plan.Set{
-		Name: Name + "-" + s.Revision, UID: s.UID, ResourceVersion: version(s.Version), Live: live,
+		Name: Name + "-" + s.Revision, UID: s.UID, Live: live,
 		Digest: Digest(s.Revision), Revision: s.Revision, Created: time.Unix(s.Made, 0),
-		Replicas: s.Replicas, Observed: s.Observed,
+		Replicas: s.Replicas, Observed: s.Observed, Noted: s.Desired >= 0,
 		Current: s.Status.Current, Ready: s.Status.Available, Available: s.Status.Available,
 	}
 }

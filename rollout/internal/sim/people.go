@@ -1,10 +1,7 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -17,7 +14,7 @@ func (w *World) Scale(replicas int32) bool {
 	}
 	w.Past.Rescaled = true
 	w.Past.Lowered = w.Past.Lowered || replicas < d.Replicas
-	d.Replicas, d.Version = replicas, w.next()
+	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true
 }
 
@@ -31,16 +28,6 @@ func (w *World) Give(revision string) bool {
 	return true
 }
 
-// SetSteps edits the steps.
-func (w *World) SetSteps(steps []v1alpha1.Step) bool {
-	w.updateRelease(func(r *Release) {
-		spec := *r.Spec
-		spec.Strategy.Steps = steps
-		r.Spec, r.Generation = &spec, r.Generation+1
-	})
-	return true
-}
-
 // Annotate sets an annotation of the release.
 func (w *World) Annotate(key, value string) bool {
 	if w.Release.Purged || w.Release.Annotations[key] == value {
@@ -48,6 +35,15 @@ func (w *World) Annotate(key, value string) bool {
 	}
 	w.updateRelease(func(r *Release) { r.Annotations = annotate(r.Annotations, map[string]string{key: value}) })
 	return true
+}
+
+// waitsForPerson reports whether the step waits for a person to confirm it.
+func (w *World) waitsForPerson() bool {
+	status := w.Release.Status
+	return status.CurrentStepState == v1alpha1.StepBlocking && slices.ContainsFunc(status.Gates, func(g v1alpha1.GateReference) bool {
+		gate := findGate(w.Gates, g.Name)
+		return g.Type == v1alpha1.GateManual && gate != nil && gate.Decision == ""
+	})
 }
 
 // Confirm patches the state of the current step to Completed, whatever it is.
@@ -82,12 +78,18 @@ func (w *World) Approve() bool {
 func (w *World) passes(gate *Gate) bool {
 	switch gate.Spec.Type {
 	case v1alpha1.GateSoak:
-		return !w.Now.Before(gate.Made.Add(gate.Spec.Policy.Soak.Duration.Duration))
+		return !w.soaking(*gate)
 	case v1alpha1.GateManual:
 		return w.confirmed(gate)
 	default:
 		return false
 	}
+}
+
+// soaking reports whether it is not time yet for a gate that waits for nothing else.
+func (w *World) soaking(gate Gate) bool {
+	soak := gate.Spec.Policy.Soak
+	return soak != nil && gate.Decision == "" && w.Now.Before(gate.Made.Add(soak.Duration.Duration))
 }
 
 // confirmed reads the release as the approvals part does.
@@ -117,7 +119,7 @@ func (w *World) Unpause() bool {
 		return false
 	}
 	w.Past.Meddled = true
-	d.Paused, d.Version = false, w.next()
+	w.updateWorkload(func(d *Workload) { d.Paused = false })
 	return true
 }
 
@@ -128,18 +130,19 @@ func (w *World) EditTemplate(revision string) bool {
 		return false
 	}
 	w.Past.Meddled = true
-	d.Template, d.Version = revision, w.next()
+	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }
 
-// StripHold removes our annotation from the workload.
+// StripHold removes our annotation from the workload, once the status tells of it too. Before that
+// nobody would know any more what the workload was like.
 func (w *World) StripHold() bool {
 	d := &w.Workload
-	if d.Absent || d.Hold == nil {
+	if d.Absent || d.Hold == nil || w.Release.Status.Held == nil {
 		return false
 	}
 	w.Past.Meddled = true
-	d.Hold, d.Version = nil, w.next()
+	w.updateWorkload(func(d *Workload) { d.Hold = nil })
 	return true
 }
 
@@ -165,33 +168,16 @@ func (w *World) DeleteWorkload() bool {
 
 // CreateWorkload creates the Deployment anew. The native controller does the rest.
 func (w *World) CreateWorkload(revision string) bool {
-	d := &w.Workload
-	if !d.Absent {
+	if !w.Workload.Absent {
 		return false
 	}
-	version := w.next()
-	*d = Workload{
-		UID: types.UID(fmt.Sprintf("workload-%d", version)), Version: version,
-		Replicas: d.Replicas, Strategy: RollingUpdate, Template: revision,
-		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,
-	}
+	w.bear(Spec{Replicas: w.Workload.Replicas, Strategy: RollingUpdate, Template: revision})
 	return true
 }
 
-// Touch writes an object without changing what counts: whoever writes it next on what it
-// saw before meets a conflict.
-func (w *World) Touch(object Object) bool {
-	switch {
-	case object == ReleaseObject:
-		w.Release.Version = w.next()
-	case object == WorkloadObject:
-		w.Workload.Version = w.next()
-	default:
-		s := w.Set(string(object))
-		if s == nil {
-			return false
-		}
-		s.Version = w.next()
-	}
-	return true
+// Touch writes the release without changing what counts: whoever writes it next on what it
+// saw before meets a conflict. Writes of the other objects mind only what they rest on.
+func (w *World) Touch() bool {
+	w.updateRelease(func(*Release) {})
+	return !w.Release.Purged
 }

@@ -83,9 +83,10 @@ func (w *World) LosePod(s *Set) bool {
 	return true
 }
 
-// Cure lets the pods of the sick revision become available after all.
+// Cure lets the pods of the sick revision become available after all, and the API server take
+// the template that it refused.
 func (w *World) Cure() bool {
-	sick := w.Sick
-	w.Sick = ""
-	return sick != ""
+	cured := w.Sick + w.Refused
+	w.Sick, w.Refused = "", ""
+	return cured != ""
 }

@@ -39,8 +39,8 @@ type Mishaps struct {
 	Before func(*World)
 	// Dies is asked after each write whether the process ends there.
 	Dies func() bool
-	// Asked sees each observation and the plan that was made of it.
-	Asked func(plan.Observation, plan.Plan)
+	// Next stands in for plan.Next, to look at what goes in and what comes out.
+	Next func(plan.Observation) plan.Plan
 }
 
 // Report is what a pass has done.
@@ -49,8 +49,6 @@ type Report struct {
 	Done []Write
 	// Events are those that people were told.
 	Events []plan.Event
-	// Wake is after how long to look again.
-	Wake time.Duration
 	// Requests counts reads and writes.
 	Requests int
 	// Ended is why the pass ended before its end; empty if it did not.
@@ -96,11 +94,7 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 	x.mishaps = mishaps
 	var told []plan.Event
 	for range maxTurns {
-		observation := x.observation()
-		next := plan.Next(observation)
-		if mishaps.Asked != nil {
-			mishaps.Asked(observation, next)
-		}
+		next := x.next()
 		again := x.turn(next)
 		if x.report.Ended != "" || x.world.Release.Purged {
 			return x.report
@@ -117,6 +111,13 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 	}
 	w.breach("a pass comes to an end", fmt.Sprintf("the plan was asked %d times", maxTurns))
 	return x.report
+}
+
+func (x *pass) next() plan.Plan {
+	if x.mishaps.Next != nil {
+		return x.mishaps.Next(x.observation())
+	}
+	return plan.Next(x.observation())
 }
 
 // observe reads the caches, and what the process remembers newer.
@@ -187,7 +188,6 @@ func (x *pass) turn(next plan.Plan) bool {
 
 // settle writes the status of a pass that has nothing left to do, and then tells people.
 func (x *pass) settle(next plan.Plan, told []plan.Event) {
-	x.report.Wake = next.Wake
 	if equality.Semantic.DeepEqual(x.stored, &next.Status) {
 		return
 	}

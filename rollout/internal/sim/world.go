@@ -43,8 +43,7 @@ type World struct {
 	// Broken says which laws were broken, and how.
 	Broken []string
 
-	version int64
-	made    int64
+	version, made, born int64
 }
 
 // Release is the BatchRelease.
@@ -61,19 +60,31 @@ type Release struct {
 
 // Workload is the Deployment.
 type Workload struct {
-	Absent   bool
-	UID      types.UID
-	Version  int64
+	Spec
+
+	Absent  bool
+	UID     types.UID
+	Version int64
+	// Generation counts the specs that it has had, and Seen is the count that the native
+	// controller has noted in the status.
+	Generation, Seen int64
+	// Earlier are the specs that the native controller may still take for the present one,
+	// the oldest first.
+	Earlier []Spec
+	Hold    *plan.Hold
+	// MaxSurge and MaxUnavailable are those of its own rolling update.
+	MaxSurge, MaxUnavailable *intstr.IntOrString
+	// HistoryLimit is spec.revisionHistoryLimit.
+	HistoryLimit int
+}
+
+// Spec is what the native controller goes by.
+type Spec struct {
 	Replicas int32
 	Paused   bool
 	Strategy string
 	// Template is the revision of spec.template.
 	Template string
-	Hold     *plan.Hold
-	// MaxSurge and MaxUnavailable are those of its own rolling update.
-	MaxSurge, MaxUnavailable *intstr.IntOrString
-	// HistoryLimit is spec.revisionHistoryLimit.
-	HistoryLimit int
 }
 
 // Set is a ReplicaSet.
@@ -82,16 +93,16 @@ type Set struct {
 	Revision string
 	Made     int64
 	Version  int64
-	Replicas int32
+	// Generation counts the sizes that it has had.
+	Generation int64
+	Replicas   int32
 	// Status is what the ReplicaSet controller last wrote; Observed, that it speaks of the
 	// present spec.
 	Status   SetStatus
 	Observed bool
 	// Desired is the native controller's desired-replicas annotation, -1 if there is none.
 	Desired int32
-	// Synced says that the native controller has nothing to copy to its annotations.
-	Synced bool
-	Pods   Pods
+	Pods    Pods
 }
 
 // SetStatus is a ReplicaSet's status. Ready pods count as available at once.
@@ -117,6 +128,9 @@ type Setup struct {
 	// Strategy is that of the Deployment, RollingUpdate if empty.
 	Strategy string
 	Paused   bool
+	// Newborn says that the native controller has not seen the Deployment yet: it has no
+	// ReplicaSet.
+	Newborn bool
 	// HistoryLimit is spec.revisionHistoryLimit of the Deployment.
 	HistoryLimit int
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
@@ -140,16 +154,27 @@ func New(s Setup) *World {
 	}
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
-	w.Workload = Workload{
-		UID: "workload-1", Version: w.next(), Replicas: s.Replicas, Paused: s.Paused,
-		Strategy: or(s.Strategy, RollingUpdate), Template: "v1",
-		MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit,
+	w.Workload = Workload{MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
+	w.bear(Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Template: "v1"})
+	if s.Newborn {
+		return w
 	}
+	w.Workload.Seen = w.Workload.Generation
 	w.addSet(Set{
-		Revision: "v1", Replicas: s.Replicas, Desired: s.Replicas, Observed: true, Synced: true,
+		Revision: "v1", Replicas: s.Replicas, Desired: s.Replicas, Observed: true,
 		Status: SetStatus{s.Replicas, s.Replicas}, Pods: Pods{Available: s.Replicas},
 	})
 	return w
+}
+
+// bear creates the Deployment. The native controller has yet to see it.
+func (w *World) bear(spec Spec) {
+	d := &w.Workload
+	w.born++
+	*d = Workload{
+		Spec: spec, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
+		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,
+	}
 }
 
 func or[T comparable](value, otherwise T) T {
@@ -198,10 +223,12 @@ func (w *World) Set(revision string) *Set {
 	return nil
 }
 
-func (w *World) setByUID(uid types.UID) *Set {
-	for i := range w.Sets {
-		if w.Sets[i].UID == uid {
-			return &w.Sets[i]
+func (w *World) setByUID(uid types.UID) *Set { return findSet(w.Sets, uid) }
+
+func findSet(sets []Set, uid types.UID) *Set {
+	for i := range sets {
+		if sets[i].UID == uid {
+			return &sets[i]
 		}
 	}
 	return nil
@@ -234,10 +261,30 @@ func trulyEffective(sets []Set) int32 {
 	return n
 }
 
-// resize changes spec.replicas.
+// resize writes spec.replicas.
 func (w *World) resize(s *Set, replicas int32) {
-	s.Replicas, s.Observed, s.Version = replicas, false, w.next()
+	s.Version = w.next()
+	if s.Replicas != replicas {
+		s.Replicas, s.Observed = replicas, false
+		s.Generation++
+	}
 }
+
+// updateWorkload writes the workload. Another spec is one that the native controller has yet
+// to see.
+func (w *World) updateWorkload(change func(*Workload)) {
+	d := &w.Workload
+	before := d.Spec
+	change(d)
+	d.Version = w.next()
+	if d.Spec != before {
+		d.Generation++
+		d.Earlier = append(slices.Clip(d.Earlier), before)
+	}
+}
+
+// behind is how many of the latest specs the native controller has not seen.
+func (d *Workload) behind() int64 { return d.Generation - d.Seen }
 
 // updateRelease writes the release's metadata or spec.
 func (w *World) updateRelease(change func(*Release)) {

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// story is a release that is told from its first write to its last.
+type story struct {
+	setup Setup
+	// sick is a revision whose pods do not become available until the release has failed.
+	sick string
+	// failing is how many pods of v1 fail before the release begins.
+	failing int
+	twists  []twist
+}
+
+// twist is what happens in a story once the release has come to a point.
+type twist struct {
+	when  func(*State) bool
+	event Event
+}
+
+func ten(steps ...string) Setup {
+	return Setup{
+		Replicas: 10, Steps: Steps(steps...), HistoryLimit: 10, Deadline: time.Hour,
+		MaxSurge: intstr.FromString("25%"), MaxUnavailable: intstr.FromString("25%"),
+	}
+}
+
+func (s Setup) limits(surge, unavailable int32) Setup {
+	s.MaxSurge, s.MaxUnavailable = intstr.FromInt32(surge), intstr.FromInt32(unavailable)
+	return s
+}
+
+func (s Setup) of(replicas int32) Setup {
+	s.Replicas = replicas
+	return s
+}
+
+func (s Setup) born() Setup {
+	s.Newborn = true
+	return s
+}
+
+// atStep is when a step blocks.
+func atStep(index int32) func(*State) bool { return inState(index, v1alpha1.StepBlocking) }
+
+// inStep is when a step is under way.
+func inStep(index int32) func(*State) bool { return inState(index, v1alpha1.StepUpgrade) }
+
+func inState(index int32, state v1alpha1.StepState) func(*State) bool {
+	return func(s *State) bool {
+		status := s.Release.Status
+		return status.CurrentStepIndex == index && status.CurrentStepState == state
+	}
+}
+
+func completed(s *State) bool { return s.Release.Status.Phase == v1alpha1.PhaseCompleted }
+
+// failing is when the first step is under way and an updated pod fails.
+func failing(s *State) bool {
+	set := s.Set("v2")
+	return inStep(0)(s) && set != nil && set.Pods.Failing > 0
+}
+
+func atOnce(*State) bool { return true }
+
+func held(s *State) bool { return s.Workload.Hold != nil }
+
+func stories() map[string]story {
+	rollback, late := Event{Kind: Rollback, Text: "true"}, Event{Kind: SyncWorkloadLate, N: 1}
+	return map[string]story{
+		"one-half-all":     {setup: ten("1", "50%", "100%")},
+		"one-third-all":    {setup: ten("1", "30%", "100%")},
+		"five-steps":       {setup: ten("1", "10%", "30%", "60%", "100%")},
+		"no-gates":         {setup: ten("25% none", "50% none", "100%")},
+		"soak":             {setup: ten("1 soak", "50% soak manual", "100%")},
+		"no-surge":         {setup: ten("1", "50% none", "100%").limits(0, 1)},
+		"no-surge-one-pod": {setup: ten("1", "100%").of(1).limits(0, 1)},
+		"no-unavailable":   {setup: ten("1", "50% none", "100%").limits(1, 0)},
+		"v1-v2-v3":         {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: Give, Text: "v3"}}}},
+		"rollback-midway":  {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), rollback}}},
+		"rollback-after":   {setup: ten("1", "100%"), twists: []twist{{completed, rollback}}},
+		"scaling":          {setup: ten("30%", "100%"), twists: []twist{{inStep(0), Event{Kind: Scale, N: 15}}, {atStep(0), Event{Kind: Scale, N: 6}}}},
+		"broken-stable":    {setup: ten("1", "50%", "100%"), sick: "v1", failing: 6},
+		"deadline":         {setup: ten("1", "50%", "100%"), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
+		"deleted-midway":   {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(0), Event{Kind: DeleteRelease}}}},
+		"recreated":        {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: DeleteWorkload}}, {atOnce, Event{Kind: Pass}}}},
+		"somebody-resumes": {setup: ten("1", "100%"), twists: []twist{{atStep(0), Event{Kind: Unpause}}}},
+		"native-lags": {setup: ten("30%", "100%"), twists: []twist{
+			{held, late}, {atStep(0), Event{Kind: Scale, N: 15}}, {atOnce, Event{Kind: Pass}}, {atOnce, late},
+		}},
+		"just-created": {setup: ten("30%", "100%").born(), twists: []twist{{atOnce, Event{Kind: Pass}}, {atOnce, late}}},
+	}
+}
+
+// maxEvents is more than any story has.
+const maxEvents = 2000
+
+// telling is a story while it is told.
+type telling struct {
+	*State
+
+	twists []twist
+	text   strings.Builder
+	// writes counts those of the process, which stops after number stop.
+	writes, stop int
+}
+
+// tell lets a release go its way, and people do what the story says. The process stops after
+// a number of writes, never if that is 0.
+func tell(s story, stop int) *telling {
+	state := NewState(s.setup)
+	state.Sick = s.sick
+	for range s.failing {
+		state.FailPod(state.Set("v1"))
+	}
+	state.Give("v2")
+	told := &telling{State: state, twists: s.twists, stop: stop}
+	fmt.Fprintf(&told.text, "%s\n", state.World)
+	for range maxEvents {
+		if !told.twist() && !told.turn() {
+			break
+		}
+	}
+	return told
+}
+
+// unfinished says what is wrong with how the story has ended.
+func (s *telling) unfinished() string {
+	parts := slices.DeleteFunc(append([]string{s.Unfinished()}, s.Broken...), func(text string) bool { return text == "" })
+	if len(s.twists) > 0 {
+		parts = append(parts, fmt.Sprintf("%d twists left", len(s.twists)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// twist lets the next twist of the story happen, if it is time for it.
+func (s *telling) twist() bool {
+	if len(s.twists) == 0 || !s.twists[0].when(s.State) {
+		return false
+	}
+	event := s.twists[0].event
+	s.twists = s.twists[1:]
+	fmt.Fprintf(&s.text, "\n> %s\n", event)
+	if event.Kind == Pass {
+		s.pass()
+		return true
+	}
+	event.Apply(s.State)
+	if event.Kind == SyncWorkloadLate {
+		fmt.Fprintf(&s.text, "%s\n", s.World)
+	}
+	return true
+}
+
+// byPeople are the calm events that people bring about.
+var byPeople = []Kind{Confirm, Retry, Cure, CreateWorkload, Wait}
+
+// turn lets the next thing happen and writes down what people, and the controller, do.
+func (s *telling) turn() bool {
+	for _, event := range calmTurns(s.State) {
+		switch {
+		case event.Kind == Cure && s.Release.Status.Phase != v1alpha1.PhaseFailed:
+		case event.Kind == Pass:
+			if s.pass() {
+				return true
+			}
+		case !event.idle(s.State) && event.Apply(s.State):
+			if slices.Contains(byPeople, event.Kind) {
+				fmt.Fprintf(&s.text, "\n> %s\n", event)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// pass writes down each write of a pass with its reason, and the world after it.
+func (s *telling) pass() bool {
+	s.Now = s.Now.Add(tick)
+	report := s.Process.Pass(s.World, Mishaps{Dies: func() bool { s.writes++; return s.writes == s.stop }})
+	for _, write := range report.Done {
+		if write.Action != nil {
+			fmt.Fprintf(&s.text, "  %-44s %s\n", write.Action, write.Action.Why())
+			continue
+		}
+		fmt.Fprintf(&s.text, "  status %s %s: %s\n", write.Status.Phase, write.Status.CurrentStepState, write.Status.Message)
+	}
+	for _, event := range report.Events {
+		fmt.Fprintf(&s.text, "  event %s\n", event.Reason)
+	}
+	if report.Ended != "" {
+		fmt.Fprintf(&s.text, "  %s\n", report.Ended)
+	}
+	if len(report.Done) > 0 {
+		fmt.Fprintf(&s.text, "%s\n", s.World)
+	}
+	return len(report.Done) > 0 || report.Ended != ""
+}

@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// Each run takes the same walks, so that a test which fails does so for a reason of its own. Other
+// ones: -rapid.seed=N, or 0 for a seed of the moment, and more of them: -rapid.checks=N. A failure
+// prints its seed.
+func init() {
+	for name, value := range map[string]string{"rapid.seed": "20261121", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// TestWalks lets anything happen in any order to releases of any shape, and then nothing
+// unforeseen any more: the laws hold at every write, and the clean end is reached.
+func TestWalks(t *testing.T) {
+	t.Parallel()
+	fmt.Printf("walks with seed %s\n", flag.Lookup("rapid.seed").Value)
+	for replicas := range int32(13) {
+		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				w := begin(t, replicas)
+				for range rapid.IntRange(0, 150).Draw(t, "events") {
+					w.step(w.anything("event"))
+				}
+				w.calmDown()
+			})
+		})
+	}
+}
+
+// walk is one way through what may happen.
+type walk struct {
+	*rapid.T
+
+	state *State
+	story strings.Builder
+}
+
+func begin(t *rapid.T, replicas int32) *walk {
+	w := &walk{T: t, state: NewState(drawSetup(t, replicas))}
+	w.state.Next = w.next
+	w.state.Sick = rapid.SampledFrom([]string{"", "", "v1", "v2", "v3"}).Draw(t, "sick")
+	w.state.Refused = rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused")
+	w.state.Give("v2")
+	fmt.Fprintf(&w.story, "\n  %-28s %s", "start", w.state.World)
+	return w
+}
+
+func drawSetup(t *rapid.T, replicas int32) Setup {
+	setup := Setup{
+		Replicas: replicas, Steps: drawSteps(t, "steps"),
+		MaxSurge: drawLimit(t, "maxSurge"), MaxUnavailable: drawLimit(t, "maxUnavailable"),
+		Strategy:       rapid.SampledFrom([]string{RollingUpdate, RollingUpdate, RollingUpdate, Recreate}).Draw(t, "strategy"),
+		Paused:         rapid.IntRange(0, 9).Draw(t, "paused") == 0,
+		Newborn:        rapid.IntRange(0, 4).Draw(t, "newborn") == 0,
+		HistoryLimit:   rapid.IntRange(0, 3).Draw(t, "history"),
+		Deadline:       time.Hour,
+		DeletionPolicy: rapid.SampledFrom([]v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}).Draw(t, "deletion"),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "has rollback") == 0 {
+		setup.Rollback = drawSteps(t, "rollback")
+	}
+	return setup
+}
+
+// drawSteps draws up to four steps, in pods or in percent, before the last.
+func drawSteps(t *rapid.T, label string) []v1alpha1.Step {
+	gates := rapid.SampledFrom([]string{"", " none", " none", " manual", " soak", " soak manual"})
+	least := map[string]int{}
+	var texts []string
+	for range rapid.IntRange(0, 4).Draw(t, label) {
+		unit := rapid.SampledFrom([]string{"", "%"}).Draw(t, "unit")
+		least[unit] = rapid.IntRange(least[unit], map[string]int{"": 13, "%": 100}[unit]).Draw(t, "replicas")
+		texts = append(texts, fmt.Sprintf("%d%s%s", least[unit], unit, gates.Draw(t, "gates")))
+	}
+	return Steps(append(texts, "100%"+gates.Draw(t, "gates"))...)
+}
+
+func drawLimit(t *rapid.T, label string) intstr.IntOrString {
+	if rapid.Bool().Draw(t, label+" in percent") {
+		return intstr.FromString(fmt.Sprintf("%d%%", rapid.IntRange(0, 100).Draw(t, label)))
+	}
+	return intstr.FromInt32(rapid.Int32Range(0, 4).Draw(t, label))
+}
+
+// usual and unusual are what happens in a walk; often what is named often.
+var (
+	usual = slices.Concat(
+		slices.Repeat([]Kind{Pass, SyncSet, PodReady}, 8),
+		slices.Repeat([]Kind{SyncWorkload, Approve, Confirm}, 3),
+		[]Kind{PodHeals, Wait, Thaw},
+	)
+	unusual = slices.Concat(
+		slices.Repeat([]Kind{
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Cure, Scale, Give, Rollback, Retry, Reject,
+			Unpause, EditTemplate, StripHold, Freeze, Touch, Elapse,
+		}, 3),
+		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
+	)
+)
+
+// anything draws an event.
+func (w *walk) anything(label string) Event {
+	kinds := usual
+	if rapid.IntRange(0, 5).Draw(w.T, label) == 0 {
+		kinds = unusual
+	}
+	e := Event{Kind: rapid.SampledFrom(kinds).Draw(w.T, label)}
+	switch e.Kind {
+	case PassDies:
+		e.N = rapid.Int32Range(1, 6).Draw(w.T, "after write")
+	case PassRaces:
+		e.N = rapid.Int32Range(1, 8).Draw(w.T, "before request")
+		if race := w.anything("race"); race.Kind > Restart {
+			e.Race = &race
+			return e
+		}
+		return Event{Kind: Restart}
+	case Scale:
+		e.N = rapid.Int32Range(0, 13).Draw(w.T, "replicas")
+	case SyncWorkloadLate:
+		e.N = rapid.Int32Range(1, 3).Draw(w.T, "changes")
+	default:
+		e.Text = w.about(e.Kind)
+	}
+	return e
+}
+
+// about draws what an event of a kind is about; empty if it is about nothing.
+func (w *walk) about(kind Kind) string {
+	var choice []string
+	switch kind {
+	case SyncSet, PodReady, PodFails, PodHeals, PodLost:
+		for i := range w.state.Sets {
+			choice = append(choice, w.state.Sets[i].Revision)
+		}
+	case Give, EditTemplate, CreateWorkload:
+		choice = []string{"v1", "v2", "v3"}
+	case Rollback:
+		choice = []string{"true", "true", "v1", "v2", "v9"}
+	case Freeze:
+		choice = []string{
+			string(ReleaseObject), string(WorkloadObject), string(GateObjects), string(KeptObjects), string(NewSetObjects),
+			"v1", "v2", "v3",
+		}
+	}
+	if len(choice) == 0 {
+		return ""
+	}
+	return rapid.SampledFrom(choice).Draw(w.T, "about")
+}
+
+// step lets an event happen.
+func (w *walk) step(e Event) {
+	if e.Kind == Pass {
+		w.passAgain()
+	}
+	if e.idle(w.state) || !e.Apply(w.state) {
+		return
+	}
+	w.tell(e)
+}
+
+func (w *walk) tell(e Event) {
+	fmt.Fprintf(&w.story, "\n  %-28s %s", e, w.state.World)
+	if len(w.state.Broken) > 0 {
+		w.Fatalf("%s%s", w.state.Broken[0], w.story.String())
+	}
+}
+
+// maxPasses is more than a release has steps, each of which may take a pass.
+const maxPasses = 10
+
+// passAgain is I9: passes to which nothing is new soon write nothing, and keep to it. By then
+// what somebody has unpaused is paused again (I8).
+func (w *walk) passAgain() {
+	s := w.state.Clone()
+	if s.Lag.any() {
+		return // what was deleted is still in a cache
+	}
+	passes := 0
+	for ; len(s.Process.Pass(s.World, Mishaps{}).Done) > 0; passes++ {
+		if passes == maxPasses {
+			w.Fatalf("I9 passes soon write nothing%s\n  %-28s %s", w.story.String(), "passes", s.World)
+		}
+	}
+	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done) > 0 {
+		w.Fatalf("I9 another pass writes nothing: %+v%s\n  %-28s %s", again.Done, w.story.String(), "passes", s.World)
+	}
+	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged {
+		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
+	}
+}
+
+// calmDown is I11 and I7: from here on everybody takes turns until nobody has anything left to do.
+func (w *walk) calmDown() {
+	for range maxEvents {
+		next, event := Calm(w.state)
+		if next == nil {
+			if left := w.state.Unfinished(); left != "" {
+				w.Fatalf("I7 the end is a clean one: %s%s", left, w.story.String())
+			}
+			return
+		}
+		w.state = next
+		w.tell(event)
+	}
+	w.Fatalf("I11 the end is reached: it goes on and on%s", w.story.String())
+}
+
+// next asks the plan twice: the same answer, and the question left as it was.
+func (w *walk) next(o plan.Observation) plan.Plan {
+	asked := copyOf(o)
+	answer := plan.Next(o)
+	if !reflect.DeepEqual(o, asked) {
+		w.Fatalf("the plan changes its observation%s", w.story.String())
+	}
+	if again := plan.Next(asked); !reflect.DeepEqual(answer, again) {
+		w.Fatalf("the plan is another one the second time: %+v, %+v%s", answer, again, w.story.String())
+	}
+	return answer
+}
+
+func copyOf(o plan.Observation) plan.Observation {
+	o.Release = o.Release.DeepCopy()
+	if o.Workload != nil {
+		o.Workload = new(*o.Workload)
+		o.Workload.Hold = copyOfPointer(o.Workload.Hold)
+	}
+	o.Sets, o.Kept, o.Gates = slices.Clone(o.Sets), slices.Clone(o.Kept), slices.Clone(o.Gates)
+	for i := range o.Gates {
+		o.Gates[i] = *o.Gates[i].DeepCopy()
+	}
+	o.Resolved, o.Failing = copyOfPointer(o.Resolved), copyOfPointer(o.Failing)
+	return o
+}
+
+func copyOfPointer[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
