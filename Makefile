@@ -24,8 +24,8 @@ demo: ## A release from git push to the last batch, on a control plane of its ow
 	go run ./cmd/demo $(ARGS)
 
 .PHONY: build
-build: ## bin/sluice
-	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sluice ./cmd/sluice
+build: ## bin/sluice, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sluice ./cmd/sluice
 
 ##@ Check
 

@@ -74,6 +74,7 @@ func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
 		return fmt.Errorf("read Deployment: %w", err)
 	}
 	if v.deployment != nil && deployment.UID != v.deployment.UID {
+		v.memory.deployment = &deployment
 		return errOutdated
 	}
 	v.sawDeployment(&deployment)
@@ -89,7 +90,7 @@ func (r *Reconciler) readSets(ctx context.Context, v *view) error {
 	if err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace), selector); err != nil {
 		return fmt.Errorf("read ReplicaSets: %w", err)
 	}
-	v.sets, v.memory.sets = nil, nil
+	v.sets, v.memory.sets, v.setsListed = nil, nil, true
 	for i := range list.Items {
 		if set := &list.Items[i]; ownedBy(set, v.deployment.UID) {
 			v.sawSet(set)

@@ -33,6 +33,7 @@ type view struct {
 	deploymentLive bool
 	sets           []*appsv1.ReplicaSet
 	setsLive       map[types.UID]bool
+	setsListed     bool
 	gates          []v1alpha1.Gate
 	gatesLive      bool
 	kept           []plan.Kept
@@ -89,6 +90,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 		ReleaseLive: v.releaseLive,
 		Given:       v.given,
 		Workload:    v.workload(),
+		SetsLive:    v.setsListed,
 		Gates:       v.gates,
 		GatesLive:   v.gatesLive,
 		Kept:        v.kept,

@@ -37,6 +37,13 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 		"a hold that is left over is taken away": {
 			done().but(hold), outcome{Script: []string{"hand back: the release is completed"}, Is: rests},
 		},
+		"with the template that was completed, if a pass that died had taken it over for one that is not given any more": {
+			done().but(hold).but(func(o *Observation) {
+				o.Workload.Paused, o.Workload.Recreate = true, true
+				o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2"
+			}),
+			outcome{Script: []string{"hand back with the template of the release: the release is completed"}, Is: rests},
+		},
 		"but not on the word of a cache: the release may have started again": {
 			done().but(hold).cached(), outcome{Script: []string{"needs release"}, Is: rests},
 		},

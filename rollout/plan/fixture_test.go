@@ -32,6 +32,7 @@ func running(replicas int32) *scene {
 		Now:         noon,
 		ReleaseLive: true,
 		GatesLive:   true,
+		SetsLive:    true,
 		Given:       "given-v2",
 		Release: &v1alpha1.BatchRelease{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release-1", Generation: 3, Annotations: map[string]string{}},
@@ -175,7 +176,7 @@ func (s *scene) resolved(revision string) *scene {
 
 // cached says that nothing has been read live, by a process that has scaled the sets before.
 func (s *scene) cached() *scene {
-	s.ReleaseLive, s.GatesLive, s.LastScale = false, false, noon.Add(-time.Minute)
+	s.ReleaseLive, s.GatesLive, s.SetsLive, s.LastScale = false, false, false, noon.Add(-time.Minute)
 	if s.Workload != nil {
 		s.Workload.Live = false
 	}
@@ -211,6 +212,8 @@ func current(n int32) func(*Set) { return func(s *Set) { s.Current = n } }
 func unobserved(s *Set) { s.Observed = false }
 
 func stale(s *Set) { s.Live = false }
+
+func unlisted(o *Observation) { o.SetsLive = false }
 
 func (s *scene) gates(gates ...v1alpha1.Gate) *scene {
 	s.Gates = gates

@@ -12,7 +12,7 @@ import (
 func (p *pass) passStep() {
 	policies := p.gatesToPass()
 	switch {
-	case p.LastScale.IsZero() && !p.setsLive(): // what an earlier process wrote may be in no cache yet
+	case p.LastScale.IsZero() && !p.SetsLive: // what an earlier process wrote may be in no cache yet
 		p.need(Needs{Sets: true})
 	case len(policies) > 0 && len(p.status.Gates) == 0 && (p.rescaling() || !p.settled()):
 		return
@@ -50,7 +50,7 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 		p.block(waiting)
 		return false
 	}
-	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: !p.setsLive()}
+	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: !p.SetsLive}
 	return !p.out.Needs.Any()
 }
 

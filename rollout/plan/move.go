@@ -274,11 +274,12 @@ func (p *pass) write(l *ledger, wait bool) {
 // own writes knows what the others have, but for what the native controller does while a set
 // is the only active one, and what the process before this one did.
 func (p *pass) mayGrow() bool {
-	update, first := p.updateSet(), p.LastScale.IsZero()
-	unsure := first || p.rescaling() || update == nil || update.Replicas == 0
+	first := p.LastScale.IsZero()
+	active := slices.DeleteFunc(slices.Clone(p.Sets), func(s Set) bool { return s.Replicas == 0 })
+	unsure := first || p.rescaling() || len(active) < 2
 	p.need(Needs{
 		Workload: !p.Workload.Live,
-		Sets:     unsure && !p.setsLive(),
+		Sets:     unsure && !p.SetsLive,
 		Release:  first && !p.ReleaseLive,
 	})
 	return !p.out.Needs.Any()

@@ -22,6 +22,9 @@ type Observation struct {
 	Workload *Workload
 	// Sets are the ReplicaSets that the workload owns, by its UID.
 	Sets []Set
+	// SetsLive says that all of them were listed live in this pass: there are no others. One that
+	// was only read, or answered to a write, in this pass is live by itself.
+	SetsLive bool
 	// Gates are those of this release, of any attempt.
 	Gates []v1alpha1.Gate
 	// GatesLive says that Gates were read live in this pass.

@@ -63,6 +63,7 @@ type rule func(*pass) bool
 var rules = []rule{
 	(*pass).leave,
 	(*pass).missWorkload,
+	(*pass).meetWorkload,
 	(*pass).yieldToHolder,
 	(*pass).putBack,
 	(*pass).refuseStrategy,
@@ -91,10 +92,15 @@ type pass struct {
 func newPass(o Observation) *pass {
 	p := &pass{Observation: o, status: *o.Release.Status.DeepCopy()}
 	p.status.ObservedGeneration = o.Release.Generation
-	if o.Workload != nil && p.status.WorkloadUID != "" && p.status.WorkloadUID != o.Workload.UID {
+	if p.anotherWorkload() && o.Workload.Live {
 		p.forgetWorkload()
 	}
 	return p
+}
+
+// anotherWorkload reports whether the workload is not the one that the status speaks of.
+func (p *pass) anotherWorkload() bool {
+	return p.Workload != nil && p.status.WorkloadUID != "" && p.status.WorkloadUID != p.Workload.UID
 }
 
 // forgetWorkload starts over: the workload of this name is another one now.

@@ -134,18 +134,13 @@ func (p *pass) enterFirstStep() bool {
 	if p.status.Batch != "" {
 		return true
 	}
-	if !p.setsLive() {
+	if !p.SetsLive {
 		p.out.Needs.Sets = true
 		return false
 	}
 	p.status.Phase = p.rollingPhase()
 	p.enterStep(0)
 	return true
-}
-
-// setsLive reports whether every ReplicaSet was read live in this pass.
-func (p *pass) setsLive() bool {
-	return !slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Live })
 }
 
 // normaliseState undoes what a user's patch of the state can't mean: only a step whose gates
@@ -240,16 +235,19 @@ func (p *pass) follow() {
 	}
 }
 
-// only is how many pods run the update revision whatever the step says: in a rollback those
-// that spec.replicas asks for beyond the bad ones, which are not added to; and those there are
-// if there is no other ReplicaSet left.
+// only is how many pods run the update revision whatever the step says: those there are, if there
+// is no other ReplicaSet left; in a rollback those too, and what spec.replicas asks for beyond the
+// bad ones, which are not added to.
 func (p *pass) only() int32 {
-	replicas, update := p.Workload.Replicas, p.updateSet()
+	replicas, have := p.Workload.Replicas, int32(0)
+	if update := p.updateSet(); update != nil {
+		have = min(update.Replicas, replicas)
+	}
 	switch {
 	case p.status.RollbackTo != "":
-		return replicas - p.oldReplicas()
-	case update != nil && len(p.oldSets()) == 0:
-		return min(update.Replicas, replicas)
+		return max(replicas-p.oldReplicas(), have)
+	case len(p.oldSets()) == 0:
+		return have
 	default:
 		return 0
 	}
@@ -312,7 +310,7 @@ func (p *pass) checkDeadline() {
 		p.wakeAt(deadline)
 		return
 	}
-	if needs := (Needs{Sets: !p.setsLive(), Failing: p.Failing == nil}); needs.Any() {
+	if needs := (Needs{Sets: !p.SetsLive, Failing: p.Failing == nil}); needs.Any() {
 		p.need(needs)
 		return
 	}

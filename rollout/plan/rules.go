@@ -58,6 +58,16 @@ func (p *pass) missWorkload() bool {
 	return true
 }
 
+// meetWorkload makes sure of a workload that has the name of the one that the status speaks of: a
+// cache may show one that is gone already.
+func (p *pass) meetWorkload() bool {
+	if !p.anotherWorkload() {
+		return false
+	}
+	p.need(Needs{Workload: true})
+	return true
+}
+
 // yieldToHolder leaves a workload alone that another release has taken over.
 func (p *pass) yieldToHolder() bool {
 	w := p.Workload
@@ -266,9 +276,19 @@ func (p *pass) rest() bool {
 	if w := p.Workload; w.heldBy(p.Release) && !p.ReleaseLive {
 		p.need(Needs{Release: true})
 	} else if w.heldBy(p.Release) {
-		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})
+		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover(), Template: p.completedTemplate()})
 	}
 	return true
+}
+
+// completedTemplate is what a workload is to have again that was taken over for another template
+// by a pass whose status was never written: Git has taken that template back since. It is nil if
+// the workload has what was completed, or is not really taken over.
+func (p *pass) completedTemplate() *Template {
+	if !p.Workload.secured() || p.Workload.Digest == p.status.Resolved.Digest {
+		return nil
+	}
+	return new(p.template())
 }
 
 // leftover is what a workload gets back whose release is completed. If it is neither paused nor

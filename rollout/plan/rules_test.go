@@ -142,3 +142,15 @@ func TestRefuseStrategyThatCantBeRead(t *testing.T) {
 		},
 	})
 }
+
+func TestAWorkloadOfAnotherUIDIsReadLive(t *testing.T) {
+	t.Parallel()
+	another := func(o *Observation) { o.Workload.UID = "deployment-2" }
+	cached := func(o *Observation) { o.Workload.Live = false }
+	checkScripts(t, map[string]scripted{
+		"the cache may show one that is gone": {completed(10).but(another).but(cached), []string{"needs workload"}},
+		"the one that is there is released from the first step": {
+			completed(10).but(another), []string{"take over with the template of the release: release v2"},
+		},
+	})
+}

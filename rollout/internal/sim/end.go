@@ -13,6 +13,10 @@ func (w *World) Unfinished() string {
 	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {
 		return "" // what the native controller makes of several active ReplicaSets then is its own affair
 	}
+	native := native{w, w.Workload.Spec}
+	if w.Release.Purged && native.scalingEvent() {
+		return w.workloadLeft() // it was scaled to what it had: the native controller never gets over that
+	}
 	checks := []string{w.workloadLeft(), w.setsLeft()}
 	if !w.Release.Purged {
 		checks = append(checks, w.releaseLeft())
@@ -25,7 +29,7 @@ func (w *World) workloadLeft() string {
 	switch {
 	case d.Hold != nil:
 		return "the workload is held"
-	case (native{w, w.Workload.Spec}).scalingEvent():
+	case !w.Release.Purged && (native{w, w.Workload.Spec}).scalingEvent():
 		return "the native controller sees a scaling event that does not end"
 	default:
 		return ""

@@ -160,11 +160,14 @@ func staysAvailable(w *World, c change) string {
 // spec.replicas asks for beyond the pods there are may run the revision that is rolled back to.
 func withinStep(w *World, c change) string {
 	s := c.grown()
-	if s == nil || s.Revision != w.Workload.Template {
+	status := c.pass.intent
+	if s == nil || s.Revision != status.UpdateRevision {
 		return ""
 	}
-	status := c.pass.intent
 	limit := c.pass.window.mostOf(w, w.allowed(status))
+	if status.RollbackTo != "" && w.Past.Meddled {
+		return "" // good pods that were there when the step began are made up for
+	}
 	if status.RollbackTo != "" {
 		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas))
 	}
@@ -253,7 +256,7 @@ func handsBackAtEnd(w *World, c change) string {
 // the record of the step that has added them was lost.
 func neverFalls(w *World, c change) string {
 	s, p := c.shrunk(), &w.Past
-	if s == nil || s.Revision != w.Workload.Template || p.Lowered || p.NativeGrowth || p.Rescaled && p.Cut {
+	if s == nil || s.Revision != c.pass.intent.UpdateRevision || p.Lowered || p.NativeGrowth || p.Rescaled && p.Cut {
 		return ""
 	}
 	if c.before(s) > w.Workload.Replicas && s.Replicas >= c.pass.intent.TargetReplicas {
@@ -309,56 +312,56 @@ func (p *Past) judge(w *World, gate *Gate) {
 // window is what others have changed while a pass was under way: nobody can know of it
 // before a write. It only grows where the world changes between two requests.
 type window struct {
-	// most and leastReplicas are spec.replicas since it was read, if it has changed.
-	replicas []int32
+	// workloads are the workload before each change since it was read.
+	workloads []Workload
 	// grown and lost are pods added, and available pods lost, by others.
 	grown, lost int32
 }
 
 // passed notes what has changed before a request was answered.
 func (v *window) passed(before, after *World) {
-	if before.Workload.Replicas != after.Workload.Replicas {
-		v.replicas = append(v.replicas, before.Workload.Replicas)
+	if before.Workload.Version != after.Workload.Version {
+		v.workloads = append(v.workloads, before.Workload)
 	}
 	v.grown += max(total(after.Sets)-total(before.Sets), 0)
 	v.lost += max(effective(before.Sets)-effective(after.Sets), 0)
 	v.lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
 }
 
-func (v *window) readWorkload(*World) { v.replicas = nil }
+func (v *window) readWorkload(*World) { v.workloads = nil }
 
 func (v *window) readSets() { v.grown, v.lost = 0, 0 }
 
 // mostPods is replicas + maxSurge.
 func (v *window) mostPods(w *World) int32 {
-	return v.extreme(w, func(replicas int32) int32 {
-		surge, _ := w.Workload.fence(replicas)
-		return replicas + surge
+	return v.extreme(w, func(d *Workload) int32 {
+		surge, _ := d.fence(d.Replicas)
+		return d.Replicas + surge
 	})
 }
 
 // leastAvailable is replicas - maxUnavailable.
 func (v *window) leastAvailable(w *World) int32 {
-	return -v.extreme(w, func(replicas int32) int32 {
-		_, unavailable := w.Workload.fence(replicas)
-		return unavailable - replicas
+	return -v.extreme(w, func(d *Workload) int32 {
+		_, unavailable := d.fence(d.Replicas)
+		return unavailable - d.Replicas
 	})
 }
 
 // mostOf is the largest target of some steps.
 func (v *window) mostOf(w *World, steps []v1alpha1.Step) int32 {
-	return v.extreme(w, func(replicas int32) int32 { return most(steps, replicas) })
+	return v.extreme(w, func(d *Workload) int32 { return most(steps, d.Replicas) })
 }
 
 // least is spec.replicas.
 func (v *window) least(w *World) int32 {
-	return -v.extreme(w, func(replicas int32) int32 { return -replicas })
+	return -v.extreme(w, func(d *Workload) int32 { return -d.Replicas })
 }
 
-func (v *window) extreme(w *World, of func(int32) int32) int32 {
-	most := of(w.Workload.Replicas)
-	for _, replicas := range v.replicas {
-		most = max(most, of(replicas))
+func (v *window) extreme(w *World, of func(*Workload) int32) int32 {
+	most := of(&w.Workload)
+	for i := range v.workloads {
+		most = max(most, of(&v.workloads[i]))
 	}
 	return most
 }

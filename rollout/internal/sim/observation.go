@@ -38,6 +38,7 @@ func (x *pass) observation() plan.Observation {
 		Workload:    x.workload.observed(x.workloadLive),
 		Kept:        x.kept,
 		GatesLive:   x.gatesLive,
+		SetsLive:    x.setsListed,
 		Resolved:    x.resolved,
 		Failing:     x.failing,
 		LastScale:   x.lastScale,

@@ -76,6 +76,7 @@ type pass struct {
 	workloadLive bool
 	sets         []Set
 	setsLive     []types.UID
+	setsListed   bool
 	gates        []Gate
 	gatesLive    bool
 	kept         []plan.Kept
@@ -333,7 +334,7 @@ func (x *pass) rememberWorkload() {
 
 func (x *pass) readSets() {
 	x.request()
-	x.sets, x.setsLive, x.process.sets = nil, nil, nil
+	x.sets, x.setsLive, x.process.sets, x.setsListed = nil, nil, nil, true
 	for _, s := range x.world.Sets {
 		x.sawSet(s)
 	}
