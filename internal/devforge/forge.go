@@ -2,7 +2,6 @@ package devforge
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +9,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/sluice-dev/sluice/internal/devforge/gitcmd"
 )
 
 // defaultMaxProcesses is enough for a demo's clients and small enough for two cores.
@@ -20,25 +23,46 @@ const defaultMaxProcesses = 8
 type Options struct {
 	// Dir holds the repositories. It is made if it does not exist.
 	Dir string
-	// Users are passwords (or tokens) by user name. With none, everybody may read and push.
+	// Users are tokens (or passwords), all different, by user name. They may do everything with
+	// every repository. With none, and none made by CreateToken or CreateApp, everybody may.
 	Users map[string]string
 	// MaxProcesses is how many git processes may run at a time. Default 8.
 	MaxProcesses int
 	// Logger takes what goes wrong while a request is served. Default: discarded.
 	Logger *slog.Logger
+	// Clock tells the time: of objects, expiry and rate limits. Default time.Now.
+	Clock func() time.Time
+	// Middleware, if not nil, stands in front of what the forge answers, behind its faults:
+	// it sees what a forge without faults would say.
+	Middleware func(http.Handler) http.Handler
 }
 
 // Forge serves the repositories of one folder until it is closed.
 type Forge struct {
 	dir    string
-	users  map[string]string
 	log    *slog.Logger
-	git    *gitRunner
+	now    func() time.Time
+	git    *gitcmd.Runner
 	url    string
 	server *http.Server
 	// served is closed when the server has ended.
 	served chan struct{}
+
+	ids        sequence
+	who        *directory
+	repos      *registry
+	shape      shapes
+	limits     *limiter
+	faults     *faultSet
+	requests   *requestLog
+	deliveries *dispatcher
+	sessions   *sessions
 }
+
+// sequence gives out growing numbers. One sequence serves all kinds of object.
+type sequence struct{ last atomic.Int64 }
+
+func (s *sequence) next() int64 { return s.last.Add(1) }
 
 // withDefaults fills in what is left out.
 func (o Options) withDefaults() Options {
@@ -47,6 +71,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
 	return o
 }
@@ -59,8 +86,12 @@ func Start(ctx context.Context, opts Options) (*Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	git, err := newGitRunner(dir, opts.MaxProcesses)
+	git, err := gitcmd.NewRunner(dir, opts.MaxProcesses)
 	if err != nil {
+		return nil, err
+	}
+	f := assemble(dir, git, opts)
+	if err := f.addUsers(opts.Users); err != nil {
 		return nil, err
 	}
 	var network net.ListenConfig
@@ -68,17 +99,45 @@ func Start(ctx context.Context, opts Options) (*Forge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
-	f := &Forge{
-		dir:    dir,
-		users:  opts.Users,
-		log:    opts.Logger,
-		git:    git,
-		url:    "http://" + listener.Addr().String(),
-		served: make(chan struct{}),
-	}
-	f.server = f.newServer()
+	f.url = "http://" + listener.Addr().String()
+	f.shape = shapes{root: f.url, who: f.who}
+	f.server = f.newServer(opts.Middleware)
 	go f.serveOn(listener)
 	return f, nil
+}
+
+func assemble(dir string, git *gitcmd.Runner, opts Options) *Forge {
+	f := &Forge{
+		dir:      dir,
+		log:      opts.Logger,
+		now:      func() time.Time { return opts.Clock().UTC().Truncate(time.Second) },
+		git:      git,
+		served:   make(chan struct{}),
+		repos:    &registry{byName: map[string]*repository{}},
+		limits:   newLimiter(),
+		faults:   newFaultSet(),
+		requests: newRequestLog(),
+		sessions: newSessions(),
+	}
+	f.who = newDirectory(&account{
+		id: f.ids.next(), login: "ghost", kind: kindUser, email: "ghost@localhost", created: f.now(), everywhere: true,
+	})
+	f.deliveries = newDispatcher(opts.Logger, f.now)
+	return f
+}
+
+func (f *Forge) addUsers(users map[string]string) error {
+	for name, token := range users {
+		if f.who.credential(token, f.now()) != nil {
+			return fmt.Errorf("add user %s: another user has the same token", name)
+		}
+		a, err := f.who.add(account{id: f.ids.next(), login: name, kind: kindUser, created: f.now(), everywhere: true})
+		if err != nil {
+			return fmt.Errorf("add user %s: %w", name, err)
+		}
+		f.who.setToken(token, &credential{account: a})
+	}
+	return nil
 }
 
 func (f *Forge) serveOn(listener net.Listener) {
@@ -99,9 +158,13 @@ func prepareDir(dir string) (string, error) {
 	return dir, nil
 }
 
-func (f *Forge) newServer() *http.Server {
+func (f *Forge) newServer(middleware func(http.Handler) http.Handler) *http.Server {
+	handler := f.handler()
+	if middleware != nil {
+		handler = middleware(handler)
+	}
 	return &http.Server{
-		Handler:           f.handler(),
+		Handler:           f.recorded(f.faulty(handler)),
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(f.log.Handler(), slog.LevelWarn),
 	}
@@ -110,13 +173,18 @@ func (f *Forge) newServer() *http.Server {
 // URL is the root of the forge, without a slash at its end.
 func (f *Forge) URL() string { return f.url }
 
+// APIURL is the root of the REST API, with the slash at its end that go-github wants.
+func (f *Forge) APIURL() string { return f.url + apiPrefix + "/" }
+
 // Close ends the git processes that are under way, drops all connections and
 // returns when nothing of the forge runs any more. The repositories stay.
 func (f *Forge) Close() error {
-	f.git.end()
+	f.git.End()
+	f.faults.end()
 	err := f.server.Close()
 	<-f.served
-	f.git.wait()
+	f.git.Wait()
+	f.deliveries.close()
 	if err != nil {
 		return fmt.Errorf("close server: %w", err)
 	}
@@ -128,23 +196,13 @@ func (f *Forge) handler() http.Handler {
 	mux.HandleFunc("GET /{owner}/{repo}/info/refs", f.advertiseRefs)
 	mux.HandleFunc("POST /{owner}/{repo}/git-upload-pack", f.serveRPC(uploadPack))
 	mux.HandleFunc("POST /{owner}/{repo}/git-receive-pack", f.serveRPC(receivePack))
-	return f.authenticated(mux)
-}
-
-// authenticated lets requests of known users through; with no users, all of them.
-func (f *Forge) authenticated(next http.Handler) http.Handler {
-	if len(f.users) == 0 {
-		return next
-	}
+	f.pages(mux)
+	api := f.api()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, password, _ := r.BasicAuth()
-		want, known := f.users[user]
-		same := subtle.ConstantTimeCompare([]byte(password), []byte(want)) == 1
-		if !known || !same {
-			w.Header().Set("WWW-Authenticate", `Basic realm="devforge"`)
-			http.Error(w, "authentication required", http.StatusUnauthorized)
+		if strings.HasPrefix(r.URL.Path, apiPrefix+"/") {
+			api.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		mux.ServeHTTP(w, r)
 	})
 }

@@ -8,6 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-dev/sluice/internal/devforge/gitcmd"
 )
 
 // ErrRepositoryName says that a name is not of the form owner/name.
@@ -23,6 +29,72 @@ var repositorySettings = [][2]string{
 	{"receive.autogc", "false"},
 	{"uploadpack.allowFilter", "true"},
 	{"uploadpack.allowReachableSHA1InWant", "true"},
+	{"receive.hideRefs", "refs/pull"},
+}
+
+// repository is what the forge knows of one bare repository.
+type repository struct {
+	id      int64
+	owner   *account
+	name    string
+	created time.Time
+	git     *gitcmd.Repository
+	public  atomic.Bool
+
+	// mu is held while a request on the repository is served, and guards what follows.
+	mu            sync.Mutex
+	defaultBranch string
+	// refs are the branches and tags that the events so far have told of.
+	refs        map[string]string
+	pushed      time.Time
+	pulls       []*pull // the number of each is its place, from 1
+	statuses    map[string][]*status
+	suites      []*checkSuite
+	runs        []*checkRun
+	deployments []*deployment
+	hooks       []*hook
+	// pushing are the pushes that are under way.
+	pushing []*push
+}
+
+// change is a commit with what it changes against its first parent.
+func (r *repository) change(ctx context.Context, sha string) (gitcmd.Commit, []gitcmd.Change, error) {
+	commit, err := r.git.Commit(ctx, sha)
+	if err != nil {
+		return commit, nil, err
+	}
+	parent := ""
+	if len(commit.Parents) > 0 {
+		parent = commit.Parents[0]
+	}
+	changes, err := r.git.Diff(ctx, parent, sha)
+	return commit, changes, err
+}
+
+func (r *repository) fullName() string { return r.owner.login + "/" + r.name }
+
+// registry finds repositories by name, without regard to case.
+type registry struct {
+	mu     sync.Mutex
+	byName map[string]*repository
+}
+
+func (g *registry) get(name string) *repository {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.byName[strings.ToLower(name)]
+}
+
+// put keeps the first repository of a name and gives it back.
+func (g *registry) put(repo *repository) *repository {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := strings.ToLower(repo.fullName())
+	if known := g.byName[key]; known != nil {
+		return known
+	}
+	g.byName[key] = repo
+	return repo
 }
 
 // CreateRepository makes the bare repository owner/name with the branch as its default one.
@@ -38,7 +110,50 @@ func (f *Forge) CreateRepository(ctx context.Context, name, branch string, seed 
 	if err := f.create(ctx, dir, branch, seed); err != nil {
 		return errors.Join(fmt.Errorf("create repository %s: %w", name, err), os.RemoveAll(dir))
 	}
-	return nil
+	_, err = f.repository(ctx, name)
+	return err
+}
+
+// repository finds owner/name, also where an earlier forge has left it in the folder.
+func (f *Forge) repository(ctx context.Context, name string) (*repository, error) {
+	dir, err := f.repositoryDir(name)
+	if err != nil {
+		return nil, err
+	}
+	if repo := f.repos.get(name); repo != nil {
+		return repo, nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("repository %s: %w", name, ErrUnknown)
+	}
+	return f.adopt(ctx, name, gitcmd.Open(f.git, dir))
+}
+
+// adopt begins to keep what is not Git about a repository: from here on its refs give events.
+func (f *Forge) adopt(ctx context.Context, name string, git *gitcmd.Repository) (*repository, error) {
+	refs, err := git.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	branch, err := git.DefaultBranch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owner, short, _ := strings.Cut(name, "/")
+	return f.repos.put(&repository{
+		id: f.ids.next(), owner: f.who.owner(account{id: f.ids.next(), login: owner, kind: kindOrganization, created: f.now()}),
+		name: short, created: f.now(), pushed: f.now(), git: git,
+		defaultBranch: branch, refs: refs, statuses: map[string][]*status{},
+	}), nil
+}
+
+// owner is the account of that login, which is the one given if there is none yet.
+func (d *directory) owner(missing account) *account {
+	made, err := d.add(missing)
+	if err != nil {
+		return d.account(missing.login)
+	}
+	return made
 }
 
 func (f *Forge) create(ctx context.Context, dir, branch string, seed fs.FS) error {
@@ -79,7 +194,7 @@ func (f *Forge) commitSeed(ctx context.Context, dir string, seed fs.FS) error {
 }
 
 func (f *Forge) runGit(ctx context.Context, env []string, args ...string) error {
-	return f.git.run(ctx, invocation{args: args, env: env})
+	return f.git.Run(ctx, gitcmd.Invocation{Args: args, Env: env})
 }
 
 // CloneURL is the URL to clone owner/name from and to push it to.

@@ -2,13 +2,15 @@ package devforge
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/internal/devforge/gitcmd"
 )
 
 // service is one of Git's two transfer services.
@@ -26,7 +28,7 @@ func (f *Forge) advertiseRefs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only the smart protocol is served", http.StatusForbidden)
 		return
 	}
-	dir, ok := f.requestedRepository(w, r)
+	repo, _, ok := f.gitAccess(w, r, svc)
 	if !ok {
 		return
 	}
@@ -35,7 +37,7 @@ func (f *Forge) advertiseRefs(w http.ResponseWriter, r *http.Request) {
 		head := fmt.Sprintf("# service=git-%s\n", svc)
 		fmt.Fprintf(w, "%04x%s0000", len(head)+4, head)
 	}
-	f.serve(w, r, invocation{args: []string{string(svc), "--stateless-rpc", "--advertise-refs", dir}})
+	f.serve(flushing{w}, r, gitcmd.Invocation{Args: []string{string(svc), "--stateless-rpc", "--advertise-refs", repo.git.Dir()}})
 }
 
 // asksForVersion2 reads the colon-separated list that says which protocol a client speaks.
@@ -46,7 +48,7 @@ func asksForVersion2(r *http.Request) bool {
 // serveRPC answers the request that carries the work: what is wanted, or what is pushed.
 func (f *Forge) serveRPC(svc service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		dir, ok := f.requestedRepository(w, r)
+		repo, by, ok := f.gitAccess(w, r, svc)
 		if !ok {
 			return
 		}
@@ -64,22 +66,63 @@ func (f *Forge) serveRPC(svc service) http.HandlerFunc {
 			f.log.ErrorContext(r.Context(), "cannot answer while reading", "error", err)
 		}
 		header(w, svc, "result")
-		f.serve(w, r, invocation{args: []string{string(svc), "--stateless-rpc", dir}, stdin: body})
+		inv := gitcmd.Invocation{Args: []string{string(svc), "--stateless-rpc", repo.git.Dir()}, Stdin: body}
+		if svc == uploadPack {
+			f.serve(flushing{w}, r, inv)
+			return
+		}
+		begun, effects := f.beginPush(repo, by.account)
+		inv.Stdin = io.TeeReader(body, &begun.commands)
+		f.receive(w, r, inv, effects)
 	}
 }
 
-// requestedRepository finds the repository of a request, or answers that there is none.
-func (f *Forge) requestedRepository(w http.ResponseWriter, r *http.Request) (string, bool) {
-	name := r.PathValue("owner") + "/" + strings.TrimSuffix(r.PathValue("repo"), ".git")
-	dir, err := f.repositoryDir(name)
-	if err == nil {
-		_, err = os.Stat(dir)
+// receive serves a push. The client gets the last bytes of the answer once the push has had its
+// effects, so that whoever waits for git finds pull requests and events as the push leaves them.
+func (f *Forge) receive(w http.ResponseWriter, r *http.Request, inv gitcmd.Invocation, effects func(context.Context) error) {
+	held := &holdingBack{to: flushing{w}}
+	func() {
+		// What has been pushed has been pushed, even if the client does not wait to hear of it.
+		defer func() {
+			if err := effects(context.WithoutCancel(r.Context())); err != nil && !errors.Is(err, gitcmd.ErrClosed) {
+				f.log.ErrorContext(r.Context(), "cannot tell what was pushed", "path", r.URL.Path, "error", err)
+			}
+		}()
+		f.serve(held, r, inv)
+	}()
+	if err := held.release(); err != nil {
+		panic(http.ErrAbortHandler)
 	}
-	if err != nil {
+}
+
+// gitAccess finds the repository of a request and who sends it, or answers why it is not served.
+func (f *Forge) gitAccess(w http.ResponseWriter, r *http.Request, svc service) (*repository, actor, bool) {
+	by, known := f.authenticate(r)
+	if !known || by.anonymous && svc == receivePack {
+		askForPassword(w)
+		return nil, by, false
+	}
+	repo, err := f.repository(r.Context(), r.PathValue("owner")+"/"+strings.TrimSuffix(r.PathValue("repo"), ".git"))
+	role, level := RoleRead, "read"
+	if svc == receivePack {
+		role, level = RoleWrite, "write"
+	}
+	switch {
+	case by.anonymous && (err != nil || f.roleIn(by, repo) < role):
+		askForPassword(w) // what there is stays untold
+	case err != nil || f.roleIn(by, repo) < RoleRead:
 		http.Error(w, "repository not found", http.StatusNotFound)
-		return "", false
+	case f.roleIn(by, repo) < role || !by.permissions().allows("contents", level):
+		http.Error(w, "write access is not granted", http.StatusForbidden)
+	default:
+		return repo, by, true
 	}
-	return dir, true
+	return nil, by, false
+}
+
+func askForPassword(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Basic realm="devforge"`)
+	http.Error(w, "authentication required", http.StatusUnauthorized)
 }
 
 // requestBody undoes the compression that git uses for long lists of commits.
@@ -97,16 +140,16 @@ func header(w http.ResponseWriter, svc service, kind string) {
 
 // serve runs a service with the response as its output. By the time it can fail the answer
 // has begun, so the connection is dropped: a client must not take half an answer for all of it.
-func (f *Forge) serve(w http.ResponseWriter, r *http.Request, inv invocation) {
-	inv.stdout = flushing{w}
+func (f *Forge) serve(w io.Writer, r *http.Request, inv gitcmd.Invocation) {
+	inv.Stdout = w
 	if version := r.Header.Get("Git-Protocol"); version != "" {
-		inv.env = append(inv.env, "GIT_PROTOCOL="+version)
+		inv.Env = append(inv.Env, "GIT_PROTOCOL="+version)
 	}
-	err := f.git.run(r.Context(), inv)
+	err := f.git.Run(r.Context(), inv)
 	if err == nil {
 		return
 	}
-	if r.Context().Err() == nil && !errors.Is(err, errClosed) {
+	if r.Context().Err() == nil && !errors.Is(err, gitcmd.ErrClosed) {
 		f.log.ErrorContext(r.Context(), "cannot serve", "path", r.URL.Path, "error", err)
 	}
 	panic(http.ErrAbortHandler)
@@ -121,4 +164,31 @@ func (f flushing) Write(p []byte) (int, error) {
 		return n, err
 	}
 	return n, http.NewResponseController(f.ResponseWriter).Flush()
+}
+
+// flushPacket is how an answer to a push ends: git reads until it has come.
+const flushPacket = len("0000")
+
+// holdingBack passes on all but the last bytes, which wait for release.
+type holdingBack struct {
+	to   io.Writer
+	kept []byte
+}
+
+func (h *holdingBack) Write(p []byte) (int, error) {
+	h.kept = append(h.kept, p...)
+	ready := len(h.kept) - flushPacket
+	if ready <= 0 {
+		return len(p), nil
+	}
+	if _, err := h.to.Write(h.kept[:ready]); err != nil {
+		return 0, err
+	}
+	h.kept = append(h.kept[:0], h.kept[ready:]...)
+	return len(p), nil
+}
+
+func (h *holdingBack) release() error {
+	_, err := h.to.Write(h.kept)
+	return err
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,15 +17,16 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Each run takes the same walks, so that a test which fails does so for a reason of its own. Other
-// ones: -rapid.seed=N, or 0 for a seed of the moment, and more of them: -rapid.checks=N. A failure
-// prints its seed.
-func init() {
+// TestMain lets each run take the same walks, so that a test which fails does so for a reason of
+// its own. Other ones: -rapid.seed=N, or 0 for a seed of the moment, and more of them:
+// -rapid.checks=N. A failure prints its seed.
+func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"rapid.seed": "20261121", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
 	}
+	os.Exit(m.Run())
 }
 
 // TestWalks lets anything happen in any order to releases of any shape, and then nothing

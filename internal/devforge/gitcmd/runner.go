@@ -1,4 +1,4 @@
-package devforge
+package gitcmd
 
 import (
 	"bytes"
@@ -15,26 +15,27 @@ import (
 	"time"
 )
 
-// errClosed is what a git command gets that comes after Close.
-var errClosed = errors.New("forge is closed")
+// ErrClosed is what a git command gets that comes after End.
+var ErrClosed = errors.New("git runner is ended")
 
-// gitRunner runs git, so many processes at a time.
-type gitRunner struct {
+// Runner runs git, so many processes at a time.
+type Runner struct {
 	path  string
 	env   []string
 	slots chan struct{}
-	// done is closed by end, which kills what runs and has what comes later refused.
+	// done is closed by End.
 	done chan struct{}
 	end  func()
 }
 
-func newGitRunner(home string, maxProcesses int) (*gitRunner, error) {
+// NewRunner finds git. Home is the folder that git takes for the user's own.
+func NewRunner(home string, maxProcesses int) (*Runner, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
 		return nil, fmt.Errorf("find git: %w", err)
 	}
 	done := make(chan struct{})
-	return &gitRunner{
+	return &Runner{
 		path:  path,
 		env:   gitEnv(home),
 		slots: make(chan struct{}, maxProcesses),
@@ -57,8 +58,11 @@ func gitEnv(home string) []string {
 	}
 }
 
-// wait returns when nothing runs, after end: once all slots are taken, nothing ever will.
-func (g *gitRunner) wait() {
+// End kills what runs and has what comes later refused.
+func (g *Runner) End() { g.end() }
+
+// Wait returns when nothing runs, after End: once all slots are taken, nothing ever will.
+func (g *Runner) Wait() {
 	for range cap(g.slots) {
 		g.slots <- struct{}{}
 	}
@@ -67,16 +71,20 @@ func (g *gitRunner) wait() {
 // stalledAfter is how long a client may leave the last bytes of a finished process untaken.
 const stalledAfter = 30 * time.Second
 
-// invocation is one git process.
-type invocation struct {
-	args   []string
-	env    []string
-	stdin  io.Reader
-	stdout io.Writer
+// Invocation is one git process.
+type Invocation struct {
+	// Args are git's arguments, the command first.
+	Args []string
+	// Env is added to what the runner sets.
+	Env []string
+	// Stdin is nothing if it is nil.
+	Stdin io.Reader
+	// Stdout is thrown away if it is nil.
+	Stdout io.Writer
 }
 
-// run waits for a free slot and runs git. What git says on stderr becomes part of the error.
-func (g *gitRunner) run(ctx context.Context, inv invocation) error {
+// Run waits for a free slot and runs git. What git says on stderr becomes part of the error.
+func (g *Runner) Run(ctx context.Context, inv Invocation) error {
 	if err := g.acquire(ctx); err != nil {
 		return err
 	}
@@ -88,13 +96,13 @@ func (g *gitRunner) run(ctx context.Context, inv invocation) error {
 	cmd := g.command(ctx, inv)
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("run git %s: %w: %s", inv.args[0], err, strings.TrimSpace(stderr.String()))
+		return fmt.Errorf("run git %s: %w: %s", inv.Args[0], err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }
 
-// untilEnd is ctx, ended by end as well.
-func (g *gitRunner) untilEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilEnd is ctx, ended by End as well.
+func (g *Runner) untilEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
@@ -106,22 +114,22 @@ func (g *gitRunner) untilEnd(ctx context.Context) (context.Context, context.Canc
 	return ctx, cancel
 }
 
-func (g *gitRunner) acquire(ctx context.Context) error {
+func (g *Runner) acquire(ctx context.Context) error {
 	select {
 	case g.slots <- struct{}{}:
 		return nil
 	case <-g.done:
-		return errClosed
+		return ErrClosed
 	case <-ctx.Done():
 		return fmt.Errorf("wait for a free git process: %w", ctx.Err())
 	}
 }
 
 // command puts git in a process group of its own, so that cancelling ctx ends its children too.
-func (g *gitRunner) command(ctx context.Context, inv invocation) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, g.path, inv.args...)
-	cmd.Env = slices.Concat(g.env, inv.env)
-	cmd.Stdin, cmd.Stdout = inv.stdin, inv.stdout
+func (g *Runner) command(ctx context.Context, inv Invocation) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, g.path, inv.Args...)
+	cmd.Env = slices.Concat(g.env, inv.Env)
+	cmd.Stdin, cmd.Stdout = inv.Stdin, inv.Stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = stalledAfter

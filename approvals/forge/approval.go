@@ -1,0 +1,100 @@
+package forge
+
+// BranchPrefix begins the name of each branch that is made for an approval.
+const BranchPrefix = "sluice/"
+
+// ApprovalRequest asks for a pull request that adds one record to the tracked branch.
+type ApprovalRequest struct {
+	// Branch is the branch to make. It begins with BranchPrefix.
+	Branch string
+	// Base is the tracked branch.
+	Base string
+	// Path and Content are the one file that the branch changes. The content tells this
+	// request from any other: no two gates ask with the same.
+	Path    string
+	Content []byte
+	// Message is the message of the commit.
+	Message string
+	// Title and Body are what people read.
+	Title string
+	Body  string
+}
+
+// ApprovalQuery says what is to be known of an approval. What is not asked for is not read.
+type ApprovalQuery struct {
+	// Number of the pull request.
+	Number int
+	// Path of the record.
+	Path string
+	// Tip is the commit of the tracked branch that was read by Git.
+	Tip string
+	// Reviews asks for the reviews and the commits of the pull request.
+	Reviews bool
+	// ReleaseCommit asks who made that commit and who brought it in. Optional.
+	ReleaseCommit string
+	// Approvers asks for the accounts of these logins.
+	Approvers []string
+	// Teams asks for the members of these teams: slug, or organization/slug. A slug alone is
+	// one of the repository's owner.
+	Teams []string
+}
+
+// Approval is what an approval is judged by. Before the merge only Repository, Self and
+// PullRequest are set. What each rule is read from:
+//
+//	into the tracked branch of the repository   PullRequest.Base, Repository.ID
+//	merged, and by somebody else than us        PullRequest.Merged, MergedBy, Self
+//	still on the tracked branch                 OnTracked
+//	the record and no other file                Files: exactly one, with its path and not renamed
+//	the record is of this gate                  Record.Content
+//	the same as was reviewed                    Record.BlobSHA, Files[0].BlobSHA
+//	did not come with the release itself        PullRequest.MergeCommit, Release.Commit.SHA
+//	enough approvals, none taken back           Reviews: the latest of each reviewer
+//	of what was merged                          Reviews.CommitID, PullRequest.Head.SHA
+//	by those who may                            Reviews.Reviewer, Approvers, Teams
+//	and not by those behind the release         Release, Commits, PullRequest.Author
+type Approval struct {
+	// Repository is the one that is configured.
+	Repository Repository
+	// Self is the account that we act as: its merge is no approval.
+	Self        Account
+	PullRequest PullRequest
+
+	// Files are all that the pull request touches.
+	Files []ChangedFile
+	// Record is the record in the result of the merge.
+	Record Record
+	// OnTracked reports whether the result of the merge is the tip that was asked about, or
+	// one of its ancestors.
+	OnTracked bool
+
+	// Reviews are all reviews, oldest first. Set if they were asked for.
+	Reviews []Review
+	// Commits are all commits of the pull request; there is at least one. Set with Reviews.
+	Commits []Commit
+	// Release is set if its commit was asked about.
+	Release ReleaseOrigin
+	// Approvers are the accounts of the logins asked about, in that order; one that nobody
+	// has is not Known.
+	Approvers []Account
+	// Teams are those asked about, in that order.
+	Teams []Team
+}
+
+// Record is an approval's file at one commit. The zero value is a file that is not there.
+type Record struct {
+	Path string
+	// Commit at which it was read.
+	Commit string
+	// BlobSHA is Git's hash of Content.
+	BlobSHA string
+	Content []byte
+}
+
+// ReleaseOrigin is who is behind a release commit.
+type ReleaseOrigin struct {
+	Commit Commit
+	// PullRequests brought the commit to a branch: their authors and who merged them are known
+	// by account, unlike the commit's.
+	PullRequests []PullRequest
+}

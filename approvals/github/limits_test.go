@@ -1,0 +1,226 @@
+package github_test
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+func pemOf(certificate []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	const refusal = `{"message":"You have exceeded a secondary rate limit."}`
+	now := newClock().Now()
+	in := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
+	date := now.UTC().Format(http.TimeFormat)
+	tests := map[string]struct {
+		reason  string
+		status  int
+		body    string
+		headers []string
+		want    time.Duration
+	}{
+		"RetryAfter403":  {"Retry-After counts", 403, refusal, []string{"Retry-After", "90"}, 90 * time.Second},
+		"RetryAfter429":  {"429 is a limit, too", 429, "{}", []string{"Retry-After", "90"}, 90 * time.Second},
+		"RetryAfterDate": {"Retry-After may be a time", 429, "{}", []string{"Retry-After", now.Add(time.Hour).UTC().Format(http.TimeFormat), "Date", date}, time.Hour},
+		"Primary403": {
+			"the hour's requests are used up", 403, `{"message":"no"}`,
+			[]string{"X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(40 * time.Minute), "Date", date}, 40 * time.Minute,
+		},
+		"Primary429": {
+			"429 is a limit, too", 429, "{}",
+			[]string{"X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(40 * time.Minute), "Date", date}, 40 * time.Minute,
+		},
+		"ServersClock": {
+			"how long it is counts by the server's clock", 403, "{}",
+			[]string{
+				"X-RateLimit-Limit", "9", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(-50 * time.Minute),
+				"Date", now.Add(-time.Hour).UTC().Format(http.TimeFormat),
+			},
+			10 * time.Minute,
+		},
+		"Secondary403":     {"no word on how long", 403, refusal, nil, time.Minute},
+		"Secondary429":     {"no word on how long", 429, "{}", nil, time.Minute},
+		"SecondaryByPage":  {"the page that it names says what it is", 403, `{"message":"no","documentation_url":"https://x/#secondary-rate-limits"}`, nil, time.Minute},
+		"SecondaryRemains": {"requests remain all the same", 403, refusal, []string{"X-RateLimit-Limit", "9", "X-RateLimit-Remaining", "5", "X-RateLimit-Reset", in(time.Hour)}, time.Minute},
+		"Nonsense":         {"a server must not stop us for good", 429, "{}", []string{"Retry-After", "999999999"}, 24 * time.Hour},
+		"Zero":             {"there is no busy loop", 429, "{}", []string{"Retry-After", "0"}, time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := &clock{now: now}
+			s := serve(t, answering(tc.status, tc.body, tc.headers...))
+			client := clientOf(t, s.URL, at(clock))
+			for range 3 {
+				_, err := client.Repository(t.Context())
+				limited, ok := errors.AsType[*forge.LimitedError](err)
+				if !ok {
+					t.Fatalf("%s: want a limit, got %v", tc.reason, err)
+				}
+				if got := limited.Until.Sub(now); got != tc.want {
+					t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
+				}
+			}
+			if s.count() != 1 {
+				t.Errorf("while limited nothing may be sent: got %d requests", s.count())
+			}
+			clock.advance(tc.want - time.Nanosecond)
+			_, _ = client.Repository(t.Context())
+			if s.count() != 1 {
+				t.Error("nothing may be sent before the time is over")
+			}
+			clock.advance(time.Nanosecond)
+			_, _ = client.Repository(t.Context())
+			if s.count() != 2 {
+				t.Error("when the time is over it must be tried again")
+			}
+		})
+	}
+}
+
+func TestLackOfRightsIsNoLimit(t *testing.T) {
+	t.Parallel()
+	s := serve(t, answering(http.StatusForbidden, `{"message":"Resource not accessible by integration"}`))
+	client := clientOf(t, s.URL)
+	for range 2 {
+		_, err := client.Repository(t.Context())
+		wantKind(t, err, forge.Forbidden, "a 403 may be about rights")
+	}
+	if s.count() != 2 {
+		t.Errorf("a lack of rights must not stop other requests: got %d", s.count())
+	}
+}
+
+func TestLimitsWithoutATimeGrow(t *testing.T) {
+	t.Parallel()
+	var fine atomic.Bool
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if fine.Load() {
+			answering(http.StatusNotFound, "{}")(w, r)
+			return
+		}
+		answering(http.StatusTooManyRequests, "{}")(w, r)
+	})
+	clock := newClock()
+	client := clientOf(t, s.URL, at(clock))
+	pause := func() time.Duration {
+		_, err := client.Repository(t.Context())
+		limited, ok := errors.AsType[*forge.LimitedError](err)
+		if !ok {
+			t.Fatalf("want a limit, got %v", err)
+		}
+		d := limited.Until.Sub(clock.Now())
+		clock.advance(d)
+		return d
+	}
+	var got []time.Duration
+	for range 8 {
+		got = append(got, pause()/time.Minute)
+	}
+	if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60}, got); diff != "" {
+		t.Errorf("each limit in a row must last longer, up to an hour (-want +got minutes):\n%s", diff)
+	}
+	fine.Store(true)
+	_, err := client.Repository(t.Context())
+	wantKind(t, err, forge.NotFound, "the limit is over")
+	fine.Store(false)
+	if got := pause(); got != time.Minute {
+		t.Errorf("after an answer it begins anew: got %s", got)
+	}
+}
+
+func TestTheLastRequestIsNotExceeded(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	reset := clock.Now().Add(30 * time.Minute)
+	s := serve(t, answering(http.StatusOK, `{"id":7}`,
+		"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10),
+		"Date", clock.Now().UTC().Format(http.TimeFormat)))
+	client := clientOf(t, s.URL, at(clock))
+	if _, err := client.Repository(t.Context()); err != nil {
+		t.Fatalf("the last request within the limit must succeed: %v", err)
+	}
+	_, err := client.Self(t.Context())
+	wantKind(t, err, forge.Limited, "the one after it would be refused")
+	if s.count() != 1 {
+		t.Errorf("it must not be sent: got %d requests", s.count())
+	}
+	got := client.Budget()
+	if got.Limit != 60 || got.Remaining != 0 || got.Requests != 1 || !got.Reset.Equal(reset) || !got.LimitedUntil.Equal(reset) {
+		t.Errorf("the budget must say so: got %+v", got)
+	}
+}
+
+func TestUnchangedAnswersComeFromMemory(t *testing.T) {
+	t.Parallel()
+	var version atomic.Int64
+	version.Store(1)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		etag := fmt.Sprintf(`W/"%d"`, version.Load())
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprintf(w, `[{"id":%d,"context":"ci","state":"success"}]`, version.Load())
+	})
+	client := clientOf(t, s.URL)
+	read := func() int64 {
+		statuses, err := client.CommitStatuses(t.Context(), someCommit, "ci")
+		if err != nil || len(statuses) != 1 {
+			t.Fatalf("read statuses: %v, %v", statuses, err)
+		}
+		return statuses[0].ID
+	}
+	if first, second := read(), read(); first != 1 || second != 1 {
+		t.Errorf("an answer that is still good must be the same: got %d and %d", first, second)
+	}
+	version.Store(2)
+	if got := read(); got != 2 {
+		t.Errorf("a new answer must be seen: got %d", got)
+	}
+	if got := client.Budget(); got.Requests != 3 || got.Unchanged != 1 {
+		t.Errorf("the budget must tell what cost nothing: got %+v", got)
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	padding := make([]byte, 1<<20)
+	for i := range padding {
+		padding[i] = ' '
+	}
+	var known atomic.Int64
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") != "" {
+			known.Add(1)
+		}
+		w.Header().Set("ETag", `"x"`)
+		fmt.Fprintf(w, `[{"id":1,"context":"ci"}%s]`, padding)
+	})
+	client := clientOf(t, s.URL)
+	for range 2 {
+		for i := range 10 {
+			sha := fmt.Sprintf("%040x", i)
+			if _, err := client.CommitStatuses(t.Context(), sha, "ci"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := known.Load(); got != 0 {
+		t.Errorf("of ten megabytes in turn none can be remembered in four: got %d", got)
+	}
+}

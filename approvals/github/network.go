@@ -1,0 +1,74 @@
+package github
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// network is the transport below all others.
+func (o Options) network() (http.RoundTripper, error) {
+	if o.Transport != nil {
+		return o.Transport, nil
+	}
+	roots, err := certificates(o.CABundle)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           newDialer(o.DeniedNetworks).DialContext,
+		ForceAttemptHTTP2:     true,
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: o.Timeout,
+		IdleConnTimeout:       90 * time.Second,
+		MaxIdleConns:          4,
+	}, nil
+}
+
+// newDialer returns a dialer that refuses addresses in the denied networks, after names were
+// resolved: the address of a server may come from somebody who may not reach all that we can.
+func newDialer(denied []netip.Prefix) *net.Dialer {
+	return &net.Dialer{
+		Timeout: 10 * time.Second,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			target, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			ip := target.Addr().Unmap().WithZone("")
+			if slices.ContainsFunc(denied, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+				return invalid("connections to %s are not allowed", ip)
+			}
+			return nil
+		},
+	}
+}
+
+// certificates returns the system's certificate pool with the bundle added; nil, which means
+// the system's, if there is no bundle.
+func certificates(bundle []byte) (*x509.CertPool, error) {
+	if len(bundle) == 0 {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(bundle) {
+		return nil, invalid("the CA bundle holds no PEM certificate")
+	}
+	return pool, nil
+}
+
+// isLoopback reports whether plain http goes no further than this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,197 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/go-github/v60/github"
+
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// OpenApproval makes the branch and the pull request that are asked for, or finds them. It can
+// be done again at any time, also after a crash: the pull request whose head holds exactly the
+// record is the one, be it open, closed or merged, and there is never a second. One that is open gets
+// the title and the body if they changed. A branch that holds another record is set anew.
+//
+// A record that the tracked branch holds already can't be asked for: that is of kind Invalid.
+func (c *Client) OpenApproval(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, error) {
+	if err := checkRequest(r); err != nil {
+		return forge.PullRequest{}, err
+	}
+	known, found, err := c.findApproval(ctx, r)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	if found {
+		return c.refresh(ctx, known, r.Title, r.Body)
+	}
+	if err := c.ensureBranch(ctx, r); err != nil {
+		return forge.PullRequest{}, err
+	}
+	return c.createPull(ctx, r)
+}
+
+func checkRequest(r forge.ApprovalRequest) error {
+	if err := checkOwnBranch(r.Branch); err != nil {
+		return err
+	}
+	if err := checkBranch(r.Base); err != nil {
+		return err
+	}
+	return checkPath(r.Path)
+}
+
+// findApproval looks for the pull request that was made for this request before.
+func (c *Client) findApproval(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, bool, error) {
+	made, err := all(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
+		return c.api.PullRequests.List(ctx, c.owner, c.name, &github.PullRequestListOptions{
+			State: "all", Head: c.owner + ":" + r.Branch, Base: r.Base,
+			// Ours is the first: the record is known to nobody before.
+			Sort: "created", Direction: "asc", ListOptions: page,
+		})
+	})
+	if err != nil {
+		return forge.PullRequest{}, false, c.explain(err, "look for pull requests of branch %s", r.Branch)
+	}
+	for _, pull := range convert(made, pullRequest) {
+		// A filter that the forge can't make sense of is no filter.
+		if pull.Head.Ref != r.Branch || pull.Base.Ref != r.Base || pull.Head.RepositoryID != pull.Base.RepositoryID {
+			continue
+		}
+		same, err := c.holds(ctx, r, pull.Head.SHA)
+		if err != nil || same {
+			return pull, same, err
+		}
+	}
+	return forge.PullRequest{}, false, nil
+}
+
+// holds reports whether a commit has exactly the record that is asked for.
+func (c *Client) holds(ctx context.Context, r forge.ApprovalRequest, ref string) (bool, error) {
+	record, err := c.record(ctx, r.Path, ref)
+	return err == nil && record.BlobSHA == forge.BlobSHA(r.Content), err
+}
+
+// ensureBranch sets the branch to a commit on top of the tracked branch that changes the record
+// and nothing else. The branch comes into being with its commit, in one write.
+func (c *Client) ensureBranch(ctx context.Context, r forge.ApprovalRequest) error {
+	sha, err := c.commitRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	ref := &github.Reference{Ref: new("refs/heads/" + r.Branch), Object: &github.GitObject{SHA: &sha}}
+	_, _, err = c.api.Git.CreateRef(ctx, c.owner, c.name, ref)
+	err = c.explain(err, "create branch %s", r.Branch)
+	if forge.KindOf(err) != forge.Invalid {
+		return err
+	}
+	// It exists, or it can't: what comes next tells.
+	if same, problem := c.holds(ctx, r, r.Branch); same || problem != nil {
+		return problem
+	}
+	if _, _, problem := c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true); problem != nil {
+		return fmt.Errorf("%w, after %w", c.explain(problem, "set branch %s anew", r.Branch), err)
+	}
+	return nil
+}
+
+// commitRecord makes the commit. Nothing refers to it yet, so making it twice does no harm. Its
+// author is whoever we are, which lets the forge sign it for an app.
+func (c *Client) commitRecord(ctx context.Context, r forge.ApprovalRequest) (string, error) {
+	tip, err := c.tip(ctx, r.Base)
+	if err != nil {
+		return "", err
+	}
+	tree, _, err := c.api.Git.CreateTree(ctx, c.owner, c.name, tip.GetCommit().GetTree().GetSHA(), []*github.TreeEntry{{
+		Path:    new(r.Path),
+		Mode:    new("100644"),
+		Type:    new("blob"),
+		Content: new(string(r.Content)),
+	}})
+	if err == nil && tree.GetSHA() == tip.GetCommit().GetTree().GetSHA() {
+		err = invalid("branch %s holds this record already", r.Base)
+	}
+	if err != nil {
+		return "", c.explain(err, "write tree with %s", r.Path)
+	}
+	made, _, err := c.api.Git.CreateCommit(ctx, c.owner, c.name, &github.Commit{
+		Message: new(r.Message),
+		Tree:    &github.Tree{SHA: tree.SHA},
+		Parents: []*github.Commit{{SHA: tip.SHA}},
+	}, nil)
+	if err != nil {
+		return "", c.explain(err, "write commit with %s", r.Path)
+	}
+	return made.GetSHA(), c.explain(checkSHA(made.GetSHA()), "write commit with %s", r.Path)
+}
+
+// tip reads the commit of a branch with its tree, in one request.
+func (c *Client) tip(ctx context.Context, name string) (*github.RepositoryCommit, error) {
+	req, err := c.api.NewRequest("GET", "repos/"+c.owner+"/"+c.name+"/branches/"+url.PathEscape(name), nil)
+	if err != nil {
+		return nil, c.explain(err, "read branch %s", name)
+	}
+	found := &github.Branch{}
+	if _, err = c.api.Do(ctx, req, found); err != nil {
+		return nil, c.explain(err, "read branch %s", name)
+	}
+	if checkSHA(found.GetCommit().GetSHA()) != nil || checkSHA(found.GetCommit().GetCommit().GetTree().GetSHA()) != nil {
+		return nil, distrusted("read branch %s: the answer names no commit and tree", name)
+	}
+	return found.GetCommit(), nil
+}
+
+// createPull makes the pull request. If the forge says that there is one, it is looked for again:
+// somebody else made it just now, or it was for another record before the branch was set anew.
+func (c *Client) createPull(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, error) {
+	made, _, err := c.api.PullRequests.Create(ctx, c.owner, c.name, &github.NewPullRequest{
+		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,
+	})
+	err = c.explain(err, "open pull request of branch %s", r.Branch)
+	if err == nil && made.GetNumber() == 0 {
+		err = distrusted("open pull request of branch %s: the answer has no number", r.Branch)
+	}
+	if forge.KindOf(err) != forge.Invalid {
+		return pullRequest(made), err
+	}
+	known, found, problem := c.findApproval(ctx, r)
+	switch {
+	case problem != nil:
+		return forge.PullRequest{}, problem
+	case found:
+		return c.refresh(ctx, known, r.Title, r.Body)
+	case strings.Contains(err.Error(), "already exists"): // but lists don't have it yet
+		return forge.PullRequest{}, &forge.Error{Kind: forge.Conflict, Message: err.Error()}
+	}
+	return forge.PullRequest{}, err
+}
+
+// UpdateApproval gives an open pull request another title and body, if it has not got them.
+func (c *Client) UpdateApproval(ctx context.Context, number int, title, body string) (forge.PullRequest, error) {
+	known, err := c.pull(ctx, number)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	return c.refresh(ctx, known, title, body)
+}
+
+// refresh leaves a pull request that is closed as it is.
+func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, body string) (forge.PullRequest, error) {
+	if known.State != forge.PullOpen || known.Title == title && sameText(known.Body, body) {
+		return known, nil
+	}
+	changed, _, err := c.api.PullRequests.Edit(ctx, c.owner, c.name, known.Number, &github.PullRequest{Title: &title, Body: &body})
+	if err != nil {
+		return forge.PullRequest{}, c.explain(err, "update pull request #%d", known.Number)
+	}
+	return pullRequest(changed), nil
+}
+
+// sameText compares what was sent with what the forge made of it: it may change the ends of lines.
+func sameText(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
+}

@@ -1,0 +1,54 @@
+package github
+
+import (
+	"github.com/google/go-github/v60/github"
+)
+
+const (
+	pageSize = 100
+	// maxPages is what GitHub gives of a pull request's files, its longest list that we read.
+	maxPages = 30
+)
+
+// page reads one page of a list.
+type page[T any] func(github.ListOptions) ([]T, *github.Response, error)
+
+// all reads a list whole, or fails.
+func all[T any](read page[T]) ([]T, error) {
+	var items []T
+	for number := 1; number <= maxPages; number++ {
+		some, resp, err := read(github.ListOptions{Page: number, PerPage: pageSize})
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, some...)
+		// A full page may be followed by another even if the answer doesn't say so: one that
+		// is remembered names no page that came into being since.
+		if resp.NextPage == 0 && len(some) < pageSize {
+			return items, nil
+		}
+	}
+	return nil, distrusted("the list has more than %d pages", maxPages)
+}
+
+// allCounted reads a list of which nothing may be overlooked, and that comes without a count. In
+// pages of one item the number of the last page is the count.
+func allCounted[T any](read page[T]) ([]T, error) {
+	items, err := all(read)
+	if err != nil {
+		return nil, err
+	}
+	first, resp, err := read(github.ListOptions{Page: 1, PerPage: 1})
+	if err != nil {
+		return nil, err
+	}
+	return items, counted(len(items), max(resp.LastPage, len(first)))
+}
+
+// counted fails where some of a list is missing.
+func counted(got, want int) error {
+	if got != want {
+		return distrusted("the list has %d items, and not the %d that it should have", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package github
+
+import (
+	"context"
+
+	"github.com/google/go-github/v60/github"
+
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
+// alone: one request, which costs nothing while nothing changes. A pull request that is not there is
+// of kind NotFound.
+func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
+	approval := forge.Approval{}
+	var err error
+	if approval.Repository, err = c.Repository(ctx); err != nil {
+		return forge.Approval{}, err
+	}
+	if approval.Self, err = c.Self(ctx); err != nil {
+		return forge.Approval{}, err
+	}
+	pull, err := c.rawPull(ctx, q.Number)
+	if err != nil {
+		return forge.Approval{}, err
+	}
+	approval.PullRequest = pullRequest(pull)
+	if !approval.PullRequest.Merged {
+		return approval, nil
+	}
+	for _, part := range []func(context.Context, forge.ApprovalQuery, *github.PullRequest, *forge.Approval) error{
+		c.readChange, c.readResult, c.readReviews, c.readRelease, c.readApprovers,
+	} {
+		if err := part(ctx, q, pull, &approval); err != nil {
+			return forge.Approval{}, err
+		}
+	}
+	return approval, nil
+}
+
+func (c *Client) rawPull(ctx context.Context, number int) (*github.PullRequest, error) {
+	pull, _, err := c.api.PullRequests.Get(ctx, c.owner, c.name, number)
+	if err == nil && pull.GetNumber() != number {
+		err = distrusted("the answer is about another")
+	}
+	return pull, c.explain(err, "read pull request #%d", number)
+}
+
+func (c *Client) pull(ctx context.Context, number int) (forge.PullRequest, error) {
+	pull, err := c.rawPull(ctx, number)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	return pullRequest(pull), nil
+}
+
+// readChange reads all files that the pull request touches.
+func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	files, err := all(func(page github.ListOptions) ([]*github.CommitFile, *github.Response, error) {
+		return c.api.PullRequests.ListFiles(ctx, c.owner, c.name, pull.GetNumber(), &page)
+	})
+	if err == nil {
+		err = counted(len(files), pull.GetChangedFiles())
+	}
+	into.Files = convert(files, changedFile)
+	return c.explain(err, "read files of pull request #%d", pull.GetNumber())
+}
+
+// readResult reads what the merge made of the record, and whether it is on the tracked branch.
+func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	merged := pull.GetMergeCommitSHA()
+	if err := checkSHA(merged); err != nil {
+		return c.explain(distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
+	}
+	if err := checkPath(q.Path); err != nil {
+		return err
+	}
+	var err error
+	if into.Record, err = c.record(ctx, q.Path, merged); err != nil {
+		return err
+	}
+	into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip)
+	return err
+}
+
+// record reads a file at a commit. One that is not there, or is no plain file, is a zero Record.
+func (c *Client) record(ctx context.Context, path, ref string) (forge.Record, error) {
+	file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.name, path, &github.RepositoryContentGetOptions{Ref: ref})
+	if err := c.explain(err, "read %s at %s", path, ref); err != nil {
+		if forge.KindOf(err) == forge.NotFound {
+			return forge.Record{}, nil
+		}
+		return forge.Record{}, err
+	}
+	if file == nil || file.GetType() != "file" {
+		return forge.Record{}, nil
+	}
+	content, err := file.GetContent()
+	if err == nil && forge.BlobSHA([]byte(content)) != file.GetSHA() {
+		err = distrusted("the content is not what its hash says")
+	}
+	if err != nil {
+		return forge.Record{}, c.explain(err, "read %s at %s", path, ref)
+	}
+	return forge.Record{Path: path, Commit: ref, BlobSHA: file.GetSHA(), Content: []byte(content)}, nil
+}
+
+// isAncestor reports whether a commit is tip or one of its ancestors.
+func (c *Client) isAncestor(ctx context.Context, sha, tip string) (bool, error) {
+	if err := checkSHA(tip); err != nil {
+		return false, err
+	}
+	if sha == tip {
+		return true, nil
+	}
+	between, _, err := c.api.Repositories.CompareCommits(ctx, c.owner, c.name, sha, tip, &github.ListOptions{PerPage: 1})
+	if err != nil {
+		return false, c.explain(err, "compare %s with %s", sha, tip)
+	}
+	return between.GetStatus() == "ahead" && between.GetMergeBaseCommit().GetSHA() == sha, nil
+}
+
+// readReviews reads all reviews and all commits of the pull request.
+func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	if !q.Reviews {
+		return nil
+	}
+	reviews, err := allCounted(func(page github.ListOptions) ([]*github.PullRequestReview, *github.Response, error) {
+		return c.api.PullRequests.ListReviews(ctx, c.owner, c.name, pull.GetNumber(), &page)
+	})
+	if err != nil {
+		return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
+	}
+	commits, err := all(func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
+		return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.GetNumber(), &page)
+	})
+	if err == nil {
+		err = counted(len(commits), pull.GetCommits())
+	}
+	into.Reviews, into.Commits = convert(reviews, review), convert(commits, commit)
+	return c.explain(err, "read commits of pull request #%d", pull.GetNumber())
+}
+
+// readRelease reads who is behind the release commit.
+func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
+	sha := q.ReleaseCommit
+	if sha == "" {
+		return nil
+	}
+	if err := checkSHA(sha); err != nil {
+		return err
+	}
+	made, _, err := c.api.Repositories.GetCommit(ctx, c.owner, c.name, sha, &github.ListOptions{PerPage: 1})
+	if err == nil && made.GetSHA() != sha {
+		err = distrusted("the answer is about another")
+	}
+	if err != nil {
+		return c.explain(err, "read commit %s", sha)
+	}
+	pulls, err := allCounted(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
+		return c.api.PullRequests.ListPullRequestsWithCommit(ctx, c.owner, c.name, sha, &page)
+	})
+	into.Release = forge.ReleaseOrigin{Commit: commit(made), PullRequests: convert(pulls, pullRequest)}
+	return c.explain(err, "read pull requests of commit %s", sha)
+}
+
+// readApprovers reads whose approval would count.
+func (c *Client) readApprovers(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
+	var err error
+	if into.Approvers, err = c.Accounts(ctx, q.Approvers...); err != nil {
+		return err
+	}
+	for _, name := range q.Teams {
+		team, err := c.Team(ctx, name)
+		if err != nil {
+			return err
+		}
+		into.Teams = append(into.Teams, team)
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package github_test
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	gogithub "github.com/google/go-github/v60/github"
+
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// full asks all there is to know.
+func (w *world) full(pull forge.PullRequest, release string) forge.ApprovalQuery {
+	return forge.ApprovalQuery{
+		Number: pull.Number, Path: recordPath, Tip: w.tip("main"), Reviews: true, ReleaseCommit: release,
+		Approvers: []string{"ada", "nobody"}, Teams: []string{"approvers"},
+	}
+}
+
+func (w *world) read(q forge.ApprovalQuery) forge.Approval {
+	w.t.Helper()
+	approval, err := w.client.ReadApproval(w.t.Context(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return approval
+}
+
+func (w *world) team(members ...string) {
+	w.t.Helper()
+	if err := w.forge.CreateTeam("shop", "approvers", members...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestReadApprovalBeforeTheMerge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pull := w.open(request("waiting"))
+	query := w.full(pull, w.tip("main"))
+	if got := w.read(query); got.PullRequest.Merged || got.PullRequest.MergeCommit != "" || got.Files != nil || got.OnTracked {
+		t.Errorf("before the merge nothing may speak for the approval: got %+v", got)
+	}
+	asked := w.asked(func(context.Context) { w.read(query) })
+	if diff := cmp.Diff([]string{"GET /pulls/1"}, asked); diff != "" {
+		t.Errorf("waiting must be one request (-want +got):\n%s", diff)
+	}
+	if got := w.client.Budget(); got.Unchanged != 1 {
+		t.Errorf("it must cost nothing while nothing changes: got %+v", got)
+	}
+	w.setState("ada", pull.Number, "closed")
+	if got := w.read(query); !got.PullRequest.Rejected() {
+		t.Errorf("a rejection must be seen: got %+v", got.PullRequest)
+	}
+}
+
+func TestReadApprovalAfterEachKindOfMerge(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"merge", "squash", "rebase"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.team("bob")
+			r := request(method)
+			pull := w.open(r)
+			release := w.write("ada", "main", "deploy/web.yaml", "image: two\n")
+			w.review("bob", pull.Number, "APPROVE")
+			result := w.merge("bob", pull.Number, method)
+			w.write("ada", "main", "README", "later\n")
+
+			got := w.read(w.full(pull, release))
+			w.wantMerged(r, pull, result, got)
+			if got.Release.Commit.SHA != release || got.Release.Commit.Author.Login != "ada" || !got.Release.Commit.Author.Known() {
+				t.Errorf("who made the release commit must be known: got %+v", got.Release)
+			}
+		})
+	}
+}
+
+func (w *world) wantMerged(r forge.ApprovalRequest, pull forge.PullRequest, result string, got forge.Approval) {
+	w.t.Helper()
+	sha := forge.BlobSHA(r.Content)
+	if p := got.PullRequest; !p.Merged || p.MergeCommit != result || p.MergedBy.Login != "bob" || p.MergedAt.IsZero() || p.Head.SHA != pull.Head.SHA {
+		w.t.Errorf("the merge must be told: got %+v", p)
+	}
+	want := forge.Approval{
+		Repository: forge.Repository{FullName: "shop/web", DefaultBranch: "main"},
+		Self:       forge.Account{Login: "sluice", Type: forge.TypeUser},
+		Files:      []forge.ChangedFile{{Path: recordPath, Status: forge.FileAdded, BlobSHA: sha}},
+		Record:     forge.Record{Path: recordPath, Commit: result, BlobSHA: sha, Content: r.Content},
+		OnTracked:  true,
+		Reviews:    []forge.Review{{Reviewer: forge.Account{Login: "bob", Type: forge.TypeUser}, State: forge.ReviewApproved, CommitID: pull.Head.SHA}},
+		Approvers:  []forge.Account{{Login: "ada", Type: forge.TypeUser}, {Login: "nobody"}},
+		Teams:      []forge.Team{{Organization: "shop", Slug: "approvers", Members: []forge.Account{{Login: "bob", Type: forge.TypeUser}}}},
+	}
+	opts := cmp.Options{
+		cmpopts.IgnoreFields(forge.Approval{}, "PullRequest", "Release", "Commits"),
+		cmpopts.IgnoreFields(forge.Repository{}, "ID"), cmpopts.IgnoreFields(forge.Account{}, "ID"),
+		cmpopts.IgnoreFields(forge.Review{}, "ID", "SubmittedAt", "URL"),
+	}
+	if diff := cmp.Diff(want, got, opts); diff != "" {
+		w.t.Errorf("all that the approval is judged by must be there (-want +got):\n%s", diff)
+	}
+	if len(got.Commits) != 1 || got.Commits[0].SHA != pull.Head.SHA || got.Commits[0].Author.ID != got.Self.ID {
+		w.t.Errorf("the commits must be told with their authors: got %+v", got.Commits)
+	}
+	if got.Repository.ID == 0 || !got.Self.Known() || !got.Approvers[0].Known() || got.Approvers[1].Known() ||
+		!got.Teams[0].Members[0].Same(got.Reviews[0].Reviewer) {
+		w.t.Errorf("accounts must be told by id: got %+v", got)
+	}
+}
+
+// What is not asked for costs nothing.
+func TestReadApprovalInFewRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pull := w.open(request("few"))
+	query := forge.ApprovalQuery{Number: pull.Number, Path: recordPath, Tip: w.tip("main")}
+	w.read(query)
+	query.Tip = w.merge("bob", pull.Number, "squash")
+	asked := w.asked(func(context.Context) { w.read(query) })
+	if diff := cmp.Diff([]string{"GET /pulls/1", "GET /pulls/1/files", "GET /contents/" + recordPath}, asked); diff != "" {
+		t.Errorf("only what is needed may be asked (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadApprovalSeesWhatSpeaksAgainstIt(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		act    func(w *world, pull forge.PullRequest)
+		holds  func(forge.Approval) bool
+	}{
+		"OtherFile": {
+			"another file was touched",
+			func(w *world, p forge.PullRequest) { w.write("eve", p.Head.Ref, "deploy/web.yaml", "image: evil\n") },
+			func(a forge.Approval) bool { return len(a.Files) == 2 && len(a.Commits) == 2 },
+		},
+		"OtherRecord": {
+			"the record was changed",
+			func(w *world, p forge.PullRequest) { w.write("eve", p.Head.Ref, recordPath, "nonce: two\n") },
+			func(a forge.Approval) bool { return string(a.Record.Content) == "nonce: two\n" },
+		},
+		"Stale": {
+			"the review was of an older head",
+			func(w *world, p forge.PullRequest) {
+				w.review("ada", p.Number, "APPROVE")
+				w.write("eve", p.Head.Ref, "README", "more\n")
+			},
+			func(a forge.Approval) bool {
+				return len(a.Reviews) == 1 && a.Reviews[0].CommitID != a.PullRequest.Head.SHA
+			},
+		},
+		"Dismissed": {
+			"the review was dismissed",
+			func(w *world, p forge.PullRequest) { w.dismiss(p, w.review("ada", p.Number, "APPROVE")) },
+			func(a forge.Approval) bool { return a.Reviews[0].State == forge.ReviewDismissed },
+		},
+		"ChangesRequested": {
+			"changes were requested afterwards",
+			func(w *world, p forge.PullRequest) {
+				w.review("ada", p.Number, "APPROVE")
+				w.review("ada", p.Number, "REQUEST_CHANGES")
+			},
+			func(a forge.Approval) bool {
+				return a.Reviews[1].State == forge.ReviewChangesRequested && a.Reviews[1].ID > a.Reviews[0].ID
+			},
+		},
+		"ManyReviews": {
+			"the objection is on the second page",
+			func(w *world, p forge.PullRequest) {
+				for range 100 {
+					w.review("ada", p.Number, "COMMENT")
+				}
+				w.review("ada", p.Number, "REQUEST_CHANGES")
+			},
+			func(a forge.Approval) bool {
+				return len(a.Reviews) == 101 && a.Reviews[100].State == forge.ReviewChangesRequested
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.team("bob")
+			pull := w.open(request("against"))
+			tc.act(w, pull)
+			w.merge("bob", pull.Number, "merge")
+			if got := w.read(w.full(pull, "")); !tc.holds(got) {
+				t.Errorf("it must be seen that %s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func (w *world) dismiss(pull forge.PullRequest, review *gogithub.PullRequestReview) {
+	w.t.Helper()
+	_, _, err := w.as("bob").PullRequests.DismissReview(w.t.Context(), "shop", "web", pull.Number, review.GetID(),
+		&gogithub.PullRequestReviewDismissalRequest{Message: new("no")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestReadApprovalOffTheTrackedBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pull, before := w.open(request("off")), w.tip("main")
+	query := w.full(pull, "")
+	query.Teams = nil
+	merged := w.merge("bob", pull.Number, "merge")
+	query.Tip = before
+	if got := w.read(query); got.OnTracked {
+		t.Error("a tip from before the merge does not hold it")
+	}
+	query.Tip = merged
+	if got := w.read(query); !got.OnTracked {
+		t.Error("the merge is on the branch that it made")
+	}
+	w.force("main", before)
+	query.Tip = w.write("ada", "main", "README", "rewritten\n")
+	if got := w.read(query); got.OnTracked || !got.PullRequest.Merged {
+		t.Errorf("a merge that was rewritten away does not count: got %+v", got)
+	}
+	query.Tip = "main"
+	_, err := w.client.ReadApproval(t.Context(), query)
+	wantKind(t, err, forge.Invalid, "a branch can move between two looks; the tip is a commit")
+}
+
+func (w *world) force(branch, sha string) {
+	w.t.Helper()
+	ref := &gogithub.Reference{Ref: new("refs/heads/" + branch), Object: &gogithub.GitObject{SHA: &sha}}
+	if _, _, err := w.as("ada").Git.UpdateRef(w.t.Context(), "shop", "web", ref, true); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A release that came in by a pull request has more people behind it than its commit names.
+func TestReadApprovalNamesWhoBroughtTheRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.as("eve").Git.CreateRef(t.Context(), "shop", "web",
+		&gogithub.Reference{Ref: new("refs/heads/change"), Object: &gogithub.GitObject{SHA: new(w.tip("main"))}})
+	w.write("ada", "change", "deploy/web.yaml", "image: two\n")
+	change, _, err := w.as("eve").PullRequests.Create(t.Context(), "shop", "web",
+		&gogithub.NewPullRequest{Title: new("Two"), Head: new("change"), Base: new("main")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := w.merge("bob", change.GetNumber(), "squash")
+	pull := w.open(request("origin"))
+	w.merge("bob", pull.Number, "merge")
+	query := w.full(pull, release)
+	query.Teams = nil
+	got := w.read(query).Release
+	if len(got.PullRequests) != 1 || got.PullRequests[0].Author.Login != "eve" || got.Commit.SHA != release {
+		t.Errorf("who proposed the release must be known: got %+v", got)
+	}
+}
+
+// Whatever goes wrong with one of the answers, nothing but an error or the truth comes back.
+func TestReadApprovalSurvivesEachFault(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.team("ada", "bob")
+	release := w.write("ada", "main", "deploy/web.yaml", "image: two\n")
+	pull := w.open(request("faults"))
+	w.review("ada", pull.Number, "APPROVE")
+	w.review("ada", pull.Number, "REQUEST_CHANGES")
+	w.merge("bob", pull.Number, "squash")
+	w.write("ada", "main", "README", "later\n")
+	query := w.full(pull, release)
+	var truth forge.Approval
+	requests := w.asked(func(context.Context) { truth = w.read(query) })
+	for _, kind := range []devforge.FaultKind{
+		devforge.FaultStatus, devforge.FaultMalformed, devforge.FaultPartialPage, devforge.FaultLostAnswer,
+		devforge.FaultRedirect, devforge.FaultPrimaryLimit, devforge.FaultSecondaryLimit,
+	} {
+		for _, line := range requests {
+			method, path, _ := strings.Cut(line, " ")
+			off := w.forge.Inject(devforge.Fault{
+				Kind: kind, Method: method, Path: regexp.MustCompile(regexp.QuoteMeta(path) + "$"), Times: 1,
+				Location: "http://127.0.0.1:1/", Wait: time.Minute,
+			})
+			got, err := w.newClient().ReadApproval(t.Context(), query)
+			if off() != 1 {
+				t.Errorf("%s must have met fault %d", line, kind)
+			}
+			if err != nil && forge.KindOf(err) == "" {
+				t.Errorf("%s met fault %d: an error must have a kind: %v", line, kind, err)
+			}
+			if diff := cmp.Diff(truth, got); err == nil && diff != "" && !strings.HasSuffix(path, "/members") {
+				t.Errorf("%s met fault %d: want the truth or an error (-want +got):\n%s", line, kind, diff)
+			}
+		}
+	}
+}
+
+func TestReadApprovalWithoutItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pull := w.open(request("without"))
+	w.merge("bob", pull.Number, "merge")
+	for _, path := range []string{".sluice/approvals/shop/api.yaml", ".sluice/approvals"} {
+		query := forge.ApprovalQuery{Number: pull.Number, Path: path, Tip: w.tip("main")}
+		if got := w.read(query); got.Record.BlobSHA != "" || got.Record.Content != nil {
+			t.Errorf("%s is no record: got %+v", path, got.Record)
+		}
+	}
+	_, err := w.client.ReadApproval(t.Context(), forge.ApprovalQuery{Number: pull.Number, Path: "../x", Tip: w.tip("main")})
+	wantKind(t, err, forge.Invalid, "a path must be one")
+}
+
+func TestReadApprovalOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.client.ReadApproval(t.Context(), forge.ApprovalQuery{Number: 7})
+	wantKind(t, err, forge.NotFound, "there is no such pull request")
+}
+
+func TestTeamOfAnotherOrganization(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.forge.CreateOrganization("platform"); err != nil {
+		t.Fatal(err)
+	}
+	var members []string
+	for i := range 120 {
+		name := "member-" + strconv.Itoa(i)
+		if _, err := w.forge.CreateUser(name); err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, name)
+	}
+	if err := w.forge.CreateTeam("platform", "sre", members...); err != nil {
+		t.Fatal(err)
+	}
+	team, err := w.client.Team(t.Context(), "platform/sre")
+	if err != nil || len(team.Members) != 120 || team.Organization != "platform" {
+		t.Errorf("all members must be read: got %d, %v", len(team.Members), err)
+	}
+	_, err = w.client.Team(t.Context(), "sre")
+	wantKind(t, err, forge.NotFound, "a slug alone is a team of the repository's owner")
+}

@@ -1,0 +1,138 @@
+package devforge
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// directory knows who is who, what their tokens are, and what they may do.
+type directory struct {
+	// ghost acts where nobody signed in and nobody has to.
+	ghost *account
+
+	mu       sync.Mutex
+	accounts map[string]*account // by login in lower case
+	byEmail  map[string]*account // by address in lower case
+	tokens   map[string]*credential
+	grants   map[[2]int64]Role // by repository and account
+	teams    map[string]*team  // by organization/slug in lower case
+	apps     []*app
+}
+
+// team is a team of an organization. It never changes: another one takes its place.
+type team struct {
+	id                 int64
+	organization, slug string
+	members            []*account
+}
+
+func newDirectory(ghost *account) *directory {
+	return &directory{
+		ghost:    ghost,
+		accounts: map[string]*account{},
+		byEmail:  map[string]*account{},
+		tokens:   map[string]*credential{},
+		grants:   map[[2]int64]Role{},
+		teams:    map[string]*team{},
+	}
+}
+
+// open tells whether nobody has to sign in, since nobody could.
+func (d *directory) open() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.tokens) == 0 && len(d.apps) == 0
+}
+
+// account is the one with the login, or nil.
+func (d *directory) account(name string) *account {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.accounts[strings.ToLower(name)]
+}
+
+// author is the account that commits from the address belong to, or nil.
+func (d *directory) author(email string) *account {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.byEmail[strings.ToLower(email)]
+}
+
+func (d *directory) issue(prefix string, c *credential) string {
+	token := randomToken(prefix)
+	d.setToken(token, c)
+	return token
+}
+
+func (d *directory) setToken(token string, c *credential) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tokens[token] = c
+}
+
+func (d *directory) revoke(token string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// What was issued once keeps the forge closed to nobody in particular.
+	d.tokens[token] = nil
+}
+
+// credential is what a token stands for now, or nil.
+func (d *directory) credential(token string, now time.Time) *credential {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.tokens[token]
+	if c == nil || (!c.expires.IsZero() && !now.Before(c.expires)) {
+		return nil
+	}
+	return c
+}
+
+func (d *directory) grant(repository, account int64, role Role) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.grants[[2]int64{repository, account}] = role
+}
+
+// roleOf is what an account may do with a repository.
+func (d *directory) roleOf(a *account, repo *repository) Role {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a.everywhere || a == repo.owner {
+		return RoleAdmin
+	}
+	role := d.grants[[2]int64{repo.id, a.id}]
+	if repo.public.Load() {
+		role = max(role, RoleRead)
+	}
+	return role
+}
+
+func (d *directory) setTeam(t *team) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.teams[strings.ToLower(t.organization+"/"+t.slug)] = t
+}
+
+// team is the one with that name, or nil.
+func (d *directory) team(organization, slug string) *team {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.teams[strings.ToLower(organization+"/"+slug)]
+}
+
+// signInNames are the logins of the people, for the sign-in page.
+func (d *directory) signInNames() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var names []string
+	for _, a := range d.accounts {
+		if a.kind == kindUser {
+			names = append(names, a.login)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

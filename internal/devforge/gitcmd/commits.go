@@ -1,0 +1,104 @@
+package gitcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Signature says who made a commit, and when.
+type Signature struct {
+	Name, Email string
+	When        time.Time
+}
+
+// Commit is a commit as it is stored.
+type Commit struct {
+	SHA, Tree         string
+	Parents           []string
+	Author, Committer Signature
+	Message           string
+}
+
+// logFormat has a line for each field but the message, which is last and may have many.
+const (
+	logFormat = "--format=%H%n%T%n%P%n%an%n%ae%n%aI%n%cn%n%ce%n%cI%n%B"
+	logFields = 10
+)
+
+// Log lists commits, newest first. The arguments are git log's own.
+func (r *Repository) Log(ctx context.Context, args ...string) ([]Commit, error) {
+	out, err := r.output(ctx, call{args: append([]string{"log", "-z", logFormat}, args...)})
+	if err != nil {
+		return nil, fmt.Errorf("list commits: %w", err)
+	}
+	var commits []Commit
+	for record := range strings.SplitSeq(out, "\x00") {
+		if record == "" {
+			continue
+		}
+		commit, err := parseCommit(record)
+		if err != nil {
+			return nil, err
+		}
+		commits = append(commits, commit)
+	}
+	return commits, nil
+}
+
+// Commit reads one commit by its object name.
+func (r *Repository) Commit(ctx context.Context, sha string) (Commit, error) {
+	commits, err := r.Log(ctx, "--max-count=1", sha, "--")
+	if err != nil {
+		return Commit{}, err
+	}
+	return commits[0], nil
+}
+
+func parseCommit(record string) (Commit, error) {
+	fields := strings.SplitN(record, "\n", logFields)
+	if len(fields) < logFields {
+		return Commit{}, fmt.Errorf("parse commit: %d of %d fields", len(fields), logFields)
+	}
+	authored, err := time.Parse(time.RFC3339, fields[5])
+	if err != nil {
+		return Commit{}, fmt.Errorf("parse author's time: %w", err)
+	}
+	committed, err := time.Parse(time.RFC3339, fields[8])
+	if err != nil {
+		return Commit{}, fmt.Errorf("parse committer's time: %w", err)
+	}
+	return Commit{
+		SHA: fields[0], Tree: fields[1], Parents: strings.Fields(fields[2]),
+		Author:    Signature{fields[3], fields[4], authored},
+		Committer: Signature{fields[6], fields[7], committed},
+		Message:   strings.TrimRight(fields[9], "\n"),
+	}, nil
+}
+
+// Write stores a commit; its SHA is not looked at. No ref moves.
+func (r *Repository) Write(ctx context.Context, c Commit) (string, error) {
+	args := []string{"commit-tree", c.Tree}
+	for _, parent := range c.Parents {
+		args = append(args, "-p", parent)
+	}
+	out, err := r.output(ctx, call{
+		args: append(args, "-F", "-"),
+		env: append(signatureEnv("AUTHOR", c.Author),
+			signatureEnv("COMMITTER", c.Committer)...),
+		stdin: strings.NewReader(c.Message),
+	})
+	if err != nil {
+		return "", fmt.Errorf("write commit: %w", err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+func signatureEnv(role string, s Signature) []string {
+	return []string{
+		"GIT_" + role + "_NAME=" + s.Name,
+		"GIT_" + role + "_EMAIL=" + s.Email,
+		"GIT_" + role + "_DATE=" + s.When.Format(time.RFC3339),
+	}
+}

@@ -1,0 +1,88 @@
+package gitcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrMoved says that a ref was no longer where the caller had seen it.
+var ErrMoved = errors.New("ref has moved")
+
+// Refs are the object names of all branches and tags, by full ref.
+func (r *Repository) Refs(ctx context.Context) (map[string]string, error) {
+	out, err := r.git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+	if err != nil {
+		return nil, fmt.Errorf("list refs: %w", err)
+	}
+	refs := map[string]string{}
+	for line := range strings.Lines(out) {
+		if sha, ref, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			refs[ref] = sha
+		}
+	}
+	return refs, nil
+}
+
+// ValidRef tells whether Git takes the name for a full ref.
+func (r *Repository) ValidRef(ctx context.Context, ref string) bool {
+	if strings.HasPrefix(ref, "-") {
+		return false
+	}
+	_, err := r.git(ctx, "check-ref-format", ref)
+	return err == nil
+}
+
+// UpdateRef moves a ref from old to sha. Zero as old makes it, Zero as sha deletes it.
+func (r *Repository) UpdateRef(ctx context.Context, ref, sha, old string) error {
+	args := []string{"update-ref", ref, sha, old}
+	if sha == Zero {
+		args = []string{"update-ref", "-d", ref, old}
+	}
+	if _, err := r.git(ctx, args...); err != nil {
+		return fmt.Errorf("update %s: %w: %w", ref, ErrMoved, err)
+	}
+	return nil
+}
+
+// SetRef points a ref at a commit, wherever it was.
+func (r *Repository) SetRef(ctx context.Context, ref, sha string) error {
+	if _, err := r.git(ctx, "update-ref", ref, sha); err != nil {
+		return fmt.Errorf("set %s: %w", ref, err)
+	}
+	return nil
+}
+
+// DefaultBranch is the branch that HEAD names.
+func (r *Repository) DefaultBranch(ctx context.Context) (string, error) {
+	name, err := r.git(ctx, "symbolic-ref", "--short", "HEAD")
+	if err != nil {
+		return "", fmt.Errorf("read default branch: %w", err)
+	}
+	return name, nil
+}
+
+// IsAncestor tells whether a commit is another's ancestor, or the other itself.
+func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) bool {
+	_, err := r.git(ctx, "merge-base", "--is-ancestor", ancestor, descendant)
+	return err == nil
+}
+
+// MergeBase is the best common ancestor of two commits.
+func (r *Repository) MergeBase(ctx context.Context, a, b string) (string, error) {
+	sha, err := r.git(ctx, "merge-base", a, b)
+	if err != nil {
+		return "", fmt.Errorf("merge base of %s and %s: %w", a, b, errors.Join(ErrNotFound, ctx.Err()))
+	}
+	return sha, nil
+}
+
+// BranchesContaining are the branches that hold the commit.
+func (r *Repository) BranchesContaining(ctx context.Context, sha string) ([]string, error) {
+	out, err := r.git(ctx, "for-each-ref", "--contains="+sha, "--format=%(refname:lstrip=2)", "refs/heads")
+	if err != nil {
+		return nil, fmt.Errorf("branches of %s: %w", sha, err)
+	}
+	return strings.Fields(out), nil
+}

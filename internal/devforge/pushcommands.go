@@ -1,0 +1,62 @@
+package devforge
+
+import (
+	"regexp"
+	"strconv"
+	"sync"
+)
+
+// push is one that is under way.
+type push struct {
+	by       *account
+	commands pushCommands
+}
+
+// pushCommands reads along with a push, which begins with what it wants of which ref: one packet
+// for each, up to one that is empty. The pack that follows is of no interest here.
+type pushCommands struct {
+	mu   sync.Mutex
+	rest []byte
+	over bool
+	refs []string
+}
+
+// command is what a packet says: the old and the new object, the ref, and after a zero byte what
+// the client can do.
+var command = regexp.MustCompile(`^[0-9a-f]{40} [0-9a-f]{40} (refs/[^\x00\n]+)`)
+
+// Write takes the next part of the request.
+func (p *pushCommands) Write(part []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.rest = append(p.rest, part...)
+		p.readPackets()
+	}
+	return len(part), nil
+}
+
+func (p *pushCommands) readPackets() {
+	const head = 4
+	for len(p.rest) >= head {
+		size, err := strconv.ParseUint(string(p.rest[:head]), 16, 16)
+		if err != nil || size < head {
+			p.over, p.rest = true, nil
+			return
+		}
+		if len(p.rest) < int(size) {
+			return
+		}
+		if found := command.FindSubmatch(p.rest[head:size]); found != nil {
+			p.refs = append(p.refs, string(found[1]))
+		}
+		p.rest = p.rest[size:]
+	}
+}
+
+// named are the refs that the push has named so far.
+func (p *pushCommands) named() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.refs...)
+}

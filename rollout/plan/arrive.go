@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// rest leaves a completed release alone.
+func (p *pass) rest() bool {
+	if p.status.Phase != v1alpha1.PhaseCompleted {
+		return false
+	}
+	if p.status.Reason == v1alpha1.ReasonWorkloadNotFound {
+		p.sayCompleted()
+	}
+	if w := p.Workload; w.heldBy(p.Release) && !p.ReleaseLive {
+		p.need(Needs{Release: true})
+	} else if w.heldBy(p.Release) {
+		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover(), Template: p.completedTemplate()})
+	}
+	return true
+}
+
+// completedTemplate is what a workload is to have again that was taken over for another template
+// by a pass whose status was never written: Git has taken that template back since. It is nil if
+// the workload has what was completed, or is not really taken over.
+func (p *pass) completedTemplate() *Template {
+	if !p.Workload.secured() || p.Workload.Digest == p.status.Resolved.Digest {
+		return nil
+	}
+	return new(p.template())
+}
+
+// leftover is what a workload gets back whose release is completed. If it is neither paused nor
+// set to Recreate it is not taken over: kubectl rollout undo has brought our annotation back from
+// a ReplicaSet, to which the native controller had copied it, and it speaks of another time.
+func (w *Workload) leftover() Hold {
+	hold := *w.Hold
+	if !w.Paused && !w.Recreate {
+		hold.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy, Paused: w.Paused}
+	}
+	return hold
+}
+
+// arrive completes a release whose template the workload runs under the native controller. One
+// that is paused with Recreate in the middle of it has lost our annotation.
+func (p *pass) arrive() bool {
+	w := p.Workload
+	if w.Hold != nil || w.Digest != p.status.Resolved.Digest || p.status.Held != nil && !p.handedBack() ||
+		w.secured() && p.oldReplicas() > 0 {
+		return false
+	}
+	if needs := (Needs{Workload: !w.Live, Gates: !p.GatesLive && len(p.undecided()) > 0}); needs.Any() {
+		p.need(needs)
+		return true
+	}
+	p.keepWorkloadTemplate(Reason("revision " + p.status.UpdateRevision + " is stable"))
+	p.forgetRolledBack(p.Workload.Revision)
+	p.markStable(p.Workload.Revision)
+	p.forgetOldTemplates()
+	p.closeGates("the release is completed")
+	p.closeUndecided("the release is completed")
+	p.complete()
+	return true
+}
+
+// handedBack reports whether a hold that is gone was ended by us, and not by somebody else
+// in the middle of the release.
+func (p *pass) handedBack() bool {
+	if p.status.Phase == v1alpha1.PhaseFinalizing {
+		return true
+	}
+	update := p.updateSet()
+	return p.lastStep() && update != nil && update.Replicas == p.Workload.Replicas && p.oldReplicas() == 0 &&
+		!(p.Workload.Paused && p.Workload.Recreate)
+}
+
+// markStable makes a revision the one to roll back to: last <- current, current <- new.
+func (p *pass) markStable(revision string) {
+	current := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
+	if current == revision {
+		return
+	}
+	change := Annotate{
+		Reason: Reason("revision " + revision + " is stable"),
+		Set:    map[string]string{v1alpha1.CurrentStableAnnotation: revision},
+	}
+	p.do(change.withLast(p.lastStable(current, revision), p.Release.Annotations))
+}
+
+// withLast names the last stable revision too, or takes its name away if there is none.
+func (a Annotate) withLast(last string, annotations map[string]string) Annotate {
+	if _, had := annotations[v1alpha1.LastStableAnnotation]; last == "" && had {
+		a.Remove = append(a.Remove, v1alpha1.LastStableAnnotation)
+	}
+	if last != "" {
+		a.Set[v1alpha1.LastStableAnnotation] = last
+	}
+	return a
+}
+
+// lastStable is the revision before the one that becomes stable. After a rollback the bad
+// one was never stable to go back to, so it is the one kept before the target.
+func (p *pass) lastStable(current, revision string) string {
+	if current == revision {
+		return p.Release.Annotations[v1alpha1.LastStableAnnotation]
+	}
+	if p.status.RollbackTo == "" {
+		return current
+	}
+	target, last := p.kept(revision), (*Kept)(nil)
+	for i := range p.Kept {
+		if k := &p.Kept[i]; target != nil && k.Number < target.Number && (last == nil || k.Number > last.Number) {
+			last = k
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return last.Revision
+}
+
+func (p *pass) complete() {
+	steps := int32(len(p.steps()))
+	p.status.Phase = v1alpha1.PhaseCompleted
+	p.status.CurrentStepIndex, p.status.CurrentStepState = steps-1, v1alpha1.StepCompleted
+	p.status.Batch = fmt.Sprintf("%d/%d", steps, steps)
+	p.status.Gates, p.status.Progress, p.status.Held = nil, nil, nil
+	p.status.StableRevision = p.status.UpdateRevision
+	p.status.WorkloadUID = p.Workload.UID
+	p.status.Replicas, p.status.TargetReplicas = p.Workload.Replicas, p.Workload.Replicas
+	p.count()
+	p.sayCompleted()
+}
+
+func (p *pass) sayCompleted() {
+	if p.status.RollbackTo != "" {
+		p.say(v1alpha1.ReasonRolledBack, "revision "+p.status.UpdateRevision+" runs again")
+		return
+	}
+	p.say(v1alpha1.ReasonCompleted, "all pods run revision "+p.status.UpdateRevision)
+}
