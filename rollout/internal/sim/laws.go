@@ -89,11 +89,14 @@ func (w *World) judge(c change) {
 // judgeNative holds the native controller against I3, when it adds pods to a workload that is
 // held: there must always be another active ReplicaSet, so that it does not make every pod an
 // updated one (T1). Somebody who scales, from 0 in particular, or meddles can bring that about
-// all the same.
+// all the same. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
 	p, d := &w.Past, &w.Workload
 	updated := s.Revision == d.Template
 	if p.NativeGrowth = p.NativeGrowth || updated || p.Meddled; !updated {
+		return
+	}
+	if s.Revision == w.Release.Annotations[v1alpha1.CurrentStableAnnotation] {
 		return
 	}
 	status := w.Release.Status
