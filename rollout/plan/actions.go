@@ -84,6 +84,11 @@ type ScaleSet struct {
 	From, To int32
 }
 
+// unnote takes the native controller's note off a set, which keeps its size.
+func (s *Set) unnote(why Reason) ScaleSet {
+	return ScaleSet{Reason: why, Set: *s, From: s.Replicas, To: s.Replicas}
+}
+
 // OpenGate creates a Gate; the nonce is the shell's to draw.
 type OpenGate struct {
 	Reason

@@ -174,6 +174,9 @@ func (p *pass) finish() {
 	p.status.Phase = v1alpha1.PhaseFinalizing
 	p.status.CurrentStepState, p.status.Gates = v1alpha1.StepCompleted, nil
 	p.say(v1alpha1.ReasonHandingBack, "handing the workload back")
+	if update := p.updateSet(); update.Noted {
+		p.do(update.unnote("or the native controller may take it for unfinished scaling, for ever"))
+	}
 	p.do(HandBack{
 		Reason: Reason("all pods run revision " + p.status.UpdateRevision),
 		Hold:   *p.Workload.Hold,

@@ -197,6 +197,16 @@ func TestPassStepWithoutAGate(t *testing.T) {
 			last(),
 			outcome{Script: []string{"hand back: all pods run revision v2"}, Is: "Finalizing 3/3 Completed HandingBack"},
 		},
+		"a note of the native controller is taken off first: it may speak of another size": {
+			held(10).at(2, 10).sets(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })),
+			outcome{
+				Script: []string{
+					"scale v2 10 -> 10: or the native controller may take it for unfinished scaling, for ever",
+					"hand back: all pods run revision v2",
+				},
+				Is: "Finalizing 3/3 Completed HandingBack",
+			},
+		},
 		"not before the last old pod is to go": {
 			held(10).at(2, 10).sets(set("v1", 1), set("v2", 10)),
 			outcome{Script: []string{"scale v1 1 -> 0: batch 3/3"}, Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: tenMinutes},

@@ -262,7 +262,7 @@ func neverFalls(w *World, c change) string {
 	if s == nil || s.Revision != c.pass.intent.UpdateRevision || p.Lowered || p.NativeGrowth || p.Rescaled && p.Cut {
 		return ""
 	}
-	if c.before(s) > w.Workload.Replicas && s.Replicas >= c.pass.intent.TargetReplicas {
+	if c.before(s) > w.Workload.Replicas && s.Replicas >= min(c.pass.intent.TargetReplicas, w.Workload.Replicas) {
 		return ""
 	}
 	return fmt.Sprintf("%d -> %d updated pods", c.before(s), s.Replicas)
