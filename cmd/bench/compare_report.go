@@ -108,7 +108,7 @@ func (c comparison) usageRows(native, sluice []sample) []row {
 	peak := median(of(sluice, func(s sample) int64 { return s.peak }))
 	first := row{label: cpuLabel, sluice: cpuSeconds(cpu)}
 	if c.goals.cpu > 0 {
-		first.wanted, first.verdict = "<= "+cpuSeconds(c.goals.cpu), atMost(cpu, c.goals.cpu)
+		first.wanted, first.verdict = "<= "+cpuSeconds(c.goals.cpu), ifKnown(cpu, c.goals.cpu)
 	}
 	return []row{
 		first,

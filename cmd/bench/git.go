@@ -166,6 +166,11 @@ func counted(address string, requests *atomic.Int64) (*httptest.Server, error) {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
+		// Git's answer may begin before all of the question has been passed on.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		proxy.ServeHTTP(w, r)
 	})), nil
 }
@@ -273,7 +278,7 @@ func (f follow) report(s followSample) report {
 		{label: "  requests to Git", sluice: fmt.Sprint(slices.Max(of(s.changes, requests)))},
 		{
 			label: "controller memory, peak", sluice: mebibytes(s.peak),
-			wanted: "< " + mebibytes(f.memory), verdict: atMost(s.peak, f.memory-1),
+			wanted: "< " + mebibytes(f.memory), verdict: ifKnown(s.peak, f.memory-1),
 		},
 		{label: "controller CPU, all in all", sluice: cpuSeconds(s.cpu)},
 	}}

@@ -39,7 +39,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	}
 	flags.IntVar(&o.runs, "runs", 3, "how often to run each bench; the median is shown")
 	flags.Func("only", "run only these benches, for example `B1,B3`", func(list string) error {
-		o.only = strings.Split(strings.ToUpper(list), ",")
+		o.only = strings.Split(strings.ToUpper(strings.ReplaceAll(list, " ", "")), ",")
 		return nil
 	})
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 if a number is not what is wanted")

@@ -37,8 +37,8 @@ func middle[S any, T cmp.Ordered](samples []S, figure func(S) T) S {
 }
 
 func seconds(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	if rounded := d.Round(time.Millisecond); rounded < time.Second {
+		return fmt.Sprintf("%d ms", rounded.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }

@@ -28,10 +28,7 @@ type row struct {
 }
 
 // report is what comes of a bench.
-type report struct {
-	rows  []row
-	notes []string
-}
+type report struct{ rows []row }
 
 // atMost judges a value.
 func atMost[T cmp.Ordered](value, limit T) verdict {
@@ -39,6 +36,14 @@ func atMost[T cmp.Ordered](value, limit T) verdict {
 		return met
 	}
 	return missed
+}
+
+// ifKnown judges what a process used, which not every system tells: 0 is not known.
+func ifKnown[T ~int64](value, limit T) verdict {
+	if value == 0 {
+		return unjudged
+	}
+	return atMost(value, limit)
 }
 
 func (r report) missed() bool {
@@ -78,9 +83,6 @@ func (r report) print(out io.Writer, name, title string) error {
 	}
 	for line := range strings.Lines(text.String()) {
 		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
-	for _, note := range r.notes {
-		fmt.Fprintf(out, "  %s\n", note)
 	}
 	fmt.Fprintln(out)
 	return nil

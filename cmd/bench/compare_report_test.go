@@ -1,0 +1,180 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ms = time.Millisecond
+
+// printed is a report as it is shown, with its name and title.
+func printed(t *testing.T, r report, name, title string) string {
+	t.Helper()
+	var out strings.Builder
+	if err := r.print(&out, name, title); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// compared are three runs of a bench of ten pods. The second one was slow on both sides.
+func compared() (native, sluice []sample) {
+	native = []sample{
+		{wall: 2 * time.Second, plane: 3 * time.Second, extent: extent{8, 13}},
+		{wall: 8 * time.Second, plane: 4 * time.Second, extent: extent{7, 12}},
+		{wall: 3 * time.Second, plane: 5 * time.Second, extent: extent{8, 14}},
+	}
+	sluice = []sample{
+		{
+			wall: 6 * time.Second, plane: 4 * time.Second, extent: extent{8, 12}, handOvers: []time.Duration{10 * ms, 20 * ms},
+			requests: map[string]int{"get": 20, "patch": 40}, usage: usage{cpu: 300 * ms, peak: 50 << 20},
+		},
+		{
+			wall: 9 * time.Second, plane: 6 * time.Second, extent: extent{9, 13}, handOvers: []time.Duration{30 * ms, 110 * ms},
+			requests: map[string]int{"get": 30, "patch": 70}, usage: usage{cpu: 900 * ms, peak: 60 << 20},
+		},
+		{
+			wall: 6300 * ms, plane: 5 * time.Second, extent: extent{9, 11}, handOvers: []time.Duration{12 * ms, 15 * ms},
+			requests: map[string]int{"create": 1, "get": 21, "patch": 45}, usage: usage{cpu: 350 * ms, peak: 49 << 20},
+		},
+	}
+	return native, sluice
+}
+
+// TestReportOfComparison shows what comes of the samples: medians, ratios run by run, the
+// worst of the pods, and the verdicts.
+func TestReportOfComparison(t *testing.T) {
+	t.Parallel()
+	c := comparison{
+		fleet: fleet{pods: 10},
+		goals: goals{wall: 7 * time.Second, ratio: 2, handOver: 100 * ms, requests: 67, cpu: 300 * ms},
+		argo:  &figures{wall: "13.8 s", handOver: "0.28 s", requests: "368", cpu: "1.2 s"},
+	}
+	got := c.report(compared())
+	const want = `B0  ten pods
+                            native   Sluice                       wanted               Argo Rollouts 1.9 *
+  wall time                 3.0 s    6.3 s                        <= 7.0 s    met      13.8 s
+    times native                     2.10                         <= 2.0      MISSED
+  hand-over, median                  20 ms                                             0.28 s
+    p99                              110 ms                       <= 100 ms   MISSED
+    worst                            110 ms
+  API requests                       67                           <= 67       met      368
+    by verb                          create 1, get 21, patch 45
+  controller CPU                     0.35 s                       <= 0.30 s   MISSED   1.2 s
+  controller memory, peak            50 MiB
+  control plane CPU         4.00 s   5.00 s
+  least pods available      7        8                            >= 8        met
+  most pods                 14       13                           <= 13       met
+
+`
+	if diff := cmp.Diff(want, printed(t, got, "B0", "ten pods")); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	if !got.missed() {
+		t.Error("one number that is missed is enough for the whole: want missed, got met")
+	}
+}
+
+// verdicts are those of the rows that have one, by label.
+func verdicts(r report) map[string]verdict {
+	all := map[string]verdict{}
+	for _, row := range r.rows {
+		if row.verdict != unjudged {
+			all[strings.TrimSpace(row.label)] = row.verdict
+		}
+	}
+	return all
+}
+
+// TestVerdictsOfComparison moves one goal at a time to the number, and beyond it.
+func TestVerdictsOfComparison(t *testing.T) {
+	t.Parallel()
+	base := goals{wall: time.Hour, ratio: 99, handOver: time.Hour, requests: 999, cpu: time.Hour}
+	cases := map[string]struct {
+		reason string
+		change func(*comparison)
+		missed []string
+	}{
+		"Generous":      {"all is well", func(*comparison) {}, nil},
+		"WallAt":        {"the limit itself is met", func(c *comparison) { c.goals.wall = 6300 * ms }, nil},
+		"WallBeyond":    {"not a millisecond more", func(c *comparison) { c.goals.wall = 6299 * ms }, []string{wallLabel}},
+		"RatioAt":       {"9/8, 3/1 and 2.1/1: the median of the ratios, not the ratio of the medians", func(c *comparison) { c.goals.ratio = 2.1 }, nil},
+		"RatioBeyond":   {"it is not rounded in our favour", func(c *comparison) { c.goals.ratio = 2.0999 }, []string{"times native"}},
+		"HandOverAt":    {"of all runs together", func(c *comparison) { c.goals.handOver = 110 * ms }, nil},
+		"HandOver":      {"the slow run does not go under", func(c *comparison) { c.goals.handOver = 109 * ms }, []string{"p99"}},
+		"RequestsAt":    {"the run in the middle", func(c *comparison) { c.goals.requests = 67 }, nil},
+		"Requests":      {"one more is too many", func(c *comparison) { c.goals.requests = 66 }, []string{requestsLabel}},
+		"CPU":           {"the median of the runs", func(c *comparison) { c.goals.cpu = 349 * ms }, []string{cpuLabel}},
+		"MorePods":      {"of 12 pods 9 must be available in all runs, and 15 may be there", func(c *comparison) { c.pods = 12 }, []string{"least pods available"}},
+		"FewerPods":     {"of 8 pods 6 must be available, and only 10 may be there in any run", func(c *comparison) { c.pods = 8 }, []string{"most pods"}},
+		"OddPods":       {"a quarter of 11 pods is 2 that may be missing and 3 too many", func(c *comparison) { c.pods = 11 }, []string{"least pods available"}},
+		"SeveralMissed": {"each number is judged for itself", func(c *comparison) { c.goals.wall, c.goals.requests = ms, 1 }, []string{requestsLabel, wallLabel}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := comparison{fleet: fleet{pods: 10}, goals: base}
+			tc.change(&c)
+			got := c.report(compared())
+			var notMet []string
+			for _, label := range slices.Sorted(maps.Keys(verdicts(got))) {
+				if verdicts(got)[label] == missed {
+					notMet = append(notMet, label)
+				}
+			}
+			if diff := cmp.Diff(tc.missed, notMet); diff != "" {
+				t.Errorf("%s: what is missed (-want +got):\n%s", tc.reason, diff)
+			}
+			if got.missed() != (tc.missed != nil) {
+				t.Errorf("%s: the report must say missed if any row does: got %t", tc.reason, got.missed())
+			}
+		})
+	}
+}
+
+// TestGoalsThatNobodyHas: zero means that nothing is wanted.
+func TestGoalsThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	c := comparison{fleet: fleet{pods: 10}, goals: goals{requests: 100}}
+	want := map[string]verdict{requestsLabel: met, "least pods available": met, "most pods": met}
+	if diff := cmp.Diff(want, verdicts(c.report(compared()))); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+}
+
+// TestFiguresOfOthers stand next to ours of the same kind, and nowhere else.
+func TestFiguresOfOthers(t *testing.T) {
+	t.Parallel()
+	c := comparison{argo: &figures{wall: "1 s", requests: "2"}, kruise: &figures{handOver: "3 s", cpu: "4 s"}}
+	argo, kruise := map[string]string{}, map[string]string{}
+	for _, row := range c.report(compared()).rows {
+		if row.argo != "" {
+			argo[row.label] = row.argo
+		}
+		if row.kruise != "" {
+			kruise[row.label] = row.kruise
+		}
+	}
+	if diff := cmp.Diff(map[string]string{wallLabel: "1 s", requestsLabel: "2"}, argo); diff != "" {
+		t.Errorf("Argo Rollouts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{handOverLabel: "3 s", cpuLabel: "4 s"}, kruise); diff != "" {
+		t.Errorf("Kruise Rollouts (-want +got):\n%s", diff)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	t.Parallel()
+	native, sluice := compared()
+	if got, want := native[0].headline(), "2.0 s"; got != want {
+		t.Errorf("nobody counts the native requests: want %q, got %q", want, got)
+	}
+	if got, want := sluice[0].headline(), "6.0 s, 60 requests"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
