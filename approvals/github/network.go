@@ -6,9 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
-	"syscall"
 	"time"
+
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // network is the transport below all others.
@@ -22,7 +22,7 @@ func (o Options) network() (http.RoundTripper, error) {
 	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           newDialer(o.DeniedNetworks).DialContext,
+		DialContext:           dialer.New(10*time.Second, o.DeniedNetworks, refused).DialContext,
 		ForceAttemptHTTP2:     true,
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -32,24 +32,8 @@ func (o Options) network() (http.RoundTripper, error) {
 	}, nil
 }
 
-// newDialer returns a dialer that refuses addresses in the denied networks, after names were
-// resolved: the address of a server may come from somebody who may not reach all that we can.
-func newDialer(denied []netip.Prefix) *net.Dialer {
-	return &net.Dialer{
-		Timeout: 10 * time.Second,
-		Control: func(_, address string, _ syscall.RawConn) error {
-			target, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return err
-			}
-			ip := target.Addr().Unmap().WithZone("")
-			if slices.ContainsFunc(denied, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-				return invalid("connections to %s are not allowed", ip)
-			}
-			return nil
-		},
-	}
-}
+// refused is the error of a connection to a denied network.
+func refused(ip netip.Addr) error { return invalid("connections to %s are not allowed", ip) }
 
 // certificates returns the system's certificate pool with the bundle added; nil, which means
 // the system's, if there is no bundle.

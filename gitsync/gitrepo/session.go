@@ -5,15 +5,15 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	gitfile "github.com/go-git/go-git/v5/plumbing/transport/file"
+
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // session is one conversation with git-upload-pack. What UploadPack returns must
@@ -61,21 +61,9 @@ func (c fileConnector) open(context.Context, *meter) (session, error) {
 	return gitfile.DefaultClient.NewUploadPackSession(c.endpoint, nil)
 }
 
-// newDialer returns a dialer that refuses addresses in the denied networks, after
-// names were resolved.
+// newDialer returns a dialer that refuses addresses in the denied networks.
 func newDialer(denied []netip.Prefix) *net.Dialer {
-	return &net.Dialer{
-		Timeout: 30 * time.Second,
-		Control: func(_, address string, _ syscall.RawConn) error {
-			target, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return err
-			}
-			ip := target.Addr().Unmap().WithZone("")
-			if slices.ContainsFunc(denied, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-				return newError(Invalid, "connections to %s are not allowed", ip)
-			}
-			return nil
-		},
-	}
+	return dialer.New(30*time.Second, denied, func(ip netip.Addr) error {
+		return newError(Invalid, "connections to %s are not allowed", ip)
+	})
 }
