@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -46,30 +47,47 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 
 // Reconcile decides g, writes what is new, and says when to look again.
 func (r *Reconciler) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
-	release, decision, err := r.evaluate(ctx, r.client, g)
-	if err == nil && opens(g, decision) {
-		release, decision, err = r.evaluate(ctx, r.live, g)
-	}
+	decision, err := r.decide(ctx, g, nil)
 	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := r.record(ctx, g, release, decision.Status); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: r.nap(decision.WakeUp)}, nil
 }
 
-// evaluate decides g by what reader knows.
-func (r *Reconciler) evaluate(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (*v1alpha1.BatchRelease, gate.Decision, error) {
+// decide judges g by what the cluster and the forge say, and records what is new. What would open
+// the gate is judged once more on a live read of the cluster.
+func (r *Reconciler) decide(ctx context.Context, g *v1alpha1.Gate, known *gate.ForgeFacts) (gate.Decision, error) {
+	facts, err := r.facts(ctx, r.client, g)
+	if err != nil {
+		return gate.Decision{}, err
+	}
+	facts.Forge = known
+	decision := gate.Evaluate(g, facts, r.clock.Now())
+	if opens(g, decision) {
+		if facts, err = r.facts(ctx, r.live, g); err != nil {
+			return gate.Decision{}, err
+		}
+		facts.Forge = known
+		decision = gate.Evaluate(g, facts, r.clock.Now())
+	}
+	_, err = r.record(ctx, g, facts.Release, decision.Status)
+	return decision, err
+}
+
+// facts are the gate's release and where that comes from, as reader has them.
+func (r *Reconciler) facts(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (gate.Facts, error) {
 	release := &v1alpha1.BatchRelease{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.Spec.ReleaseRef.Name}, release)
-	if apierrors.IsNotFound(err) {
-		release, err = nil, nil
+	switch {
+	case apierrors.IsNotFound(err):
+		return gate.Facts{}, nil
+	case err != nil:
+		return gate.Facts{}, fmt.Errorf("read release of gate: %w", err)
+	case !gate.Asks(g.Spec.Type):
+		return gate.Facts{Release: release}, nil
 	}
-	if err != nil {
-		return nil, gate.Decision{}, fmt.Errorf("read release of gate: %w", err)
-	}
-	return release, gate.Evaluate(g, gate.Facts{Release: release}, r.clock.Now()), nil
+	source, err := sourceOf(ctx, reader, release)
+	return gate.Facts{Release: release, Source: source}, err
 }
 
 // opens reports whether the decision opens a gate that is closed.
@@ -77,26 +95,42 @@ func opens(g *v1alpha1.Gate, decision gate.Decision) bool {
 	return !gate.Decided(g) && decision.Status.Decision == v1alpha1.DecisionPassed
 }
 
-// record writes a status that differs from the gate's, and the event of a gate that opened.
-func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) error {
+// record writes a status that differs from the gate's, with the event of a gate that was decided,
+// and leaves g as it is then. It reports false if g is no longer what was judged: the watch brings
+// what it is now, and it is judged anew.
+func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) (bool, error) {
 	if equality.Semantic.DeepEqual(g.Status, status) {
-		return nil
+		return true, nil
 	}
-	decided := g.DeepCopy()
-	decided.Status = status
-	guard := client.MergeFromWithOptions(g, client.MergeFromWithOptimisticLock{})
-	err := r.client.Status().Patch(ctx, decided, guard)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the watch brings what the gate is now, and it is decided anew
-	}
+	before := g.DeepCopy()
+	g.Status = status
+	guard := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.client.Status().Patch(ctx, g, guard)
 	if err != nil {
-		return fmt.Errorf("write status of gate: %w", err)
+		before.DeepCopyInto(g)
 	}
-	if status.Decision == v1alpha1.DecisionPassed {
-		r.events.Eventf(release, decided, "Normal", "GatePassed", "PassGate",
-			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, status.Message)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("write status of gate: %w", err)
 	}
-	return nil
+	if release != nil && before.Status.Decision != status.Decision {
+		r.tell(g, release)
+	}
+	return true, nil
+}
+
+// tell makes the event of a decision.
+func (r *Reconciler) tell(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
+	switch g.Status.Decision {
+	case v1alpha1.DecisionPassed:
+		r.events.Eventf(release, g, corev1.EventTypeNormal, "GatePassed", "PassGate",
+			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+	case v1alpha1.DecisionRejected:
+		r.events.Eventf(release, g, corev1.EventTypeWarning, "GateRejected", "RejectGate",
+			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+	}
 }
 
 // nap is the time until wakeUp, at most longestNap; 0, which means none, if there is no wake-up.

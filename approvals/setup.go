@@ -2,52 +2,182 @@ package approvals
 
 import (
 	"context"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/approvals/report"
 )
 
-// workers is how many gates are answered at once. They don't depend on each other, and each
-// spends its time on the way to the API server.
-const workers = 8
+const (
+	// workers is how many gates are answered at once. They don't depend on each other, and each
+	// spends its time on the way to the API server.
+	workers = 8
+	// forgeWorkers is how many things are asked of forges at once. One that hangs keeps some of
+	// them waiting, of its own source, and the others must have enough.
+	forgeWorkers = 64
+)
 
-// SetupWithManager lets mgr run the reconciler.
+// Setup lets mgr answer gates and report to forges.
+func Setup(mgr ctrl.Manager, options Options) error {
+	now := clock.RealClock{}
+	gates := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(v1alpha1.OwnerApprovals), now)
+	if err := gates.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up gates: %w", err)
+	}
+	forges := newConnections(mgr.GetAPIReader(), now, options)
+	words := report.Options{Cluster: options.Cluster}
+	if err := setupForgeGates(mgr, &ForgeGates{
+		Reconciler: gates, forges: forges, looks: newLooks(), prefix: words.Prefix(), own: newWritten[*v1alpha1.Gate](),
+	}); err != nil {
+		return fmt.Errorf("set up gates of forges: %w", err)
+	}
+	if err := setupReports(mgr, &Reports{
+		Reconciler: gates, forges: forges, words: words,
+		seen: &sightings{all: map[types.NamespacedName]types.UID{}}, told: newWritten[*v1alpha1.BatchRelease](),
+	}); err != nil {
+		return fmt.Errorf("set up reports: %w", err)
+	}
+	if err := setupSyncReports(mgr, &SyncReports{
+		Reconciler: gates, forges: forges, words: words, told: newWritten[*v1alpha1.ReleaseSource](),
+	}); err != nil {
+		return fmt.Errorf("set up reports of sources: %w", err)
+	}
+	return nil
+}
+
+// SetupWithManager lets mgr run the reconciler of the gates that need no forge.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals").
 		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(undecided))).
-		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates)).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(false))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(r.client, r))
 }
 
-// undecided lets no gate through whose decision is final.
+func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-forge").
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(asksForge))).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(true))).
+		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.gatesOfSource),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: brings})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		Complete(reconcile.AsReconciler(r.client, r))
+}
+
+func setupReports(mgr ctrl.Manager, r *Reports) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-reports").
+		For(&v1alpha1.BatchRelease{}).
+		Watches(&v1alpha1.Gate{}, handler.EnqueueRequestsFromMapFunc(releaseOfGate)).
+		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfSource),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		Complete(r)
+}
+
+func setupSyncReports(mgr ctrl.Manager, r *SyncReports) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-sync-reports").
+		For(&v1alpha1.ReleaseSource{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		Complete(r)
+}
+
+// undecided lets through the gates that are decided without a forge and whose decision is not final.
 func undecided(object client.Object) bool {
 	g, ok := object.(*v1alpha1.Gate)
-	return ok && !gate.Decided(g)
+	return ok && !gate.Asks(g.Spec.Type) && !gate.Decided(g)
+}
+
+func asksForge(object client.Object) bool {
+	g, ok := object.(*v1alpha1.Gate)
+	return ok && gate.Asks(g.Spec.Type)
+}
+
+// brings tells whether a source has changed in a way that can decide a gate.
+func brings(e event.UpdateEvent) bool {
+	before, okBefore := e.ObjectOld.(*v1alpha1.ReleaseSource)
+	after, okAfter := e.ObjectNew.(*v1alpha1.ReleaseSource)
+	return okBefore && okAfter && (before.Generation != after.Generation ||
+		before.Status.ObservedCommit != after.Status.ObservedCommit ||
+		!equality.Semantic.DeepEqual(before.Status.Approvals, after.Status.Approvals))
 }
 
 // awaitedGates are the gates that a release waits for, which are the only ones that a change
-// of it can decide.
-func awaitedGates(_ context.Context, object client.Object) []reconcile.Request {
-	release, ok := object.(*v1alpha1.BatchRelease)
+// of it can decide: those that are decided on a forge, or the others.
+func awaitedGates(onForge bool) handler.MapFunc {
+	return func(_ context.Context, object client.Object) []reconcile.Request {
+		release, ok := object.(*v1alpha1.BatchRelease)
+		if !ok {
+			return nil
+		}
+		return requestsFor(release, onForge)
+	}
+}
+
+func requestsFor(release *v1alpha1.BatchRelease, onForge bool) []reconcile.Request {
+	requests := make([]reconcile.Request, 0, len(release.Status.Gates))
+	for _, reference := range release.Status.Gates {
+		if gate.Asks(reference.Type) == onForge {
+			requests = append(requests, reconcile.Request{
+				NamespacedName: types.NamespacedName{Namespace: release.Namespace, Name: reference.Name},
+			})
+		}
+	}
+	return requests
+}
+
+// gatesOfSource are the gates that releases from a source wait for.
+func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, release := range r.fromSource(ctx, object) {
+		requests = append(requests, requestsFor(&release, true)...)
+	}
+	return requests
+}
+
+// releasesOfSource are the releases from a source.
+func (r *Reports) releasesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, release := range r.fromSource(ctx, object) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&release)})
+	}
+	return requests
+}
+
+// fromSource lists the releases from a source as the cache has them. A cache has no errors but
+// that it is not started, and then it brings every object later.
+func (r *Reconciler) fromSource(ctx context.Context, object client.Object) []v1alpha1.BatchRelease {
+	source, ok := object.(*v1alpha1.ReleaseSource)
 	if !ok {
 		return nil
 	}
-	requests := make([]reconcile.Request, 0, len(release.Status.Gates))
-	for _, reference := range release.Status.Gates {
-		requests = append(requests, reconcile.Request{
-			NamespacedName: types.NamespacedName{Namespace: release.Namespace, Name: reference.Name},
-		})
+	releases, err := releasesOf(ctx, r.client, source)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "find what came from source", "source", client.ObjectKeyFromObject(source))
 	}
-	return requests
+	return releases
+}
+
+func releaseOfGate(_ context.Context, object client.Object) []reconcile.Request {
+	g, ok := object.(*v1alpha1.Gate)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: g.Namespace, Name: g.Spec.ReleaseRef.Name}}}
 }

@@ -50,7 +50,7 @@ func (p *pass) apply(ctx context.Context, release *spec.Release) error {
 		return err
 	}
 	if live == nil {
-		return p.write(ctx, release, p.commit())
+		return p.write(ctx, release, p.memory.origin)
 	}
 	if err := p.mayWrite(ctx, live); err != nil {
 		return err
@@ -59,10 +59,8 @@ func (p *pass) apply(ctx context.Context, release *spec.Release) error {
 		p.remember(release, live.UID, live.Generation)
 		return nil
 	}
-	return p.write(ctx, release, p.commitOf(live, release))
+	return p.write(ctx, release, p.originOf(live, release))
 }
-
-func (p *pass) commit() string { return p.memory.commit }
 
 // createDeployment is the first deploy. It is not updated later: its template is
 // released, and the rest is the cluster's.
@@ -107,7 +105,7 @@ func (p *pass) current(ctx context.Context, release *spec.Release) (*v1alpha1.Ba
 // undo each other.
 func (p *pass) mayWrite(ctx context.Context, live *v1alpha1.BatchRelease) error {
 	owner := live.Labels[v1alpha1.SourceLabel]
-	if owner == "" || owner == labelFor(p.source, live.Namespace) {
+	if owner == "" || owner == p.source.LabelIn(live.Namespace) {
 		return nil
 	}
 	var sources v1alpha1.ReleaseSourceList
@@ -115,7 +113,7 @@ func (p *pass) mayWrite(ctx context.Context, live *v1alpha1.BatchRelease) error 
 		return fmt.Errorf("list sources: %w", err)
 	}
 	for i := range sources.Items {
-		if other := &sources.Items[i]; labelFor(other, live.Namespace) == owner {
+		if other := &sources.Items[i]; other.LabelIn(live.Namespace) == owner {
 			return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("batchreleases").GroupResource(), live.Name,
 				fmt.Errorf("ReleaseSource %s/%s writes it", other.Namespace, other.Name))
 		}
@@ -127,7 +125,7 @@ func (p *pass) mayWrite(ctx context.Context, live *v1alpha1.BatchRelease) error 
 // what Git says of it.
 func (p *pass) asGitAsks(live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	return live.Annotations[v1alpha1.AppliedDigestAnnotation] == release.Digest &&
-		live.Labels[v1alpha1.SourceLabel] == labelFor(p.source, live.Namespace) &&
+		live.Labels[v1alpha1.SourceLabel] == p.source.LabelIn(live.Namespace) &&
 		holds(live, release)
 }
 
@@ -181,27 +179,33 @@ func within(part, whole any) bool {
 	return part == whole
 }
 
-// commitOf is the commit that brought the release's template: the one known so far
+// originOf is the commit that brought the release's template: the one known so far
 // unless this one changes the template.
-func (p *pass) commitOf(live *v1alpha1.BatchRelease, release *spec.Release) string {
-	commit := live.Annotations[v1alpha1.CommitAnnotation]
-	if commit == "" || live.Spec.Template == nil {
-		return p.commit()
+func (p *pass) originOf(live *v1alpha1.BatchRelease, release *spec.Release) origin {
+	known := origin{
+		commit:  live.Annotations[v1alpha1.CommitAnnotation],
+		author:  live.Annotations[v1alpha1.AuthorAnnotation],
+		subject: live.Annotations[v1alpha1.SubjectAnnotation],
+	}
+	if known.commit == "" || live.Spec.Template == nil {
+		return p.memory.origin
 	}
 	if given, err := podtemplate.Given(live.Spec.Template.Raw); err != nil || given != release.TemplateDigest {
-		return p.commit()
+		return p.memory.origin
 	}
-	return commit
+	return known
 }
 
 // write applies a release.
-func (p *pass) write(ctx context.Context, release *spec.Release, commit string) error {
+func (p *pass) write(ctx context.Context, release *spec.Release, from origin) error {
 	object := release.Object()
 	object.SetLabels(with(object.GetLabels(), map[string]string{
-		v1alpha1.SourceLabel: labelFor(p.source, release.Namespace),
+		v1alpha1.SourceLabel: p.source.LabelIn(release.Namespace),
 	}))
 	object.SetAnnotations(with(object.GetAnnotations(), map[string]string{
-		v1alpha1.CommitAnnotation:        commit,
+		v1alpha1.CommitAnnotation:        from.commit,
+		v1alpha1.AuthorAnnotation:        from.author,
+		v1alpha1.SubjectAnnotation:       from.subject,
 		v1alpha1.FileAnnotation:          release.File,
 		v1alpha1.AppliedDigestAnnotation: release.Digest,
 	}))

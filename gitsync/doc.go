@@ -3,7 +3,9 @@
 // BatchRelease.spec and ReleaseSource.status.
 //
 //	ReleaseSource ─▶ credentials ─▶ gitrepo: head ─▶ spec: releases, errors
-//	                                                      │
+//	                                     │                │
+//	                       records of approvals           │
+//	                                     ▼                ▼
 //	   status ◀── outcome ◀── prune ◀── apply ◀── Deployments that are missing
 //
 // What holds:
@@ -14,6 +16,8 @@
 //     affected. One object that the API server refuses is an error of its file.
 //   - Nothing is deleted while a file has errors, when nothing is left, or when more
 //     would go than stay.
+//   - What people approved is published as the tracked branch has it, whatever folder of it is
+//     released, and only for releases that wait. Whether it lets them go on is not decided here.
 //   - A head that does not descend from the commit that was applied last changes nothing.
 //   - Everything is written as the source's service account, if it names one, and to
 //     the source's own namespace unless Options allow others.

@@ -24,10 +24,13 @@ type memory struct {
 	followed branch
 	applied  string
 
-	// content is what was last read, at commit and path.
-	reader       *spec.Reader
-	content      *spec.Result
-	commit, path string
+	// content is what was last read, at a commit and path, and records are the approvals of that commit.
+	reader  *spec.Reader
+	content *spec.Result
+	records *records
+	origin  origin
+	tree    string
+	path    string
 
 	// written are the releases as the API server returned them.
 	written map[client.ObjectKey]written
@@ -39,6 +42,9 @@ type branch struct{ url, name string }
 func branchOf(source *v1alpha1.ReleaseSource) branch {
 	return branch{source.Spec.URL, source.Spec.Ref.Branch}
 }
+
+// origin is the commit that brought a template, as its release shows it.
+type origin struct{ commit, author, subject string }
 
 // written is a release as the API server had it when it was as Git asks.
 type written struct {
@@ -86,7 +92,7 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 		known.Ancestor = m.applied
 	}
 	if m.content != nil && m.path == source.Spec.Path && m.followed == branchOf(source) {
-		known.Content = m.commit
+		known.Content = m.origin.commit
 	}
 	return known
 }
@@ -99,7 +105,7 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 // read returns what a commit asks for, which is what it was the last time if it is
 // the same commit.
 func (m *memory) read(head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, opts spec.Options) (*spec.Result, error) {
-	if m.content != nil && m.commit == head.Commit && m.path == source.Spec.Path {
+	if m.content != nil && m.origin.commit == head.Commit && m.path == source.Spec.Path {
 		return m.content, nil
 	}
 	if m.reader == nil {
@@ -110,7 +116,9 @@ func (m *memory) read(head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, op
 		m.content = nil
 		return nil, err
 	}
-	m.content, m.commit, m.path = content, head.Commit, source.Spec.Path
+	m.content, m.path = content, source.Spec.Path
+	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
+	m.origin, m.tree = origin{head.Commit, head.Author, head.Subject}, head.Tree
 	return content, nil
 }
 

@@ -30,7 +30,8 @@ type outcome struct {
 
 // content of a commit, and what became of it.
 type content struct {
-	commit                   string
+	commit, tree             string
+	approvals                []v1alpha1.ApprovalRecord
 	files, releases          int
 	errors                   []spec.Error
 	applied, created, pruned []string
@@ -86,7 +87,7 @@ func contentFailed(err error) outcome {
 
 // outcome of a pass that could read the repository.
 func (p *pass) outcome() outcome {
-	all := slices.Concat(p.desired.Errors, p.errors)
+	all := slices.Concat(p.desired.Errors, p.memory.records.errors, p.errors)
 	slices.SortStableFunc(all, func(a, b spec.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
 	})
@@ -94,13 +95,15 @@ func (p *pass) outcome() outcome {
 		slices.Sort(names)
 	}
 	o := outcome{ready: metav1.ConditionFalse, stalled: true, content: &content{
-		commit:   p.commit(),
-		files:    p.desired.Files,
-		releases: len(p.desired.Releases),
-		errors:   all,
-		applied:  p.applied,
-		created:  p.created,
-		pruned:   p.pruned,
+		commit:    p.memory.origin.commit,
+		tree:      p.memory.tree,
+		approvals: p.approvals(),
+		files:     p.desired.Files,
+		releases:  len(p.desired.Releases),
+		errors:    all,
+		applied:   p.applied,
+		created:   p.created,
+		pruned:    p.pruned,
 	}}
 	switch {
 	case len(p.errors) > 0:
@@ -112,7 +115,7 @@ func (p *pass) outcome() outcome {
 		o.reason, o.message = v1alpha1.ReasonPruneHeld, p.held
 	default:
 		o.ready, o.stalled = metav1.ConditionTrue, false
-		o.reason, o.message = v1alpha1.ReasonSynced, fmt.Sprintf("%d releases as of commit %.12s", len(p.desired.Releases), p.commit())
+		o.reason, o.message = v1alpha1.ReasonSynced, fmt.Sprintf("%d releases as of commit %.12s", len(p.desired.Releases), p.memory.origin.commit)
 	}
 	return o
 }

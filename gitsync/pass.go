@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -60,19 +59,12 @@ func (p *pass) run(ctx context.Context) error {
 	return p.prune(ctx)
 }
 
-// namespaces that this source may write to.
-func (p *pass) namespaces() []string {
-	all := append([]string{p.source.Namespace}, p.options.AllowedNamespaces...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // observe lists what the cache has of this source's releases, and which Deployments there are.
 func (p *pass) observe(ctx context.Context) error {
 	p.releases, p.deployments = map[client.ObjectKey]*v1alpha1.BatchRelease{}, map[client.ObjectKey]bool{}
-	for _, namespace := range p.namespaces() {
+	for _, namespace := range p.specOptions(p.source).Namespaces() {
 		var releases v1alpha1.BatchReleaseList
-		mine := client.MatchingLabels{v1alpha1.SourceLabel: labelFor(p.source, namespace)}
+		mine := client.MatchingLabels{v1alpha1.SourceLabel: p.source.LabelIn(namespace)}
 		if err := p.client.List(ctx, &releases, client.InNamespace(namespace), mine, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("list releases of the source in %s: %w", namespace, err)
 		}
@@ -120,14 +112,4 @@ func (p *pass) note(list *[]string, name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*list = append(*list, name)
-}
-
-// labelFor is the value of the label by which a source's releases in a namespace are
-// found: its name, with its own namespace in front where that is another. Names can't
-// have underscores, so the two can't be mistaken for each other.
-func labelFor(source *v1alpha1.ReleaseSource, namespace string) string {
-	if source.Namespace == namespace {
-		return source.Name
-	}
-	return shorten(source.Namespace + "_" + source.Name)
 }

@@ -2,8 +2,6 @@ package gitsync
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -94,16 +92,4 @@ func (p *pass) forgetAllBut(releases []*spec.Release) {
 		}
 	}
 	p.memory.written = kept
-}
-
-// maxLabel is the longest that the value of a label may be.
-const maxLabel = 63
-
-// shorten keeps a label's value within its length, and apart from others.
-func shorten(value string) string {
-	if len(value) <= maxLabel {
-		return value
-	}
-	sum := sha256.Sum256([]byte(value))
-	return value[:maxLabel-17] + "_" + hex.EncodeToString(sum[:8])
 }

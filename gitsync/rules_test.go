@@ -79,7 +79,7 @@ func TestLabelFor(t *testing.T) {
 	for _, s := range []*v1alpha1.ReleaseSource{
 		source("shop", "web"), source("shop", "a.b"), source("a", "b"), source("b", "a.b"), source(long, long), source(long, "x"+long[1:]), source(long[1:], long),
 	} {
-		label := labelFor(s, "shop")
+		label := s.LabelIn("shop")
 		who := s.Namespace + "/" + s.Name
 		if len(label) > 63 {
 			t.Errorf("the label of %s has %d characters", who, len(label))

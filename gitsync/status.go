@@ -50,7 +50,8 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		if status.ObservedCommit != c.commit || c.wrote() || answered {
 			status.LastSyncTime = &now
 		}
-		status.ObservedCommit = c.commit
+		status.ObservedCommit, status.ObservedTree = c.commit, c.tree
+		status.Approvals = c.approvals
 		status.Files, status.Releases = int32(c.files), int32(c.releases)
 		status.Errors, status.ErrorCount = fileErrors(c.errors), int32(len(c.errors))
 	}

@@ -1,5 +1,10 @@
 package v1alpha1
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // Type names the one field of the policy that is set; empty if none is.
 func (p GatePolicy) Type() GateType {
 	switch {
@@ -11,7 +16,31 @@ func (p GatePolicy) Type() GateType {
 		return GateSoak
 	case p.Window != nil:
 		return GateWindow
+	case p.PullRequest != nil:
+		return GatePullRequest
+	case p.CommitStatus != nil:
+		return GateCommitStatus
+	case p.CheckRun != nil:
+		return GateCheckRun
 	default:
 		return ""
 	}
+}
+
+// maxLabel is the longest that the value of a label may be.
+const maxLabel = 63
+
+// LabelIn is the value of SourceLabel on the source's releases in a namespace: its name, with its
+// own namespace in front where that is another. Names can't have underscores, so the two can't be
+// mistaken for each other.
+func (s *ReleaseSource) LabelIn(namespace string) string {
+	if s.Namespace == namespace {
+		return s.Name
+	}
+	value := s.Namespace + "_" + s.Name
+	if len(value) <= maxLabel {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return value[:maxLabel-17] + "_" + hex.EncodeToString(sum[:8])
 }

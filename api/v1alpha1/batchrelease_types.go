@@ -157,6 +157,7 @@ type Step struct {
 	// Gates must all pass before the next step starts. None given means one manual gate, except
 	// after the last step, which needs none.
 	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.filter(g, has(g.pullRequest)).size() <= 1",message="a step can have one pullRequest gate"
 	// +listType=atomic
 	// +optional
 	Gates []GatePolicy `json:"gates,omitempty"`
@@ -275,6 +276,10 @@ type BatchReleaseStatus struct {
 	// WorkloadUID is the UID of the workload this status speaks of.
 	// +optional
 	WorkloadUID types.UID `json:"workloadUID,omitempty"`
+
+	// Report is what was last told to the forge of this release.
+	// +optional
+	Report *ForgeReport `json:"report,omitempty"`
 
 	// LastUpdateTime is when the phase, step or step state last changed.
 	// +optional

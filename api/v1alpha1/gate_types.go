@@ -76,6 +76,10 @@ const (
 	GateNone   GateType = "none"
 	GateSoak   GateType = "soak"
 	GateWindow GateType = "window"
+
+	GatePullRequest  GateType = "pullRequest"
+	GateCommitStatus GateType = "commitStatus"
+	GateCheckRun     GateType = "checkRun"
 )
 
 // GatePolicy is a gate as a step asks for it: exactly one of its fields is set.
@@ -95,6 +99,16 @@ type GatePolicy struct {
 	// Window waits for a time of the week.
 	// +optional
 	Window *WindowGate `json:"window,omitempty"`
+	// PullRequest waits for the merge of a pull request that is opened for this gate. A step can
+	// have one.
+	// +optional
+	PullRequest *PullRequestGate `json:"pullRequest,omitempty"`
+	// CommitStatus waits for a status of the release commit to be success.
+	// +optional
+	CommitStatus *CommitStatusGate `json:"commitStatus,omitempty"`
+	// CheckRun waits for a check of the release commit to be completed with success.
+	// +optional
+	CheckRun *CheckRunGate `json:"checkRun,omitempty"`
 }
 
 // ManualGate has no options.
@@ -127,6 +141,85 @@ type WindowGate struct {
 	Duration *metav1.Duration `json:"duration,omitempty"`
 }
 
+// PullRequestGate says whose approval lets a release go on. The merge puts the gate's record onto the
+// tracked branch; that is the approval. Approvers and teams say who may approve: the one who
+// merges, or those who review where minApprovals is more than 0. Neither given: whoever the forge lets.
+type PullRequestGate struct {
+	// MinApprovals is how many reviewers must have approved the head that was merged. Default 0:
+	// the merge is the approval.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	// +optional
+	MinApprovals int32 `json:"minApprovals,omitempty"`
+	// Approvers are logins of people whose approval counts.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=100
+	// +listType=atomic
+	// +optional
+	Approvers []string `json:"approvers,omitempty"`
+	// Teams whose members' approval counts: slug, or organization/slug. A slug alone is a team of the
+	// repository's owner.
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=200
+	// +listType=atomic
+	// +optional
+	Teams []string `json:"teams,omitempty"`
+	// ForbidSelfApproval lets no author or committer of the release commit, nor the author of a
+	// pull request that brought it in, approve it.
+	// +optional
+	ForbidSelfApproval bool `json:"forbidSelfApproval,omitempty"`
+}
+
+// CommitStatusGate passes when the newest status in a context, of those who may post it, is success.
+// It is looked for on the release commit.
+type CommitStatusGate struct {
+	// Context of the status, for example ci/smoke. Case does not count. Contexts of Sluice's own
+	// never count.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Context string `json:"context"`
+	// Creators are the logins of those whose statuses count; an app's is its slug with [bot]. Anybody who
+	// may write to a repository can post any status, so at least one is to be named.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=100
+	// +listType=atomic
+	Creators []string `json:"creators"`
+}
+
+// CheckRunGate passes when the newest run of a check on the release commit is completed with one
+// of the conclusions.
+type CheckRunGate struct {
+	// Name of the check, as the forge shows it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+	// App is the slug of the app that makes the check, for example github-actions.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	App string `json:"app"`
+	// Conclusions that let the release go on. Default: success alone.
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=set
+	// +optional
+	Conclusions []CheckConclusion `json:"conclusions,omitempty"`
+}
+
+// CheckConclusion is how a check ended.
+//
+// +kubebuilder:validation:Enum=success;neutral;skipped
+type CheckConclusion string
+
+// The conclusions that a gate can be content with.
+const (
+	CheckSuccess CheckConclusion = "success"
+	CheckNeutral CheckConclusion = "neutral"
+	CheckSkipped CheckConclusion = "skipped"
+)
+
 // Decision is what is known of a gate.
 //
 // +kubebuilder:validation:Enum=Waiting;Passed;Rejected
@@ -147,6 +240,13 @@ type GateStatus struct {
 	// +listType=atomic
 	// +optional
 	Evidence []Evidence `json:"evidence,omitempty"`
+	// PullRequest is the one that was opened for this gate.
+	// +optional
+	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`
+	// Record is the file that passes a pullRequest gate when it is on the tracked branch. It is
+	// given where the source has no forge, for people to put it there.
+	// +optional
+	Record *RecordFile `json:"record,omitempty"`
 	// Message is a sentence for people.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -155,13 +255,56 @@ type GateStatus struct {
 	DecidedAt *metav1.Time `json:"decidedAt,omitempty"`
 }
 
+// PullRequestReference says where a pull request is.
+type PullRequestReference struct {
+	// Source names the ReleaseSource by whose forge it was opened.
+	Source SourceReference `json:"source"`
+	// Branch that was made for it.
+	Branch string `json:"branch"`
+	// Number of the pull request; 0 while it is being opened.
+	// +optional
+	Number int64 `json:"number,omitempty"`
+	// URL for people.
+	// +optional
+	URL string `json:"url,omitempty"`
+	// TextDigest is the digest of the title and body that it was given.
+	// +optional
+	TextDigest string `json:"textDigest,omitempty"`
+}
+
+// SourceReference names a ReleaseSource.
+type SourceReference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// RecordFile is a file of the repository.
+type RecordFile struct {
+	// Path from the root of the repository.
+	Path string `json:"path"`
+	// Content of the file.
+	Content string `json:"content"`
+}
+
 // Evidence is one fact that a decision rests on.
 type Evidence struct {
-	// Kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen.
+	// Kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen, PullRequestMerged.
 	Kind string `json:"kind"`
 	// Actor who brought it about, as far as it is known.
 	// +optional
 	Actor string `json:"actor,omitempty"`
+	// ActorID is the forge's number of that account. Unlike the name it never changes hands.
+	// +optional
+	ActorID int64 `json:"actorID,omitempty"`
+	// ID is the forge's number of the fact: of a pull request, a review, a status, a check run.
+	// +optional
+	ID int64 `json:"id,omitempty"`
+	// SHA is the commit that the fact is about.
+	// +optional
+	SHA string `json:"sha,omitempty"`
+	// URL for people.
+	// +optional
+	URL string `json:"url,omitempty"`
 	// Detail is a sentence for people.
 	// +optional
 	Detail string `json:"detail,omitempty"`

@@ -8,6 +8,9 @@ const (
 	// Finalizer keeps a BatchRelease until its workload is handed back.
 	Finalizer = Prefix + "hand-back"
 
+	// ForgeFinalizer keeps a Gate until what was opened for it on the forge is closed.
+	ForgeFinalizer = Prefix + "forge"
+
 	// HoldAnnotation on a workload says that it is taken over. Its value is a Hold as JSON.
 	HoldAnnotation = Prefix + "hold"
 
@@ -20,11 +23,15 @@ const (
 	CommitAnnotation = Prefix + "commit"
 	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it.
 	SourceLabel = Prefix + "source"
+	// AuthorAnnotation and SubjectAnnotation on a BatchRelease are the author, as the commit claims,
+	// and the first line of the message of the commit that brought its template.
+	AuthorAnnotation  = Prefix + "commit-author"
+	SubjectAnnotation = Prefix + "commit-subject"
 	// FileAnnotation on a BatchRelease is the file that it was read from.
 	FileAnnotation = Prefix + "file"
 	// AppliedDigestAnnotation on an object from Git is the digest of what was applied.
 	AppliedDigestAnnotation = Prefix + "applied-digest"
-	// RequestedAtAnnotation on a ReleaseSource asks for a sync now.
+	// RequestedAtAnnotation on a ReleaseSource asks for a sync now, on a Gate for a look at the forge.
 	RequestedAtAnnotation = Prefix + "requestedAt"
 
 	// CurrentStableAnnotation and LastStableAnnotation on a BatchRelease name the revisions

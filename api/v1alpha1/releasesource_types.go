@@ -75,6 +75,17 @@ type ReleaseSourceSpec struct {
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
+	// Forge is the server on which pullRequest, commitStatus and checkRun gates are decided and
+	// progress is shown. Without it a pullRequest gate passes by its record on the branch alone.
+	// +optional
+	Forge *Forge `json:"forge,omitempty"`
+
+	// WebhookSecretRef names a Secret in the same namespace with the secret of the repository's
+	// webhook under secret; a second one under secret.next is as good, so that it can be changed
+	// without a gap. Without it no webhook is taken for this source.
+	// +optional
+	WebhookSecretRef *LocalReference `json:"webhookSecretRef,omitempty"`
+
 	// Prune deletes releases that were taken out of the repository. Never all of them at once.
 	// +optional
 	Prune bool `json:"prune,omitempty"`
@@ -105,11 +116,71 @@ type LocalReference struct {
 	Name string `json:"name"`
 }
 
+// ForgeType names the API of a forge.
+//
+// +kubebuilder:validation:Enum=GitHub
+type ForgeType string
+
+// ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
+const ForgeGitHub ForgeType = "GitHub"
+
+// Forge says which repository on which server, and as whom.
+type Forge struct {
+	// Type of the API. Default GitHub.
+	// +kubebuilder:default=GitHub
+	// +optional
+	Type ForgeType `json:"type,omitempty"`
+
+	// BaseURL is the root of a GitHub Enterprise Server. Default: github.com. It must begin with
+	// https://; http:// is taken for loopback addresses alone.
+	// +kubebuilder:validation:MaxLength=2048
+	// +optional
+	BaseURL string `json:"baseURL,omitempty"`
+
+	// Owner of the repository: a user or an organization.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Owner string `json:"owner"`
+
+	// Repo is the name of the repository.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Repo string `json:"repo"`
+
+	// SecretRef names a Secret in the same namespace: token, or appID and privateKey (PEM) of a
+	// GitHub App, with installationID where the app is to be spared looking for it. ca.crt holds
+	// certificates (PEM) to trust beside the system's.
+	SecretRef LocalReference `json:"secretRef"`
+
+	// Interval between two looks at what a gate waits for on the forge, where no webhook says that
+	// something happened; spread by up to a tenth. Default 1m, at least 5s.
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s')",message="must be at least 5s"
+	// +optional
+	Interval metav1.Duration `json:"interval,omitzero"`
+
+	// Environment has each release shown as a deployment to the environment of this name. Default:
+	// no deployments.
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	Environment string `json:"environment,omitempty"`
+}
+
 // ReleaseSourceStatus is what was last read from the repository.
 type ReleaseSourceStatus struct {
 	// ObservedCommit is the last commit that was read and applied.
 	// +optional
 	ObservedCommit string `json:"observedCommit,omitempty"`
+	// ObservedTree is the tree of ObservedCommit.
+	// +optional
+	ObservedTree string `json:"observedTree,omitempty"`
+	// Approvals are the records on the branch, as of ObservedCommit, of the releases that wait for one.
+	// +listType=atomic
+	// +optional
+	Approvals []ApprovalRecord `json:"approvals,omitempty"`
+	// Report is what was last told to the forge of this source: that a commit has bad files.
+	// +optional
+	Report *ForgeReport `json:"report,omitempty"`
 	// LastSyncTime is when ObservedCommit was applied.
 	// +optional
 	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty"`
@@ -146,4 +217,50 @@ type FileError struct {
 	Line int32 `json:"line,omitempty"`
 	// Message says what is wrong.
 	Message string `json:"message"`
+}
+
+// ApprovalRecord is what a record in the folder .sluice/approvals says. It lets through the one gate
+// that has the same nonce.
+type ApprovalRecord struct {
+	// Namespace and Release name the BatchRelease.
+	Namespace string `json:"namespace"`
+	Release   string `json:"release"`
+	// Revision is the pod template hash.
+	Revision string `json:"revision"`
+	// Commit brought the revision.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Step is the index of the step after which the gate stands.
+	Step int32 `json:"step"`
+	// Nonce of the gate.
+	Nonce string `json:"nonce"`
+	// Blob is Git's hash of the file, where it was read from Git.
+	// +optional
+	Blob string `json:"blob,omitempty"`
+}
+
+// ForgeReport is what was last told to a forge of one object. It saves telling it again.
+type ForgeReport struct {
+	// Commit and Context name the commit status.
+	Commit  string `json:"commit"`
+	Context string `json:"context"`
+	// State and Description as they were posted.
+	State       string `json:"state"`
+	Description string `json:"description"`
+	// +optional
+	URL string `json:"url,omitempty"`
+	// Posts is how many statuses were posted on this commit in this context.
+	// +optional
+	Posts int32 `json:"posts,omitempty"`
+	// DeploymentID and DeploymentState are those of the forge's deployment, where one was made.
+	// +optional
+	DeploymentID int64 `json:"deploymentID,omitempty"`
+	// DeploymentTask tells the deployments of one repository apart.
+	// +optional
+	DeploymentTask string `json:"deploymentTask,omitempty"`
+	// +optional
+	DeploymentState string `json:"deploymentState,omitempty"`
+	// Time of the last post.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
 }

@@ -39,4 +39,7 @@ type Repository struct {
 	FullName string
 	// DefaultBranch is what people see first.
 	DefaultBranch string
+	// DeleteBranchOnMerge is set where the forge removes the branch of a pull request that is merged.
+	// It shows that to those alone who may write.
+	DeleteBranchOnMerge bool
 }

@@ -13,6 +13,12 @@ type ApprovalRequest struct {
 	// request from any other: no two gates ask with the same.
 	Path    string
 	Content []byte
+	// Tip and Tree are a commit of the tracked branch, as Git has it, and its tree: the branch is made
+	// on top of it. Where they are not given the forge is asked.
+	Tip, Tree string
+	// First says that nobody has asked for this before, so that there is nothing to look for. It only
+	// saves requests: whoever is not sure leaves it out.
+	First bool
 	// Message is the message of the commit.
 	Message string
 	// Title and Body are what people read.
@@ -24,8 +30,6 @@ type ApprovalRequest struct {
 type ApprovalQuery struct {
 	// Number of the pull request.
 	Number int
-	// Path of the record.
-	Path string
 	// Tip is the commit of the tracked branch that was read by Git.
 	Tip string
 	// Reviews asks for the reviews and the commits of the pull request.
@@ -46,8 +50,7 @@ type ApprovalQuery struct {
 //	merged, and by somebody else than us        PullRequest.Merged, MergedBy, Self
 //	still on the tracked branch                 OnTracked
 //	the record and no other file                Files: exactly one, with its path and not renamed
-//	the record is of this gate                  Record.Content
-//	the same as was reviewed                    Record.BlobSHA, Files[0].BlobSHA
+//	the same as was reviewed                    Files[0].BlobSHA, against what Git has on the branch
 //	did not come with the release itself        PullRequest.MergeCommit, Release.Commit.SHA
 //	enough approvals, none taken back           Reviews: the latest of each reviewer
 //	of what was merged                          Reviews.CommitID, PullRequest.Head.SHA
@@ -62,8 +65,6 @@ type Approval struct {
 
 	// Files are all that the pull request touches.
 	Files []ChangedFile
-	// Record is the record in the result of the merge.
-	Record Record
 	// OnTracked reports whether the result of the merge is the tip that was asked about, or
 	// one of its ancestors.
 	OnTracked bool
@@ -79,16 +80,6 @@ type Approval struct {
 	Approvers []Account
 	// Teams are those asked about, in that order.
 	Teams []Team
-}
-
-// Record is an approval's file at one commit. The zero value is a file that is not there.
-type Record struct {
-	Path string
-	// Commit at which it was read.
-	Commit string
-	// BlobSHA is Git's hash of Content.
-	BlobSHA string
-	Content []byte
 }
 
 // ReleaseOrigin is who is behind a release commit.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +20,52 @@ func waiting(message string, wakeUp time.Time) Decision {
 
 // passed opens a gate for good.
 func passed(message string, fact v1alpha1.Evidence, now time.Time) Decision {
+	return decided(v1alpha1.DecisionPassed, message, now, fact)
+}
+
+func decided(decision v1alpha1.Decision, message string, now time.Time, facts ...v1alpha1.Evidence) Decision {
 	return Decision{Status: v1alpha1.GateStatus{
-		Decision:  v1alpha1.DecisionPassed,
+		Decision:  decision,
 		Message:   message,
-		Evidence:  []v1alpha1.Evidence{fact},
+		Evidence:  facts,
 		DecidedAt: new(metav1.NewTime(now)),
 	}}
 }
 
+// unchanged leaves a gate as it is.
+func unchanged(g *v1alpha1.Gate) Decision { return Decision{Status: *g.Status.DeepCopy()} }
+
+// keeping completes the status with what the shell has written down on the gate, and with the time
+// of a decision that was the same before.
+func (d Decision) keeping(g *v1alpha1.Gate) Decision {
+	before := g.Status.DeepCopy()
+	d.Status.PullRequest = before.PullRequest
+	if d.Status.Record == nil {
+		d.Status.Record = before.Record
+	}
+	if d.Status.Decision == before.Decision && before.DecidedAt != nil {
+		d.Status.DecidedAt = before.DecidedAt
+	}
+	return d
+}
+
 func evidence(kind, detail string, at time.Time) v1alpha1.Evidence {
 	return v1alpha1.Evidence{Kind: kind, Detail: detail, Time: new(metav1.NewTime(at))}
+}
+
+// timeOf is nil for a time that is not known.
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(t))
+}
+
+// link is an address that people can be sent to; empty if it is none. Anybody who may post a status
+// chooses where it points to.
+func link(address string) string {
+	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {
+		return address
+	}
+	return ""
 }

@@ -10,12 +10,14 @@
 //
 // What must hold:
 //
-//   - a decision, once Passed or Rejected, is final;
+//   - Passed is final; so is Rejected, but for a pull request that is opened again;
 //   - a gate is decided only while its release waits for exactly this gate: same UID, attempt,
 //     revision and step, and named in the release's status. Any other gate is left as it is;
 //   - a soak never passes early, and a window gate only while the window is open, whatever
 //     the clock did before;
-//   - a policy that can't be read keeps its gate closed and says why.
+//   - a policy that can't be read keeps its gate closed and says why;
+//   - what a forge says opens a gate only if every rule of the policy holds on it; what was not
+//     read, or is not known, is as if it did not hold.
 package gate
 
 import (
@@ -38,13 +40,19 @@ const (
 	EvidenceWindowOpen = "WindowOpen"
 	// EvidenceNoGate: the policy asks for nothing.
 	EvidenceNoGate = "NoGate"
+	// EvidencePullRequestMerged: somebody merged the gate's pull request.
+	EvidencePullRequestMerged = "PullRequestMerged"
+	// EvidencePullRequestClosed: the gate's pull request was closed and not merged.
+	EvidencePullRequestClosed = "PullRequestClosed"
+	// EvidenceReview: somebody who may approve has approved what was merged.
+	EvidenceReview = "Review"
+	// EvidenceRecordMerged: Git has the gate's record on the tracked branch.
+	EvidenceRecordMerged = "RecordMerged"
+	// EvidenceCommitStatus: a commit status is success.
+	EvidenceCommitStatus = "CommitStatus"
+	// EvidenceCheckRun: a check run is completed with a conclusion that is asked for.
+	EvidenceCheckRun = "CheckRun"
 )
-
-// Facts is what is known of what a gate waits for. It is only read.
-type Facts struct {
-	// Release is the BatchRelease that the gate names; nil where there is none.
-	Release *v1alpha1.BatchRelease
-}
 
 // Decision is what is to be recorded of a gate, and when to look again.
 type Decision struct {
@@ -60,17 +68,34 @@ type Decision struct {
 func Evaluate(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	check := checkOf(g.Spec.Type)
 	if check == nil || Decided(g) || !awaited(g, facts.Release) {
-		return Decision{Status: *g.Status.DeepCopy()}
+		return unchanged(g)
 	}
 	if problem := unreadable(&g.Spec); problem != nil {
-		return waiting("can't pass until the release's strategy is corrected: "+problem.Error(), time.Time{})
+		return waiting("can't pass until the release's strategy is corrected: "+problem.Error(), time.Time{}).keeping(g)
 	}
-	return check(g, facts, now)
+	return check(g, facts, now).keeping(g)
 }
 
-// Decided reports whether g has its final decision.
+// Decided reports whether g has its final decision. A pull request that was closed can be opened again.
 func Decided(g *v1alpha1.Gate) bool {
-	return g.Status.Decision == v1alpha1.DecisionPassed || g.Status.Decision == v1alpha1.DecisionRejected
+	switch g.Status.Decision {
+	case v1alpha1.DecisionPassed:
+		return true
+	case v1alpha1.DecisionRejected:
+		return g.Spec.Type != v1alpha1.GatePullRequest
+	default:
+		return false
+	}
+}
+
+// Asks reports whether gates of a type wait for something on a forge.
+func Asks(gateType v1alpha1.GateType) bool {
+	switch gateType {
+	case v1alpha1.GatePullRequest, v1alpha1.GateCommitStatus, v1alpha1.GateCheckRun:
+		return true
+	default:
+		return false
+	}
 }
 
 // check decides a gate of one type whose policy is valid and whose release waits for it.
@@ -87,6 +112,12 @@ func checkOf(gateType v1alpha1.GateType) check {
 		return checkSoak
 	case v1alpha1.GateWindow:
 		return checkWindow
+	case v1alpha1.GatePullRequest:
+		return checkPullRequest
+	case v1alpha1.GateCommitStatus:
+		return checkCommitStatus
+	case v1alpha1.GateCheckRun:
+		return checkCheckRun
 	default:
 		return nil
 	}

@@ -20,7 +20,7 @@ var reference = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Validate says what is wrong with a gate policy at path: not exactly one type, a duration
 // that is not more than 0s and at most 720h, a schedule that is no five cron fields or that
-// names no time at all, an unknown time zone.
+// names no time at all, an unknown time zone, names that no account, team or app can have.
 func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	problems := validateType(policy, path)
 	if policy.Soak != nil {
@@ -29,23 +29,36 @@ func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	if policy.Window != nil {
 		problems = append(problems, validateWindow(policy.Window, path.Child("window"))...)
 	}
+	if policy.PullRequest != nil {
+		problems = append(problems, validatePullRequest(policy.PullRequest, path.Child("pullRequest"))...)
+	}
+	if policy.CommitStatus != nil {
+		problems = append(problems, validateCommitStatus(policy.CommitStatus, path.Child("commitStatus"))...)
+	}
+	if policy.CheckRun != nil {
+		problems = append(problems, validateCheckRun(policy.CheckRun, path.Child("checkRun"))...)
+	}
 	return problems
 }
 
 // typesOf are the types that a policy sets.
 func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 	var set []v1alpha1.GateType
-	if policy.Manual != nil {
-		set = append(set, v1alpha1.GateManual)
-	}
-	if policy.None != nil {
-		set = append(set, v1alpha1.GateNone)
-	}
-	if policy.Soak != nil {
-		set = append(set, v1alpha1.GateSoak)
-	}
-	if policy.Window != nil {
-		set = append(set, v1alpha1.GateWindow)
+	for _, candidate := range []struct {
+		gateType v1alpha1.GateType
+		is       bool
+	}{
+		{v1alpha1.GateManual, policy.Manual != nil},
+		{v1alpha1.GateNone, policy.None != nil},
+		{v1alpha1.GateSoak, policy.Soak != nil},
+		{v1alpha1.GateWindow, policy.Window != nil},
+		{v1alpha1.GatePullRequest, policy.PullRequest != nil},
+		{v1alpha1.GateCommitStatus, policy.CommitStatus != nil},
+		{v1alpha1.GateCheckRun, policy.CheckRun != nil},
+	} {
+		if candidate.is {
+			set = append(set, candidate.gateType)
+		}
 	}
 	return set
 }
@@ -53,7 +66,7 @@ func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 func validateType(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	set := typesOf(policy)
 	if len(set) == 0 {
-		return field.ErrorList{field.Required(path, "one of manual, none, soak, window")}
+		return field.ErrorList{field.Required(path, "one of manual, none, soak, window, pullRequest, commitStatus, checkRun")}
 	}
 	var problems field.ErrorList
 	for _, extra := range set[1:] {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/github"
-	"github.com/sluice-dev/sluice/internal/devforge"
 )
 
 func TestDeleteBranchThatCannotBeDeleted(t *testing.T) {
@@ -24,6 +22,40 @@ func TestDeleteBranchThatCannotBeDeleted(t *testing.T) {
 	}
 	client := w.newClient(func(o *github.Options) { o.Repository = "odd" })
 	wantKind(t, client.DeleteBranch(t.Context(), "sluice/main"), forge.Invalid, "a branch that is there is not gone")
+}
+
+func TestRepositoryThatDeletesBranches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if got, err := w.client.Repository(t.Context()); err != nil || got.DeleteBranchOnMerge {
+		t.Errorf("branches must be ours to remove: got %+v, %v", got, err)
+	}
+	if err := w.forge.DeleteBranchesOnMerge("shop/web"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.newClient().Repository(t.Context()); err != nil || !got.DeleteBranchOnMerge {
+		t.Errorf("it must be known that the forge removes branches: got %+v, %v", got, err)
+	}
+	r := request("gone")
+	w.merge("bob", w.open(r).Number, "squash")
+	if err := w.client.DeleteBranch(t.Context(), r.Branch); err != nil {
+		t.Errorf("a branch that is gone is as it should be: %v", err)
+	}
+}
+
+func TestDeleteBranchTakesOneRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request("there")
+	w.open(r)
+	asked := w.asked(func(ctx context.Context) {
+		if err := w.client.DeleteBranch(ctx, r.Branch); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(asked) != 1 {
+		t.Errorf("a branch that is there must go in one request: got %v", asked)
+	}
 }
 
 func TestCloseApproval(t *testing.T) {
@@ -63,38 +95,42 @@ func (w *world) wantClosedOnce(branch string) {
 	}
 }
 
+// closing is all that becomes of the approval of a gate that is void.
+func (w *world) closing(client *github.Client, number int, branch string) error {
+	if err := client.CloseApproval(w.t.Context(), number, "void"); err != nil {
+		return err
+	}
+	return client.DeleteBranch(w.t.Context(), branch)
+}
+
 func TestCloseApprovalSurvivesEachFault(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	closing := func(client *github.Client, number int, branch string) error {
-		if err := client.CloseApproval(t.Context(), number, "void"); err != nil {
-			return err
-		}
-		return client.DeleteBranch(t.Context(), branch)
-	}
-	free := request("fault-free")
-	number := w.open(free).Number
-	requests := w.asked(func(context.Context) {
-		if err := closing(w.newClient(), number, free.Branch); err != nil {
-			t.Fatal(err)
-		}
-	})
-	for i, line := range requests {
-		for _, kind := range []devforge.FaultKind{devforge.FaultStatus, devforge.FaultLostAnswer, devforge.FaultMalformed} {
-			r := request(fmt.Sprintf("fault-%d-%d", i, kind))
-			pull := w.open(r)
-			method, path, _ := strings.Cut(line, " ")
-			path = strings.NewReplacer(free.Branch, r.Branch, fmt.Sprint(number), fmt.Sprint(pull.Number)).Replace(path)
-			off := w.forge.Inject(devforge.Fault{Kind: kind, Method: method, Path: regexp.MustCompile(regexp.QuoteMeta(path) + "$"), Times: 1})
-			_ = closing(w.newClient(), pull.Number, r.Branch)
-			if off() != 1 {
-				t.Errorf("%s %s must have met fault %d", method, path, kind)
+	for name, kind := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			free := request("fault-free")
+			number := w.open(free).Number
+			requests := w.asked(func(context.Context) {
+				if err := w.closing(w.newClient(), number, free.Branch); err != nil {
+					t.Fatal(err)
+				}
+			})
+			for i, line := range requests {
+				r := request(fmt.Sprint("fault-", i))
+				pull := w.open(r)
+				met := strings.NewReplacer(free.Branch, r.Branch, fmt.Sprint(number), fmt.Sprint(pull.Number)).Replace(line)
+				off := w.inject(kind, met)
+				_ = w.closing(w.newClient(impatient(kind)), pull.Number, r.Branch)
+				if off() != 1 {
+					t.Errorf("%s must have met the fault", met)
+				}
+				if err := w.closing(w.newClient(), pull.Number, r.Branch); err != nil {
+					t.Errorf("after a fault of %s it must be possible to do it again: %v", met, err)
+				}
+				w.wantClosedOnce(r.Branch)
 			}
-			if err := closing(w.newClient(), pull.Number, r.Branch); err != nil {
-				t.Errorf("after %s met fault %d it must be possible to do it again: %v", line, kind, err)
-			}
-			w.wantClosedOnce(r.Branch)
-		}
+		})
 	}
 }
 

@@ -16,17 +16,21 @@ import (
 // record is the one, be it open, closed or merged, and there is never a second. One that is open gets
 // the title and the body if they changed. A branch that holds another record is set anew.
 //
+// A request that is the First, and gives Tip and Tree, is four requests to the forge.
+//
 // A record that the tracked branch holds already can't be asked for: that is of kind Invalid.
 func (c *Client) OpenApproval(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, error) {
 	if err := checkRequest(r); err != nil {
 		return forge.PullRequest{}, err
 	}
-	known, found, err := c.findApproval(ctx, r)
-	if err != nil {
-		return forge.PullRequest{}, err
-	}
-	if found {
-		return c.refresh(ctx, known, r.Title, r.Body)
+	if !r.First {
+		known, found, err := c.findApproval(ctx, r)
+		if err != nil {
+			return forge.PullRequest{}, err
+		}
+		if found {
+			return c.refresh(ctx, known, r.Title, r.Body)
+		}
 	}
 	if err := c.ensureBranch(ctx, r); err != nil {
 		return forge.PullRequest{}, err
@@ -41,12 +45,18 @@ func checkRequest(r forge.ApprovalRequest) error {
 	if err := checkBranch(r.Base); err != nil {
 		return err
 	}
+	for _, sha := range []string{r.Tip, r.Tree} {
+		if err := checkSHA(sha); err != nil && sha != "" {
+			return err
+		}
+	}
 	return checkPath(r.Path)
 }
 
-// findApproval looks for the pull request that was made for this request before.
+// findApproval looks for the pull request that was made for this request before. One that is closed
+// and overlooked would be made a second time, so none may be.
 func (c *Client) findApproval(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, bool, error) {
-	made, err := all(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
+	made, err := allCounted(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
 		return c.api.PullRequests.List(ctx, c.owner, c.name, &github.PullRequestListOptions{
 			State: "all", Head: c.owner + ":" + r.Branch, Base: r.Base,
 			// Ours is the first: the record is known to nobody before.
@@ -71,8 +81,14 @@ func (c *Client) findApproval(ctx context.Context, r forge.ApprovalRequest) (for
 
 // holds reports whether a commit has exactly the record that is asked for.
 func (c *Client) holds(ctx context.Context, r forge.ApprovalRequest, ref string) (bool, error) {
-	record, err := c.record(ctx, r.Path, ref)
-	return err == nil && record.BlobSHA == forge.BlobSHA(r.Content), err
+	file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.name, r.Path, &github.RepositoryContentGetOptions{Ref: ref})
+	if err := c.explain(err, "read %s at %s", r.Path, ref); err != nil {
+		if forge.KindOf(err) == forge.NotFound {
+			return false, nil
+		}
+		return false, err
+	}
+	return file.GetType() == "file" && file.GetSHA() == forge.BlobSHA(r.Content), nil
 }
 
 // ensureBranch sets the branch to a commit on top of the tracked branch that changes the record
@@ -98,20 +114,37 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ApprovalRequest) erro
 	return nil
 }
 
-// commitRecord makes the commit. Nothing refers to it yet, so making it twice does no harm. Its
-// author is whoever we are, which lets the forge sign it for an app.
+// state is a commit with its tree.
+type state struct{ commit, tree string }
+
+// commitRecord makes the commit, on the tip that is given if the forge takes that: it may not have
+// come as far as who read it by Git, or no longer have it.
 func (c *Client) commitRecord(ctx context.Context, r forge.ApprovalRequest) (string, error) {
+	if r.Tip != "" && r.Tree != "" {
+		sha, err := c.commitOn(ctx, state{commit: r.Tip, tree: r.Tree}, r)
+		switch forge.KindOf(err) {
+		case forge.NotFound, forge.Invalid, forge.Conflict:
+		default:
+			return sha, err
+		}
+	}
 	tip, err := c.tip(ctx, r.Base)
 	if err != nil {
 		return "", err
 	}
-	tree, _, err := c.api.Git.CreateTree(ctx, c.owner, c.name, tip.GetCommit().GetTree().GetSHA(), []*github.TreeEntry{{
+	return c.commitOn(ctx, tip, r)
+}
+
+// commitOn makes the commit on top of another. Nothing refers to it yet, so making it twice does no
+// harm. Its author is whoever we are, which lets the forge sign it for an app.
+func (c *Client) commitOn(ctx context.Context, tip state, r forge.ApprovalRequest) (string, error) {
+	tree, _, err := c.api.Git.CreateTree(ctx, c.owner, c.name, tip.tree, []*github.TreeEntry{{
 		Path:    new(r.Path),
 		Mode:    new("100644"),
 		Type:    new("blob"),
 		Content: new(string(r.Content)),
 	}})
-	if err == nil && tree.GetSHA() == tip.GetCommit().GetTree().GetSHA() {
+	if err == nil && tree.GetSHA() == tip.tree {
 		err = invalid("branch %s holds this record already", r.Base)
 	}
 	if err != nil {
@@ -120,7 +153,7 @@ func (c *Client) commitRecord(ctx context.Context, r forge.ApprovalRequest) (str
 	made, _, err := c.api.Git.CreateCommit(ctx, c.owner, c.name, &github.Commit{
 		Message: new(r.Message),
 		Tree:    &github.Tree{SHA: tree.SHA},
-		Parents: []*github.Commit{{SHA: tip.SHA}},
+		Parents: []*github.Commit{{SHA: &tip.commit}},
 	}, nil)
 	if err != nil {
 		return "", c.explain(err, "write commit with %s", r.Path)
@@ -129,19 +162,20 @@ func (c *Client) commitRecord(ctx context.Context, r forge.ApprovalRequest) (str
 }
 
 // tip reads the commit of a branch with its tree, in one request.
-func (c *Client) tip(ctx context.Context, name string) (*github.RepositoryCommit, error) {
+func (c *Client) tip(ctx context.Context, name string) (state, error) {
 	req, err := c.api.NewRequest("GET", "repos/"+c.owner+"/"+c.name+"/branches/"+url.PathEscape(name), nil)
 	if err != nil {
-		return nil, c.explain(err, "read branch %s", name)
+		return state{}, c.explain(err, "read branch %s", name)
 	}
 	found := &github.Branch{}
 	if _, err = c.api.Do(ctx, req, found); err != nil {
-		return nil, c.explain(err, "read branch %s", name)
+		return state{}, c.explain(err, "read branch %s", name)
 	}
-	if checkSHA(found.GetCommit().GetSHA()) != nil || checkSHA(found.GetCommit().GetCommit().GetTree().GetSHA()) != nil {
-		return nil, distrusted("read branch %s: the answer names no commit and tree", name)
+	tip := state{commit: found.GetCommit().GetSHA(), tree: found.GetCommit().GetCommit().GetTree().GetSHA()}
+	if checkSHA(tip.commit) != nil || checkSHA(tip.tree) != nil {
+		return state{}, distrusted("read branch %s: the answer names no commit and tree", name)
 	}
-	return found.GetCommit(), nil
+	return tip, nil
 }
 
 // createPull makes the pull request. If the forge says that there is one, it is looked for again:

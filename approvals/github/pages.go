@@ -8,27 +8,51 @@ const (
 	pageSize = 100
 	// maxPages is what GitHub gives of a pull request's files, its longest list that we read.
 	maxPages = 30
+	// maxFiles and maxCommits are what GitHub lists of a pull request, however many there are.
+	maxFiles   = maxPages * pageSize
+	maxCommits = 250
 )
 
 // page reads one page of a list.
 type page[T any] func(github.ListOptions) ([]T, *github.Response, error)
 
-// all reads a list whole, or fails.
-func all[T any](read page[T]) ([]T, error) {
-	var items []T
+// walk shows a list page by page, until one is enough or there is no more. A list that is too long to
+// be walked will not get shorter.
+func walk[T any](read page[T], enough func([]T) bool) error {
 	for number := 1; number <= maxPages; number++ {
 		some, resp, err := read(github.ListOptions{Page: number, PerPage: pageSize})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		items = append(items, some...)
 		// A full page may be followed by another even if the answer doesn't say so: one that
 		// is remembered names no page that came into being since.
-		if resp.NextPage == 0 && len(some) < pageSize {
-			return items, nil
+		if enough(some) || resp.NextPage == 0 && len(some) < pageSize {
+			return nil
 		}
 	}
-	return nil, distrusted("the list has more than %d pages", maxPages)
+	return invalid("the list has more than %d pages", maxPages)
+}
+
+// all reads a list whole, or fails.
+func all[T any](read page[T]) ([]T, error) {
+	var items []T
+	err := walk(read, func(some []T) bool {
+		items = append(items, some...)
+		return false
+	})
+	return items, err
+}
+
+// allOf reads a list that has a certain number of items, of which the forge shows no more than a limit.
+func allOf[T any](want, limit int, read page[T]) ([]T, error) {
+	if want > limit {
+		return nil, invalid("the list has %d items, and no more than %d are shown", want, limit)
+	}
+	items, err := all(read)
+	if err != nil {
+		return nil, err
+	}
+	return items, counted(len(items), want)
 }
 
 // allCounted reads a list of which nothing may be overlooked, and that comes without a count. In

@@ -68,6 +68,7 @@ func (c *Client) Repository(ctx context.Context) (forge.Repository, error) {
 	defer c.mu.Unlock()
 	c.repository = forge.Repository{
 		ID: found.GetID(), FullName: found.GetFullName(), DefaultBranch: found.GetDefaultBranch(),
+		DeleteBranchOnMerge: found.GetDeleteBranchOnMerge(),
 	}
 	return c.repository, nil
 }
@@ -111,7 +112,7 @@ func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 	if !ownerName.MatchString(organization) || !teamSlug.MatchString(slug) {
 		return forge.Team{}, invalid("%q is no name of a team", name)
 	}
-	members, err := all(func(page github.ListOptions) ([]*github.User, *github.Response, error) {
+	members, err := allCounted(func(page github.ListOptions) ([]*github.User, *github.Response, error) {
 		return c.api.Teams.ListTeamMembersBySlug(ctx, organization, slug, &github.TeamListTeamMembersOptions{ListOptions: page})
 	})
 	if err != nil {

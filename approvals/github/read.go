@@ -9,8 +9,9 @@ import (
 )
 
 // ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
-// alone: one request, which costs nothing while nothing changes. A pull request that is not there is
-// of kind NotFound.
+// alone: one request, which costs nothing while nothing changes. After it there is one more, for the
+// files, and those for what the query asks for, and one if the tracked branch has gone on since. A pull
+// request that is not there is of kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
 	var err error
@@ -56,53 +57,22 @@ func (c *Client) pull(ctx context.Context, number int) (forge.PullRequest, error
 
 // readChange reads all files that the pull request touches.
 func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
-	files, err := all(func(page github.ListOptions) ([]*github.CommitFile, *github.Response, error) {
+	files, err := allOf(pull.GetChangedFiles(), maxFiles, func(page github.ListOptions) ([]*github.CommitFile, *github.Response, error) {
 		return c.api.PullRequests.ListFiles(ctx, c.owner, c.name, pull.GetNumber(), &page)
 	})
-	if err == nil {
-		err = counted(len(files), pull.GetChangedFiles())
-	}
 	into.Files = convert(files, changedFile)
 	return c.explain(err, "read files of pull request #%d", pull.GetNumber())
 }
 
-// readResult reads what the merge made of the record, and whether it is on the tracked branch.
+// readResult reads whether what the merge made is on the tracked branch.
 func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	merged := pull.GetMergeCommitSHA()
 	if err := checkSHA(merged); err != nil {
 		return c.explain(distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
 	}
-	if err := checkPath(q.Path); err != nil {
-		return err
-	}
 	var err error
-	if into.Record, err = c.record(ctx, q.Path, merged); err != nil {
-		return err
-	}
 	into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip)
 	return err
-}
-
-// record reads a file at a commit. One that is not there, or is no plain file, is a zero Record.
-func (c *Client) record(ctx context.Context, path, ref string) (forge.Record, error) {
-	file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.name, path, &github.RepositoryContentGetOptions{Ref: ref})
-	if err := c.explain(err, "read %s at %s", path, ref); err != nil {
-		if forge.KindOf(err) == forge.NotFound {
-			return forge.Record{}, nil
-		}
-		return forge.Record{}, err
-	}
-	if file == nil || file.GetType() != "file" {
-		return forge.Record{}, nil
-	}
-	content, err := file.GetContent()
-	if err == nil && forge.BlobSHA([]byte(content)) != file.GetSHA() {
-		err = distrusted("the content is not what its hash says")
-	}
-	if err != nil {
-		return forge.Record{}, c.explain(err, "read %s at %s", path, ref)
-	}
-	return forge.Record{Path: path, Commit: ref, BlobSHA: file.GetSHA(), Content: []byte(content)}, nil
 }
 
 // isAncestor reports whether a commit is tip or one of its ancestors.
@@ -131,12 +101,9 @@ func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *g
 	if err != nil {
 		return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
 	}
-	commits, err := all(func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
+	commits, err := allOf(pull.GetCommits(), maxCommits, func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
 		return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.GetNumber(), &page)
 	})
-	if err == nil {
-		err = counted(len(commits), pull.GetCommits())
-	}
 	into.Reviews, into.Commits = convert(reviews, review), convert(commits, commit)
 	return c.explain(err, "read commits of pull request #%d", pull.GetNumber())
 }

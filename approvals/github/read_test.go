@@ -2,24 +2,20 @@ package github_test
 
 import (
 	"context"
-	"regexp"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	gogithub "github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/approvals/forge"
-	"github.com/sluice-dev/sluice/internal/devforge"
 )
 
 // full asks all there is to know.
 func (w *world) full(pull forge.PullRequest, release string) forge.ApprovalQuery {
 	return forge.ApprovalQuery{
-		Number: pull.Number, Path: recordPath, Tip: w.tip("main"), Reviews: true, ReleaseCommit: release,
+		Number: pull.Number, Tip: w.tip("main"), Reviews: true, ReleaseCommit: release,
 		Approvers: []string{"ada", "nobody"}, Teams: []string{"approvers"},
 	}
 }
@@ -94,7 +90,6 @@ func (w *world) wantMerged(r forge.ApprovalRequest, pull forge.PullRequest, resu
 		Repository: forge.Repository{FullName: "shop/web", DefaultBranch: "main"},
 		Self:       forge.Account{Login: "sluice", Type: forge.TypeUser},
 		Files:      []forge.ChangedFile{{Path: recordPath, Status: forge.FileAdded, BlobSHA: sha}},
-		Record:     forge.Record{Path: recordPath, Commit: result, BlobSHA: sha, Content: r.Content},
 		OnTracked:  true,
 		Reviews:    []forge.Review{{Reviewer: forge.Account{Login: "bob", Type: forge.TypeUser}, State: forge.ReviewApproved, CommitID: pull.Head.SHA}},
 		Approvers:  []forge.Account{{Login: "ada", Type: forge.TypeUser}, {Login: "nobody"}},
@@ -122,11 +117,11 @@ func TestReadApprovalInFewRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pull := w.open(request("few"))
-	query := forge.ApprovalQuery{Number: pull.Number, Path: recordPath, Tip: w.tip("main")}
+	query := forge.ApprovalQuery{Number: pull.Number, Tip: w.tip("main")}
 	w.read(query)
 	query.Tip = w.merge("bob", pull.Number, "squash")
 	asked := w.asked(func(context.Context) { w.read(query) })
-	if diff := cmp.Diff([]string{"GET /pulls/1", "GET /pulls/1/files", "GET /contents/" + recordPath}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"GET /pulls/1", "GET /pulls/1/files"}, asked); diff != "" {
 		t.Errorf("only what is needed may be asked (-want +got):\n%s", diff)
 	}
 }
@@ -146,7 +141,7 @@ func TestReadApprovalSeesWhatSpeaksAgainstIt(t *testing.T) {
 		"OtherRecord": {
 			"the record was changed",
 			func(w *world, p forge.PullRequest) { w.write("eve", p.Head.Ref, recordPath, "nonce: two\n") },
-			func(a forge.Approval) bool { return string(a.Record.Content) == "nonce: two\n" },
+			func(a forge.Approval) bool { return a.Files[0].BlobSHA == forge.BlobSHA([]byte("nonce: two\n")) },
 		},
 		"Stale": {
 			"the review was of an older head",
@@ -269,54 +264,34 @@ func TestReadApprovalNamesWhoBroughtTheRelease(t *testing.T) {
 // Whatever goes wrong with one of the answers, nothing but an error or the truth comes back.
 func TestReadApprovalSurvivesEachFault(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.team("ada", "bob")
-	release := w.write("ada", "main", "deploy/web.yaml", "image: two\n")
-	pull := w.open(request("faults"))
-	w.review("ada", pull.Number, "APPROVE")
-	w.review("ada", pull.Number, "REQUEST_CHANGES")
-	w.merge("bob", pull.Number, "squash")
-	w.write("ada", "main", "README", "later\n")
-	query := w.full(pull, release)
-	var truth forge.Approval
-	requests := w.asked(func(context.Context) { truth = w.read(query) })
-	for _, kind := range []devforge.FaultKind{
-		devforge.FaultStatus, devforge.FaultMalformed, devforge.FaultPartialPage, devforge.FaultLostAnswer,
-		devforge.FaultRedirect, devforge.FaultPrimaryLimit, devforge.FaultSecondaryLimit,
-	} {
-		for _, line := range requests {
-			method, path, _ := strings.Cut(line, " ")
-			off := w.forge.Inject(devforge.Fault{
-				Kind: kind, Method: method, Path: regexp.MustCompile(regexp.QuoteMeta(path) + "$"), Times: 1,
-				Location: "http://127.0.0.1:1/", Wait: time.Minute,
-			})
-			got, err := w.newClient().ReadApproval(t.Context(), query)
-			if off() != 1 {
-				t.Errorf("%s must have met fault %d", line, kind)
+	for name, kind := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.team("ada", "bob")
+			release := w.write("ada", "main", "deploy/web.yaml", "image: two\n")
+			pull := w.open(request("faults"))
+			w.review("ada", pull.Number, "APPROVE")
+			w.review("ada", pull.Number, "REQUEST_CHANGES")
+			w.merge("bob", pull.Number, "squash")
+			w.write("ada", "main", "README", "later\n")
+			query := w.full(pull, release)
+			var truth forge.Approval
+			for _, line := range w.asked(func(context.Context) { truth = w.read(query) }) {
+				off := w.inject(kind, line)
+				got, err := w.newClient(impatient(kind)).ReadApproval(t.Context(), query)
+				if off() != 1 {
+					t.Errorf("%s must have met the fault", line)
+				}
+				if err != nil && forge.KindOf(err) == "" {
+					t.Errorf("%s: an error must have a kind: %v", line, err)
+				}
+				if diff := cmp.Diff(truth, got); err == nil && diff != "" {
+					t.Errorf("%s: want the truth or an error (-want +got):\n%s", line, diff)
+				}
 			}
-			if err != nil && forge.KindOf(err) == "" {
-				t.Errorf("%s met fault %d: an error must have a kind: %v", line, kind, err)
-			}
-			if diff := cmp.Diff(truth, got); err == nil && diff != "" && !strings.HasSuffix(path, "/members") {
-				t.Errorf("%s met fault %d: want the truth or an error (-want +got):\n%s", line, kind, diff)
-			}
-		}
+		})
 	}
-}
-
-func TestReadApprovalWithoutItsRecord(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	pull := w.open(request("without"))
-	w.merge("bob", pull.Number, "merge")
-	for _, path := range []string{".sluice/approvals/shop/api.yaml", ".sluice/approvals"} {
-		query := forge.ApprovalQuery{Number: pull.Number, Path: path, Tip: w.tip("main")}
-		if got := w.read(query); got.Record.BlobSHA != "" || got.Record.Content != nil {
-			t.Errorf("%s is no record: got %+v", path, got.Record)
-		}
-	}
-	_, err := w.client.ReadApproval(t.Context(), forge.ApprovalQuery{Number: pull.Number, Path: "../x", Tip: w.tip("main")})
-	wantKind(t, err, forge.Invalid, "a path must be one")
 }
 
 func TestReadApprovalOfNothing(t *testing.T) {

@@ -11,32 +11,26 @@ import (
 )
 
 // CommitStatuses are the statuses of a commit in one context, compared without case, newest first
-// and with their creators. The newest is always among them, older ones need not be: a commit can have
-// thousands in other contexts, and reading ends with the page that holds the newest.
-func (c *Client) CommitStatuses(ctx context.Context, sha, name string) ([]forge.Status, error) {
+// and with their creators. The newest one by one of the creators, or by anybody if none are given, is
+// always among them; older ones need not be: a commit can have thousands, and reading ends with the
+// page that holds the one that is looked for. A commit that has so many that it can't be found is an
+// error of kind Invalid.
+func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators ...forge.Account) ([]forge.Status, error) {
 	if err := checkSHA(sha); err != nil {
 		return nil, err
 	}
-	var found []*github.RepoStatus
-	_, err := all(func(page github.ListOptions) ([]*github.RepoStatus, *github.Response, error) {
-		some, resp, err := c.api.Repositories.ListStatuses(ctx, c.owner, c.name, sha, &page)
-		if err != nil {
-			return nil, resp, err
-		}
-		for _, s := range some {
-			if strings.EqualFold(s.GetContext(), name) {
-				found = append(found, s)
-			}
-		}
-		if len(found) > 0 {
-			return nil, &github.Response{}, nil
-		}
-		return some, resp, nil
+	var statuses []forge.Status
+	wanted := func(s forge.Status) bool { return len(creators) == 0 || slices.ContainsFunc(creators, s.Creator.Same) }
+	err := walk(func(page github.ListOptions) ([]*github.RepoStatus, *github.Response, error) {
+		return c.api.Repositories.ListStatuses(ctx, c.owner, c.name, sha, &page)
+	}, func(some []*github.RepoStatus) bool {
+		inContext := slices.DeleteFunc(convert(some, status(sha)), func(s forge.Status) bool { return !strings.EqualFold(s.Context, name) })
+		statuses = append(statuses, inContext...)
+		return slices.ContainsFunc(inContext, wanted)
 	})
 	if err != nil {
 		return nil, c.explain(err, "read statuses of commit %s", sha)
 	}
-	statuses := convert(found, status(sha))
 	slices.SortStableFunc(statuses, func(a, b forge.Status) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return statuses, nil
 }

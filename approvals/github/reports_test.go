@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,44 @@ func TestCommitStatusesOfABusyCommit(t *testing.T) {
 	asked := w.asked(func(context.Context) { w.statuses(sha, "sluice/shop/web") })
 	if len(asked) != 1 {
 		t.Errorf("reading must end with the page that holds the newest: got %v", asked)
+	}
+}
+
+// Whoever may write can post as many statuses in a context as they like. The one that counts must be
+// found behind them all.
+func TestCommitStatusesOfCertainCreators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sha := w.tip("main")
+	w.status("ada", sha, "ci", forge.StateFailure)
+	w.status("ada", sha, "ci", forge.StateSuccess)
+	for range 210 {
+		w.status("eve", sha, "CI", forge.StateError)
+	}
+	people, err := w.client.Accounts(t.Context(), "ada", "bob", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := func(creators ...forge.Account) forge.State {
+		t.Helper()
+		statuses, err := w.client.CommitStatuses(t.Context(), sha, "ci", creators...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(statuses, func(s forge.Status) bool { return slices.ContainsFunc(creators, s.Creator.Same) })
+		if at < 0 {
+			return ""
+		}
+		return statuses[at].State
+	}
+	if got := newest(people...); got != forge.StateSuccess {
+		t.Errorf("the newest of those who count must be there: got %q", got)
+	}
+	if got := newest(people[1:]...); got != "" {
+		t.Errorf("who has posted nothing must not be found: got %q", got)
+	}
+	if asked := w.asked(func(ctx context.Context) { w.statuses(sha, "ci") }); len(asked) != 1 {
+		t.Errorf("where anybody counts one page is enough: got %v", asked)
 	}
 }
 

@@ -80,6 +80,29 @@ func TestAnswersThatMakeNoSenseAreErrors(t *testing.T) {
 	}
 }
 
+// What no later look can mend must not look as if it could: who thinks so leaves the forge alone for a
+// while, and whoever can push to the branch of one approval would hold up all others.
+func TestPullRequestWithMoreThanTheForgeShows(t *testing.T) {
+	t.Parallel()
+	for name, counts := range map[string]string{"Files": `"changed_files":3001,"commits":1`, "Commits": `"changed_files":0,"commits":251`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/pulls/1"):
+					fmt.Fprintf(w, `{"number":1,"merged":true,"merged_at":"2026-01-01T00:00:00Z","merge_commit_sha":%q,%s}`, someCommit, counts)
+				case strings.Contains(r.URL.Path, "/pulls/1/"):
+					fmt.Fprint(w, "[]")
+				default:
+					fmt.Fprint(w, `{"id":1}`)
+				}
+			})
+			_, err := clientOf(t, s.URL).ReadApproval(t.Context(), forge.ApprovalQuery{Number: 1, Tip: someCommit, Reviews: true})
+			wantKind(t, err, forge.Invalid, "there is more than can be read")
+		})
+	}
+}
+
 func TestEndlessListIsAnError(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +110,7 @@ func TestEndlessListIsAnError(t *testing.T) {
 		fmt.Fprint(w, `[{"context":"other"}]`)
 	})
 	_, err := clientOf(t, s.URL).CommitStatuses(t.Context(), someCommit, "ci")
-	wantKind(t, err, forge.Transient, "a list that is cut must not look whole")
+	wantKind(t, err, forge.Invalid, "a list that is cut must not look whole, and it does not get shorter")
 	if s.count() > 100 {
 		t.Errorf("a list that does not end must not be read for ever: got %d requests", s.count())
 	}

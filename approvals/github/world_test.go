@@ -77,6 +77,19 @@ func request(name string) forge.ApprovalRequest {
 	}
 }
 
+// first is a request that nobody has made before, as it is known from Git where the branch is.
+func (w *world) first(name string) forge.ApprovalRequest {
+	w.t.Helper()
+	r := request(name)
+	r.First, r.Tip = true, w.tip(r.Base)
+	commit, _, err := w.as("ada").Git.GetCommit(w.t.Context(), "shop", "web", r.Tip)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Tree = commit.GetTree().GetSHA()
+	return r
+}
+
 func (w *world) open(r forge.ApprovalRequest) forge.PullRequest {
 	w.t.Helper()
 	pull, err := w.client.OpenApproval(w.t.Context(), r)

@@ -4,21 +4,23 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// confirmation is one gate that was confirmed by hand.
+// confirmation is what somebody did on the forge to let a release through a gate.
 type confirmation struct {
-	// revision of the cluster that the confirmation made.
+	// revision of the cluster right before: only later may the gate pass.
 	revision uint64
-	at       time.Time
-	image    string
-	step     int
+	// commit and step name the gate.
+	commit string
+	step   int
+	// actor did it; what was done, in a word.
+	actor, what string
 }
 
 // claims are what the demo says of its releases; check holds them against the watch log.
@@ -27,7 +29,9 @@ type claims struct {
 	// targets are how many pods run the new version at the end of each step.
 	targets []int
 	// first is what runs before any release, last what runs in the end.
-	first, last   string
+	first, last string
+	// images of the commits that are released.
+	images        map[string]string
 	confirmations []confirmation
 }
 
@@ -45,9 +49,13 @@ type findings struct {
 func (c claims) check(records []record) findings {
 	ordered := slices.Clone(records)
 	slices.SortStableFunc(ordered, func(a, b record) int { return cmp.Compare(a.revision, b.revision) })
-	r := replay{claims: c, scene: newScene(), pending: c.confirmations, findings: findings{leastAvailable: c.replicas}}
+	r := replay{
+		claims: c, scene: newScene(), pending: c.confirmations, opened: map[types.UID]bool{}, passed: map[string]int{},
+		findings: findings{leastAvailable: c.replicas},
+	}
 	for _, rec := range ordered {
-		r.passConfirmations(rec.revision)
+		r.standAtGates(rec.revision)
+		r.passGate(rec)
 		r.scene.apply(rec.object, rec.gone)
 		r.awaitFirstDeploy()
 		r.look(rec.revision)
@@ -59,8 +67,13 @@ func (c claims) check(records []record) findings {
 // replay is a walk through the watch log.
 type replay struct {
 	claims
-	scene    *scene
-	pending  []confirmation
+
+	scene *scene
+	// pending are the confirmations that are still to come.
+	pending []confirmation
+	// opened are the gates that have passed, passed the steps that each image has behind it.
+	opened   map[types.UID]bool
+	passed   map[string]int
 	deployed *appsv1.Deployment
 	findings findings
 }
@@ -89,39 +102,56 @@ func (r *replay) look(revision uint64) {
 		r.fail("%d pods were asked for at revision %d, at most %d were promised", r.scene.desired(), revision, ceiling)
 	}
 	for image, count := range r.scene.tallies() {
-		if allowed := r.allowed(image, revision); count.running() > allowed {
-			r.fail("%d pods of %s ran at revision %d, confirmed were %d", count.running(), image, revision, allowed)
+		if allowed := r.allowed(image); count.running() > allowed {
+			r.fail("%d pods of %s ran at revision %d, the gates let %d through", count.running(), image, revision, allowed)
 		}
 	}
 }
 
-// allowed is how many pods of a version may run, by the gates that were confirmed until then.
-func (r *replay) allowed(image string, revision uint64) int {
+// allowed is how many pods of a version may run, by the gates that have passed.
+func (r *replay) allowed(image string) int {
 	if image == r.first {
 		return r.replicas + r.maxSurge
 	}
-	step := 0
-	for _, c := range r.confirmations {
-		if c.image == image && c.revision <= revision {
-			step = max(step, c.step+1)
-		}
-	}
-	return r.targets[min(step, len(r.targets)-1)]
+	return r.targets[min(r.passed[image], len(r.targets)-1)]
 }
 
-// passConfirmations looks at the pods as they were when a gate was confirmed.
-func (r *replay) passConfirmations(revision uint64) {
-	for len(r.pending) > 0 && r.pending[0].revision <= revision {
+// standAtGates looks at the pods as they were when somebody was about to let them through a gate.
+func (r *replay) standAtGates(revision uint64) {
+	for len(r.pending) > 0 && r.pending[0].revision < revision {
 		r.atGate(r.pending[0])
 		r.pending = r.pending[1:]
 	}
 }
 
+// passGate wants a gate that passes to say who let it, and them to have done so.
+func (r *replay) passGate(rec record) {
+	gate, ok := rec.object.(*v1alpha1.Gate)
+	if !ok || gate.Status.Decision != v1alpha1.DecisionPassed || r.opened[gate.UID] {
+		return
+	}
+	r.opened[gate.UID] = true
+	image := r.images[gate.Spec.Commit]
+	r.passed[image] = max(r.passed[image], int(gate.Spec.Step)+1)
+	i := slices.IndexFunc(r.confirmations, func(c confirmation) bool {
+		return c.commit == gate.Spec.Commit && c.step == int(gate.Spec.Step) && c.revision < rec.revision
+	})
+	if i < 0 {
+		r.fail("the gate after batch %d of %s passed at revision %d, but nobody had let it", gate.Spec.Step+1, image, rec.revision)
+		return
+	}
+	by := r.confirmations[i].actor
+	if !slices.ContainsFunc(gate.Status.Evidence, func(e v1alpha1.Evidence) bool { return e.Actor == by }) {
+		r.fail("the gate after batch %d of %s passed without evidence of %s", gate.Spec.Step+1, image, by)
+	}
+}
+
 func (r *replay) atGate(c confirmation) {
-	updated, total, target := r.scene.tallies()[c.image], r.scene.total(), r.targets[c.step]
+	image := r.images[c.commit]
+	updated, total, target := r.scene.tallies()[image], r.scene.total(), r.targets[c.step]
 	if updated.available != target || total.available != r.replicas || total.running() != r.replicas {
 		r.fail("at the gate after batch %d, %d of %d pods ran %s and %d in all were available: promised were %d of %d, all available",
-			c.step+1, updated.available, total.running(), c.image, total.available, target, r.replicas)
+			c.step+1, updated.available, total.running(), image, total.available, target, r.replicas)
 	}
 }
 
@@ -134,8 +164,8 @@ func (r *replay) end() {
 	if got, want := r.scene.tallies()[r.last].available, r.replicas; got != want || r.scene.total().running() != want {
 		r.fail("in the end %d of %d pods ran %s, %d were promised", got, r.scene.total().running(), r.last, want)
 	}
-	if len(r.pending) > 0 {
-		r.fail("the watch log ends before %d of the confirmations", len(r.pending))
+	if got, want := len(r.opened), len(r.confirmations); got != want {
+		r.fail("%d gates passed, %d were let through", got, want)
 	}
 	r.handedBack()
 }

@@ -16,18 +16,19 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-const oldImage, newImage = "nginx:1.27", "nginx:1.28"
+const oldImage, newImage, newCommit = "nginx:1.27", "nginx:1.28", "0123456789"
 
 // threePods are the claims of the logs below: three pods, one more allowed, none missing,
 // steps 1 and 3.
 func threePods(confirmedAt uint64) claims {
 	return claims{
 		replicas: 3, maxSurge: 1, maxUnavailable: 0, targets: []int{1, 3}, first: oldImage, last: newImage,
-		confirmations: []confirmation{{revision: confirmedAt, image: newImage, step: 0}},
+		images:        map[string]string{newCommit: newImage},
+		confirmations: []confirmation{{revision: confirmedAt, commit: newCommit, step: 0, actor: approver, what: "#1"}},
 	}
 }
 
-// releaseLog is a release as it should be: one new pod, a confirmation, the other two.
+// releaseLog is a release as it should be: one new pod, an approval, the other two.
 func releaseLog() *log {
 	l := deployedLog()
 	l.pod("d", newImage, starting)
@@ -35,6 +36,7 @@ func releaseLog() *log {
 	l.pod("a", oldImage, ending)
 	l.gone("a", oldImage)
 	l.confirm()
+	l.gate(v1alpha1.DecisionPassed, approver)
 	for _, step := range []struct{ comes, goes string }{{"e", "b"}, {"f", "c"}} {
 		l.pod(step.comes, newImage, available)
 		l.pod(step.goes, oldImage, ending)
@@ -67,7 +69,7 @@ func TestCheckDoesNotDependOnTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	l := releaseLog()
 	var byKind []record
-	for _, wanted := range []string{"*v1.Pod", "*v1.Deployment", "*v1alpha1.BatchRelease"} {
+	for _, wanted := range []string{"*v1.Pod", "*v1alpha1.Gate", "*v1.Deployment", "*v1alpha1.BatchRelease"} {
 		for _, rec := range l.records {
 			if fmt.Sprintf("%T", rec.object) == wanted {
 				byKind = append(byKind, rec)
@@ -92,16 +94,31 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 			l.pod("d", newImage, available)
 			return l
 		}, "only 2 pods were available"},
-		"NotConfirmed": {"a second new pod comes while the gate is closed", func() *log {
+		"NotPassed": {"a second new pod comes while the gate is closed", func() *log {
 			l := releaseLog()
-			l.confirmed = l.last() + 1
+			l.replaceGate(v1alpha1.DecisionWaiting, "")
 			return l
 		}, "2 pods of nginx:1.28 ran at revision"},
+		"NotConfirmed": {"a gate passes before anybody has let it", func() *log {
+			l := releaseLog()
+			l.confirmed = l.last()
+			return l
+		}, "the gate after batch 1 of nginx:1.28 passed at revision 9, but nobody had let it"},
+		"NoEvidence": {"a gate passes and names somebody else", func() *log {
+			l := releaseLog()
+			l.replaceGate(v1alpha1.DecisionPassed, developer)
+			return l
+		}, "passed without evidence of grace"},
 		"NotAtTheGate": {"a gate is confirmed before its pod is available", func() *log {
 			l := releaseLog()
-			l.confirmed = 5
+			l.confirmed = 4
 			return l
 		}, "at the gate after batch 1, 0 of 3 pods ran nginx:1.28"},
+		"NothingPassed": {"somebody lets a release through, and the gate does not say so", func() *log {
+			l := releaseLog()
+			l.replaceGate(v1alpha1.DecisionWaiting, "")
+			return l
+		}, "0 gates passed, 1 were let through"},
 		"TooManyAskedFor": {"the ReplicaSets ask for more than the surge allows", func() *log {
 			l := releaseLog()
 			l.set("old", 3)
@@ -179,10 +196,26 @@ func (l *log) release(phase v1alpha1.Phase) {
 	l.add(&v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{Phase: phase}}, false)
 }
 
-// confirm is what the status patch does to the release.
-func (l *log) confirm() {
-	l.confirmed = l.last()
-	l.release(v1alpha1.PhaseRollingUpdate)
+// confirm notes that somebody is about to let the release through its gate.
+func (l *log) confirm() { l.confirmed = uint64(len(l.records)) }
+
+func (l *log) gate(decision v1alpha1.Decision, by string) { l.add(testGate(decision, by), false) }
+
+// replaceGate changes what a gate is recorded to say.
+func (l *log) replaceGate(decision v1alpha1.Decision, by string) {
+	for i, rec := range l.records {
+		if _, ok := rec.object.(*v1alpha1.Gate); ok {
+			l.records[i].object = testGate(decision, by)
+		}
+	}
+}
+
+func testGate(decision v1alpha1.Decision, by string) *v1alpha1.Gate {
+	return &v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{UID: "gate"},
+		Spec:       v1alpha1.GateSpec{Commit: newCommit, Type: v1alpha1.GatePullRequest},
+		Status:     v1alpha1.GateStatus{Decision: decision, Evidence: []v1alpha1.Evidence{{Actor: by}}},
+	}
 }
 
 func testPod(name, image string, state podState) *corev1.Pod {

@@ -29,6 +29,12 @@ func (c *clone) head(ctx context.Context) (string, error) {
 	return c.git(ctx, "rev-parse", "HEAD")
 }
 
+// update takes in what others have merged.
+func (c *clone) update(ctx context.Context) error {
+	_, err := c.git(ctx, "pull", "--quiet", "--ff-only")
+	return err
+}
+
 // replaceInFile changes a text that must be there.
 func (c *clone) replaceInFile(name, before, after string) error {
 	path := filepath.Join(c.dir, name)
@@ -62,8 +68,8 @@ func (c *clone) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=A developer", "GIT_AUTHOR_EMAIL=developer@localhost",
-		"GIT_COMMITTER_NAME=A developer", "GIT_COMMITTER_EMAIL=developer@localhost")
+		"GIT_AUTHOR_NAME="+developer, "GIT_AUTHOR_EMAIL="+developer+"@localhost",
+		"GIT_COMMITTER_NAME="+developer, "GIT_COMMITTER_EMAIL="+developer+"@localhost")
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("run git %s: %w", args[0], withStderr(err))

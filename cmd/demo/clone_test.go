@@ -18,6 +18,9 @@ func TestEachVersionIsACommitOnTheForge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, image := range images[1:] {
+		if err := work.update(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if err := work.replaceInFile(manifestFile, images[i], image); err != nil {
 			t.Fatalf("examples/repo must hold the version that the story starts from: %v", err)
 		}
@@ -72,8 +75,8 @@ func sampleForge(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := forge.CreateRepository(t.Context(), "demo/shop", branch, seed); err != nil {
+	if err := forge.CreateRepository(t.Context(), repositoryName(), branch, seed); err != nil {
 		t.Fatal(err)
 	}
-	return forge.CloneURL("demo/shop")
+	return forge.CloneURL(repositoryName())
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
 )
 
 // patience is how long the slowest part of the demo may take on a busy machine, the control
@@ -48,17 +50,28 @@ func tellsTheWholeStory(d *demo) {
 	d.start()
 	for _, line := range []string{
 		"Deployment web: 10 pods of nginx:1.27 are available",
-		"git commit -am 'web: nginx:1.28'",
-		"batch 1/3 done with 1 pod of 10, waiting for gate: manual",
-		"kubectl -n shop patch batchrelease web",
-		"batch 2/3 done with 3 pods of 10, waiting for gate: manual",
-		"git commit -am 'web: nginx:1.29'",
-		"batch 1/3 done with 1 pod of 10, waiting for gate: manual",
-		"kubectl -n shop patch batchrelease web",
-		"batch 2/3 done with 3 pods of 10, waiting for gate: manual",
-		"kubectl -n shop patch batchrelease web",
-		"version 3 (nginx:1.29) is released to all 10 pods",
-		"overtaken by version 3",
+		"ada: $ git pull && git commit -am 'web: nginx:1.28'",
+		"batch 1/3 done with 1 pod of 10, waiting for",
+		"grace: approves and merges #1",
+		"batch 2/3 done with 3 pods of 10, waiting for",
+		"ci: posts ci/smoke on",
+		"version 2 (nginx:1.28) is released to all 10 pods",
+		"ada: $ git pull && git commit -am 'web: nginx:1.29'",
+		"grace: approves and merges #2",
+		": failure",
+		"version 3 (nginx:1.29) is held with 3 of 10 pods",
+		"pending",
+		"ada: $ git pull && git commit -am 'web: nginx:1.29.1'",
+		"grace: approves and merges #3",
+		": success",
+		"version 4 (nginx:1.29.1) is released to all 10 pods",
+		"What the forge lists on each commit",
+		"sluice/shop/web   success",
+		"ci/smoke          success",
+		"sluice/shop/web   failure", // version 3 was overtaken
+		"ci/smoke          failure",
+		"sluice/shop/web   success",
+		"held by ci/smoke, overtaken by version 4",
 		"all promises were kept",
 	} {
 		d.await(line)
@@ -69,20 +82,30 @@ func tellsTheWholeStory(d *demo) {
 
 // keepsRunning follows the instructions that --keep prints, word for word.
 func keepsRunning(d *demo) {
+	browser := forgetest.StartBrowser(d.T)
 	d.start("--keep")
 	export := strings.TrimSpace(d.await("export KUBECONFIG="))
-	commands := map[string]string{}
-	for _, what := range []string{"# Look at it:", "# Push another version:", "# Confirm a batch:"} {
-		d.await(what)
-		commands[what] = export + "\n" + d.await("")
-	}
-	if out := d.shell(commands["# Look at it:"]); !strings.Contains(out, "Completed") {
+	d.await("# Look at it:")
+	if out := d.shell(export + "\n" + d.await("")); !strings.Contains(out, "Completed") {
 		d.Errorf("the release must be there, and completed:\n%s", out)
 	}
-	d.shell(commands["# Push another version:"])
-	d.await("batch 1/3 done with 1 pod of 10, waiting for gate: manual")
-	d.shell(commands["# Confirm a batch:"])
-	d.await("batch 2/3 done with 3 pods of 10, waiting for gate: manual")
+	d.await("# Push another version")
+	push := d.await("")
+	hint := d.await("# Approve and merge its pull request in a browser")
+	token := hint[strings.LastIndex(hint, " ")+1:]
+	page := strings.TrimSpace(d.await("/pulls"))
+	d.shell(export + "\n" + push)
+	d.await("batch 1/3 done with 1 pod of 10, waiting for")
+	d.await("/pull/4")
+	tab := browser.Tab(d.T)
+	tab.Open(page)
+	tab.SignIn("grace", token)
+	tab.Click("#4")
+	tab.Click("Approve")
+	tab.Click("Merge pull request")
+	d.await("batch 2/3 done with 3 pods of 10, waiting for")
+	d.await("ci: posts ci/smoke on")
+	d.await("batch 3/3")
 	d.interrupt()
 	d.exits(0)
 	d.leavesNothing()

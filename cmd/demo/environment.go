@@ -15,28 +15,27 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/examples"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/devforge"
 )
 
-// repositoryName is the sample repository's on the forge.
-const repositoryName = "demo/shop"
-
 // readyDelay is how long a new pod takes to be ready: long enough to be seen.
 const readyDelay = time.Second
 
 // environment is all that the story takes place on.
 type environment struct {
-	state   *stateDir
-	screen  *screen
-	log     *slog.Logger
-	plane   *controlplane.ControlPlane
-	forge   *devforge.Forge
-	config  *rest.Config
-	cluster client.Client
+	state  *stateDir
+	screen *screen
+	log    *slog.Logger
+	plane  *controlplane.ControlPlane
+	forge  *devforge.Forge
+	// people are those with an account on the forge, by name.
+	people   map[string]*person
+	webhooks webhooks
+	config   *rest.Config
+	cluster  client.Client
 	// fail ends the story with a reason.
 	fail context.CancelCauseFunc
 	// stops undo what was started, the last first.
@@ -106,28 +105,12 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-func (e *environment) startForge(ctx context.Context) error {
-	forge, err := devforge.Start(ctx, devforge.Options{Dir: e.state.join("forge"), Logger: e.log})
-	if err != nil {
-		return fmt.Errorf("start forge: %w", err)
-	}
-	e.forge = forge
-	e.stops = append(e.stops, forge.Close)
-	seed, err := examples.Repo()
-	if err != nil {
-		return fmt.Errorf("read sample: %w", err)
-	}
-	if err := forge.CreateRepository(ctx, repositoryName, branch, seed); err != nil {
-		return fmt.Errorf("seed forge: %w", err)
-	}
-	e.screen.say("Git repository is at %s", e.cloneURL())
-	return nil
-}
-
-func (e *environment) cloneURL() string { return e.forge.CloneURL(repositoryName) }
-
 // startController runs the controller in this process, as cmd/sluice runs it.
 func (e *environment) startController(ctx context.Context) error {
+	var err error
+	if e.webhooks, err = agreeOnWebhooks(ctx); err != nil {
+		return err
+	}
 	manager, err := app.New(e.config, app.Options{
 		Version: "demo",
 		Logger:  logr.FromSlogHandler(e.log.Handler()),

@@ -39,7 +39,7 @@ type recorder struct {
 
 // watched are the kinds that the story is about.
 func watched() []client.Object {
-	return []client.Object{&v1alpha1.BatchRelease{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}}
+	return []client.Object{&v1alpha1.BatchRelease{}, &v1alpha1.Gate{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}}
 }
 
 // startRecorder watches the namespace of the story until ctx is done.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // mostShown is how many broken promises are told one by one.
@@ -42,29 +44,28 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 func perform(ctx context.Context, o options, env *environment) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	narrator := &narrator{screen: env.screen}
-	watch, err := startRecorder(ctx, env.config, env.cluster.Scheme(), narrator.hear)
+	watch, err := startRecorder(ctx, env.config, env.cluster.Scheme(), newNarrator(env.screen).hear)
 	if err != nil {
 		return err
 	}
-	work, err := gitClone(ctx, env.cloneURL(), env.state.join("clone"))
+	url, err := env.cloneURL(env.people[developer])
 	if err != nil {
 		return err
 	}
-	note := &note{}
-	defer following(ctx, watch, env.screen, note)()
-	s := &story{
-		options: o, screen: env.screen, watch: watch, note: note,
-		cluster: env.cluster, clone: work, cloneURL: env.cloneURL(),
+	work, err := gitClone(ctx, url, env.state.join("clone"))
+	if err != nil {
+		return err
 	}
+	s := &story{environment: env, options: o, watch: watch, note: &note{}, clone: work, tested: map[types.UID]bool{}}
+	defer following(ctx, watch, env.screen, s.note)()
 	if err := s.tell(ctx); err != nil {
 		return err
 	}
-	if err := conclude(s, watch.all()); err != nil {
+	if err := conclude(ctx, s, watch.all()); err != nil {
 		return err
 	}
 	if o.keep {
-		return stay(ctx, env, note)
+		return stay(ctx, s, url)
 	}
 	return nil
 }
@@ -83,8 +84,16 @@ func following(ctx context.Context, watch *recorder, screen *screen, note *note)
 	}
 }
 
-// conclude holds the watch log against the promises and prints the summary.
-func conclude(s *story, records []record) error {
+// conclude prints what the forge shows of each commit and the summary, and holds the watch log
+// against the promises.
+func conclude(ctx context.Context, s *story, records []record) error {
+	s.screen.chapter("What the forge lists on each commit, newest first")
+	for _, v := range s.versions[1:] {
+		s.screen.print(fmt.Sprintf("  %s web: %s\n", short(v.commit), v.image))
+		if err := s.listStatuses(ctx, v); err != nil {
+			return err
+		}
+	}
 	found := s.claims.check(records)
 	s.screen.chapter("Summary")
 	s.screen.print(summary(s, found))
@@ -97,26 +106,28 @@ func conclude(s *story, records []record) error {
 }
 
 // stay keeps everything running until Ctrl-C, or until something goes down, and says how to use it.
-func stay(ctx context.Context, env *environment, note *note) error {
-	env.screen.chapter("Everything keeps running until Ctrl-C")
-	env.screen.print(instructions(env))
-	note.set("push a commit to release it; Ctrl-C ends the demo")
-	<-ctx.Done()
-	return nil
+func stay(ctx context.Context, s *story, url string) error {
+	s.screen.chapter("Everything keeps running until Ctrl-C")
+	s.screen.print(instructions(s.environment, url))
+	s.note.set("push a commit to release it; Ctrl-C ends the demo")
+	return s.testOn(ctx)
 }
 
 // instructions can be pasted into a shell as they are: paths are full, nothing needs to be installed.
-func instructions(env *environment) string {
+func instructions(env *environment, url string) string {
 	kubectl := env.plane.KubectlPath + " -n " + namespace
+	identity := fmt.Sprintf("-c user.name=%s -c user.email=%s@localhost", developer, developer)
 	return fmt.Sprintf(`
   export KUBECONFIG=%s
 
   # Look at it:
   %s get batchrelease,gates,deployment,replicaset
-  # Push another version:
-  git clone %s && cd shop && sed -i.bak 's|%s|nginx:1.30|' %s && git commit -am 'web: nginx:1.30' && git push
-  # Confirm a batch:
-  %s patch batchrelease %s --type=merge --subresource=status -p '%s'
+  # Push another version, as %s:
+  git clone %s %s && cd %s && sed -i.bak 's|%s|nginx:1.30|' %s && git commit -am 'web: nginx:1.30' && git push
+  # Approve and merge its pull request in a browser, signed in as %s with the token %s
+  %s
+  # With three pods %s finds it good by itself, and it goes on to all of them.
 
-`, env.plane.Kubeconfig, kubectl, env.cloneURL(), images[len(images)-1], manifestFile, kubectl, workload, confirmPatch)
+`, env.plane.Kubeconfig, kubectl, developer, identity, url, repository, images[len(images)-1], manifestFile,
+		approver, env.people[approver].token, env.pullsURL(), tester)
 }

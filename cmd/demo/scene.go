@@ -16,6 +16,7 @@ import (
 type scene struct {
 	release    *v1alpha1.BatchRelease
 	deployment *appsv1.Deployment
+	gates      map[types.UID]*v1alpha1.Gate
 	sets       map[types.UID]*appsv1.ReplicaSet
 	pods       map[types.UID]*corev1.Pod
 	// images in the order in which pods of them were first seen.
@@ -23,7 +24,9 @@ type scene struct {
 }
 
 func newScene() *scene {
-	return &scene{sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{}}
+	return &scene{
+		gates: map[types.UID]*v1alpha1.Gate{}, sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{},
+	}
 }
 
 // apply takes in one change. Objects are kept, not copied: nobody may change them.
@@ -33,6 +36,8 @@ func (s *scene) apply(object client.Object, gone bool) {
 		s.release = unless(gone, o)
 	case *appsv1.Deployment:
 		s.deployment = unless(gone, o)
+	case *v1alpha1.Gate:
+		put(s.gates, o.UID, o, gone)
 	case *appsv1.ReplicaSet:
 		put(s.sets, o.UID, o, gone)
 	case *corev1.Pod:
@@ -63,9 +68,20 @@ func (s *scene) copy() *scene {
 	c := newScene()
 	c.release, c.deployment = s.release, s.deployment
 	c.images = slices.Clone(s.images)
+	maps.Copy(c.gates, s.gates)
 	maps.Copy(c.sets, s.sets)
 	maps.Copy(c.pods, s.pods)
 	return c
+}
+
+// gate is the one that a commit's release meets after a step; nil if there is none.
+func (s *scene) gate(commit string, step int) *v1alpha1.Gate {
+	for _, g := range s.gates {
+		if g.Spec.Commit == commit && int(g.Spec.Step) == step && g.DeletionTimestamp == nil {
+			return g
+		}
+	}
+	return nil
 }
 
 // tally counts pods. Pods that are ending count as gone, as the native controllers have it.

@@ -13,7 +13,7 @@ func summary(s *story, found findings) string {
 	start := s.screen.start
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "  VERSION\tIMAGE\tCOMMIT\tPUSHED AT\tBATCHES CONFIRMED\tOUTCOME")
+	fmt.Fprintln(table, "  VERSION\tIMAGE\tCOMMIT\tPUSHED AT\tPASSED GATES\tOUTCOME")
 	for i, v := range s.versions {
 		fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\t%s\n", v.number, v.image, short(v.commit),
 			since(start, v.pushed), confirmed(s.claims, v), outcome(s.versions, i, start))
@@ -22,18 +22,18 @@ func summary(s *story, found findings) string {
 	c := s.claims
 	fmt.Fprintf(&out, "\n  least available pods  %d of %d (promised: at least %d)\n", found.leastAvailable, c.replicas, c.replicas-c.maxUnavailable)
 	fmt.Fprintf(&out, "  most pods asked for   %d (promised: at most %d), at most %d ran\n", found.mostDesired, c.replicas+c.maxSurge, found.mostPods)
-	fmt.Fprintf(&out, "  gates                 %d confirmed by hand, none passed without\n", len(c.confirmations))
+	fmt.Fprintf(&out, "  gates                 %d passed, by what was merged or posted; none without\n", len(c.confirmations))
 	return out.String()
 }
 
 func since(start, t time.Time) string { return fmt.Sprintf("%.1f s", t.Sub(start).Seconds()) }
 
-// confirmed lists the batches of a version that were confirmed, as pods of all pods.
+// confirmed lists the batches of a version that went through their gates, as pods of all pods.
 func confirmed(c claims, v *version) string {
 	var batches []string
 	for _, confirmation := range c.confirmations {
-		if confirmation.image == v.image {
-			batches = append(batches, fmt.Sprintf("%d/%d", c.targets[confirmation.step], c.replicas))
+		if confirmation.commit == v.commit {
+			batches = append(batches, fmt.Sprintf("%d/%d by %s", c.targets[confirmation.step], c.replicas, confirmation.what))
 		}
 	}
 	if len(batches) == 0 {
@@ -47,9 +47,20 @@ func outcome(versions []*version, i int, start time.Time) string {
 	switch {
 	case i == 0:
 		return "deployed at " + since(start, v.finished)
-	case v.finished.IsZero():
-		return fmt.Sprintf("overtaken by version %d", versions[i+1].number)
+	case v.heldBy != "":
+		return fmt.Sprintf("held by %s, overtaken by version %d", v.heldBy, versions[i+1].number)
 	default:
 		return "released at " + since(start, v.finished)
 	}
+}
+
+// statusTable shows the statuses of a commit in the order in which they are given.
+func statusTable(statuses []commitStatus) string {
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
+	for _, status := range statuses {
+		fmt.Fprintf(table, "    %s\t%s\t%s\n", status.Context, status.State, status.Description)
+	}
+	table.Flush()
+	return out.String()
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // redraw is how often the panel is drawn again when nothing happens, for what counts down in it.
@@ -56,16 +58,26 @@ func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
 	}
 }
 
-// narrator prints what the release says of itself, whenever that is something new.
+// narrator prints what the release and its gates say of themselves, whenever that is something new.
 type narrator struct {
 	screen *screen
 	last   string
+	gates  map[types.UID]string
+}
+
+func newNarrator(screen *screen) *narrator {
+	return &narrator{screen: screen, gates: map[types.UID]string{}}
 }
 
 func (n *narrator) hear(s *scene) {
-	if s.release == nil || s.release.Status.Message == n.last {
-		return
+	if s.release != nil && s.release.Status.Message != n.last {
+		n.last = s.release.Status.Message
+		n.screen.say("%s: %s %s", s.release.Name, n.last, n.screen.dim(versions(s)))
 	}
-	n.last = s.release.Status.Message
-	n.screen.say("%s: %s %s", s.release.Name, n.last, n.screen.dim(versions(s)))
+	for uid, gate := range s.gates {
+		if text := gate.Status.Message; text != "" && text != n.gates[uid] {
+			n.gates[uid] = text
+			n.screen.say("%s gate after batch %d: %s", gate.Spec.Type, gate.Spec.Step+1, text)
+		}
+	}
 }

@@ -6,18 +6,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 func TestNarratorRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	out, read := captured(t)
-	n := &narrator{screen: newScreen(out, true)}
+	n := newNarrator(newScreen(out, true))
 	n.hear(newScene())
 	scene := sceneAtGate()
 	n.hear(scene)
 	n.hear(scene)
 	scene.release = scene.release.DeepCopy()
 	scene.release.Status.Message = "4 of 10 pods are updated"
+	n.hear(scene)
+	scene.apply(&v1alpha1.Gate{
+		Spec:   v1alpha1.GateSpec{Type: v1alpha1.GatePullRequest, Step: 1},
+		Status: v1alpha1.GateStatus{Message: "waits for #12"},
+	}, false)
+	n.hear(scene)
 	n.hear(scene)
 
 	var got []string
@@ -28,9 +36,10 @@ func TestNarratorRepeatsNothing(t *testing.T) {
 	want := []string{
 		"web: 3 of 10 pods are updated [nginx:1.27: 3, nginx:1.28: 3]",
 		"web: 4 of 10 pods are updated [nginx:1.27: 3, nginx:1.28: 3]",
+		"pullRequest gate after batch 2: waits for #12",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("each new message of the release is a line (-want +got):\n%s", diff)
+		t.Errorf("each new message of the release and of a gate is a line (-want +got):\n%s", diff)
 	}
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ func newController() *cobra.Command {
 		Use:   "controller",
 		Short: "Run the controller",
 		Long: `Run the controller: read releases from Git, take them through their batches, and answer
-their gates. It runs until it gets SIGINT or SIGTERM, and ends with an error when it loses
+their gates, on a forge too. It runs until it gets SIGINT or SIGTERM, and ends with an error when it loses
 its lease.
 
 The cluster is that of --kubeconfig, else of $KUBECONFIG, else of ~/.kube/config, else the one
@@ -58,6 +60,11 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 		"`namespaces` that ReleaseSources of any namespace may write into, separated by commas (default none: each writes into its own)")
 	set.StringVar(&f.app.DefaultServiceAccount, "default-service-account", "",
 		"`name` of the service account, in the namespace of the ReleaseSource, to write as where the source names none (default the controller's own)")
+	set.StringVar(&f.app.Cluster, "cluster-name", "",
+		"`name` of this cluster in the contexts of commit statuses, for a repository that several clusters release from (default none)")
+	set.StringVar(&f.app.WebhookAddress, "webhook-address", "0",
+		"`host:port` to take webhooks of forges on at /hooks/NAMESPACE/SOURCE, over plain HTTP; 0 takes none")
+	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "`time` that one request to a forge may take")
 	registerGit(set, &f.app.Git, &f.app.Manifests)
 	f.log.register(set)
 }
@@ -79,10 +86,11 @@ func (f *controllerFlags) run(cmd *cobra.Command) error {
 }
 
 func (f *controllerFlags) checkAddresses() error {
-	if err := checkAddress("metrics-address", f.app.MetricsAddress); err != nil {
-		return err
-	}
-	return checkAddress("probe-address", f.app.ProbeAddress)
+	return errors.Join(
+		checkAddress("metrics-address", f.app.MetricsAddress),
+		checkAddress("probe-address", f.app.ProbeAddress),
+		checkAddress("webhook-address", f.app.WebhookAddress),
+	)
 }
 
 // options are those of the app, with what is not a flag filled in.

@@ -134,8 +134,11 @@ func TestReadFollowsTheBranch(t *testing.T) {
 	r := gitrepo.NewReader(gitrepo.Options{})
 
 	one := read(t, r, s.source(), gitrepo.Known{})
-	if one.Commit != first || one.Author != "Ada" {
-		t.Errorf("got commit %s by %s, want %s by Ada", one.Commit, one.Author, first)
+	if one.Commit != first || one.Author != "Ada" || one.Subject != "change" {
+		t.Errorf("got commit %s by %s, %q; want %s by Ada, %q", one.Commit, one.Author, one.Subject, first, "change")
+	}
+	if tree, err := s.Git(nil, "rev-parse", first+"^{tree}"); err != nil || one.Tree != tree {
+		t.Errorf("got tree %s, want %s (%v)", one.Tree, tree, err)
 	}
 	wantContent(t, one, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
 
@@ -149,6 +152,30 @@ func TestReadFollowsTheBranch(t *testing.T) {
 	}
 	wantContent(t, two, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 2\n", "new/c.yaml": "c: 1\n"})
 	wantContent(t, one, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
+}
+
+// What a commit says of itself is shown on pages and in terminals.
+func TestWordsOfCommits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 201)
+	for message, want := range map[string]string{
+		"web: 2\n\nbecause\n":             "web: 2",
+		"\n\n  web: 2  \r\nmore":          "web: 2",
+		"a\tb\x1b[31mc\x00d\u0085e\x7f":   "a b[31mcd e",
+		"not\xff\xfe UTF-8":               "not UTF-8",
+		"from \u202eright\u2066 to left":  "from right to left",
+		"zero\u200b width":                "zero width",
+		"🚀 off":                           "🚀 off",
+		long[:400]:                        long[:400],
+		long:                              long[:398] + "…",
+		strings.Repeat(" ", 20<<10) + "x": "",
+	} {
+		s := newServer(t, nil)
+		s.commit(t, gittest.Commit{Message: message, Files: map[string]string{"a": "a"}})
+		if got := read(t, gitrepo.NewReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).Subject; got != want {
+			t.Errorf("the subject of %.100q: got %q, want %q", message, got, want)
+		}
+	}
 }
 
 func TestRoundTrips(t *testing.T) {

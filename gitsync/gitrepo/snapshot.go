@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -17,9 +18,13 @@ import (
 type Snapshot struct {
 	// Commit is the commit's name, 40 hex digits.
 	Commit string
+	// Tree is the name of its root tree; empty if the snapshot has no content, like what follows.
+	Tree string
 	// Author and Time of the commit, as it claims.
 	Author string
 	Time   time.Time
+	// Subject is the first line of its message, cut where it is long.
+	Subject string
 
 	hash    plumbing.Hash
 	parents []plumbing.Hash
@@ -70,8 +75,10 @@ func (a *assembler) snapshot(hash plumbing.Hash) (*Snapshot, error) {
 	}
 	return &Snapshot{
 		Commit:  hash.String(),
-		Author:  clean(commit.Author.Name),
+		Tree:    commit.TreeHash.String(),
+		Author:  firstLine(commit.Author.Name),
 		Time:    commit.Committer.When,
+		Subject: firstLine(commit.Message),
 		hash:    hash,
 		parents: commit.ParentHashes,
 		root:    root,
@@ -139,6 +146,32 @@ func (a *assembler) add(hash plumbing.Hash, o *object) error {
 		return newError(LimitExceeded, "the files of the repository are larger than the limit of %s", bytesText(a.limits.KeptBytes))
 	}
 	return nil
+}
+
+// maxLine is how many characters are kept of what a commit says, and maxLineBytes how much of it is looked at.
+const (
+	maxLine      = 200
+	maxLineBytes = 16 << 10
+)
+
+// firstLine makes of a commit's words one line that can be shown anywhere: what is not UTF-8, and what is
+// not seen but changes how the rest is shown, is left out.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text[:min(len(text), maxLineBytes)]), "\n")
+	shown := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsGraphic(r) || r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, line)
+	kept := []rune(strings.TrimSpace(shown))
+	if len(kept) > maxLine {
+		kept = append(kept[:maxLine-1], '…')
+	}
+	return string(kept)
 }
 
 func decodeCommit(o *object) (*gitobject.Commit, error) {

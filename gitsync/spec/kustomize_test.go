@@ -75,6 +75,12 @@ func TestKustomizeErrors(t *testing.T) {
 		{"transformers", map[string]string{file: "transformers: [g.yaml]\n"}, []string{file + ":1: transformers is not supported"}},
 		{"Helm", map[string]string{file: "helmCharts: [{name: x}]\n"}, []string{file + ":1: helmCharts is not supported"}},
 		{"openapi", map[string]string{file: "openapi: {path: x}\n"}, []string{file + ":1: openapi is not supported"}},
+		{"approvals", map[string]string{file: "patches: []\nresources: [../.sluice/approvals]\n", ".sluice/approvals/kustomization.yaml": "resources: [r.yaml]\n"},
+			[]string{file + `:2: resources: "../.sluice/approvals" is Sluice's own`}},
+		{"record", map[string]string{file: "resources: [../.sluice/r.yaml]\n", ".sluice/r.yaml": release("r", strategy+template)},
+			[]string{file + `:1: resources: "../.sluice/r.yaml" is Sluice's own`}},
+		{"generated from a record", map[string]string{file: "configMapGenerator: [{name: x, files: [k=../.sluice/r.yaml]}]\n", ".sluice/r.yaml": "a: 1"},
+			[]string{file + `:1: configMapGenerator: "../.sluice/r.yaml" is Sluice's own`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -111,8 +111,11 @@ func (c *referenceCheck) refuse(file string, doc document, k *types.Kustomizatio
 	}
 	for name, values := range referencesOf(k) {
 		for _, value := range values {
-			if isRemote(value) {
+			switch {
+			case isRemote(value):
 				c.fail(file, doc.lineOf(name), fmt.Sprintf("%s: %q is not in the repository, and nothing is fetched from elsewhere", name, value))
+			case isOwn(inside(path.Join(path.Dir(file), value))):
+				c.fail(file, doc.lineOf(name), fmt.Sprintf("%s: %q is Sluice's own and is not read", name, value))
 			}
 		}
 	}

@@ -17,6 +17,13 @@ type Options struct {
 	Limits Limits
 }
 
+// Namespaces are all that releases may be in, sorted.
+func (o Options) Namespaces() []string {
+	all := append([]string{o.Namespace}, o.AllowedNamespaces...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Limits on what one Read takes in. Above Entries and TotalBytes nothing is read at
 // all; the others are errors of one file or kustomization.
 type Limits struct {

@@ -229,6 +229,8 @@ func TestFolders(t *testing.T) {
 		"apps/shop/web.yaml": release("web", strategy+template),
 		"apps/other.yaml":    release("other", strategy+template),
 		"file":               "x",
+		// What people approve with is no manifest.
+		".sluice/approvals/shop/web.yaml": release("sly", strategy+template),
 	})
 	for folder, want := range map[string][]string{
 		"apps/shop": {"shop/web"}, "./apps/shop/": {"shop/web"}, "/apps/shop": {"shop/web"},
@@ -243,6 +245,7 @@ func TestFolders(t *testing.T) {
 	}
 	for folder, want := range map[string]string{
 		"nowhere": "no folder", "../up": "no folder", "apps/../../up": "no folder", "file": "not a folder", "apps\x00": "no folder",
+		".sluice": "Sluice's own", "/.sluice/": "Sluice's own", ".sluice/approvals": "Sluice's own", "apps/../.sluice/approvals/shop": "Sluice's own",
 	} {
 		if _, err := newTestReader().Read(files, folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("folder %q: got %v, want %q", folder, err, want)

@@ -63,6 +63,14 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
+// ownFolder is where Sluice keeps what people approve. Nothing in it is a manifest, whoever names it: else an
+// approval could bring what is to be released along.
+const ownFolder = ".sluice"
+
+func isOwn(name string) bool {
+	return name == ownFolder || strings.HasPrefix(name, ownFolder+"/")
+}
+
 // cleanFolder checks that a folder is one of the repository's.
 func cleanFolder(files fs.FS, folder string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(folder, "/"))
@@ -71,6 +79,8 @@ func cleanFolder(files fs.FS, folder string) (string, error) {
 	}
 	info, err := fs.Lstat(files, clean)
 	switch {
+	case isOwn(clean):
+		return "", fmt.Errorf("%q is not a folder of manifests: %s is Sluice's own", folder, ownFolder)
 	case !fs.ValidPath(clean), errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("there is no folder %q in the repository", folder)
 	case err != nil:

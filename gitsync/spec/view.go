@@ -51,6 +51,8 @@ func (v *view) ReadFile(name string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case isOwn(name):
+		return nil, v.fail(name, 0, "the file is Sluice's own and is not read")
 	case !info.Mode().IsRegular():
 		return nil, v.fail(name, 0, "a symbolic link or submodule is not followed")
 	case info.Size() > v.limits.FileBytes:

@@ -11,6 +11,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -59,6 +60,13 @@ type Options struct {
 	// DefaultServiceAccount is the account, in the source's namespace, as which a source is
 	// written that names none. Empty means the controller's own.
 	DefaultServiceAccount string
+
+	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
+	Cluster string
+	// WebhookAddress is host:port to take webhooks of forges on. Empty or Off takes none.
+	WebhookAddress string
+	// ForgeTimeout is for one request to a forge. Default 30s.
+	ForgeTimeout time.Duration
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
@@ -132,11 +140,18 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
 	}
-	gates := approvals.NewReconciler(cached, live, mgr.GetEventRecorder(v1alpha1.OwnerApprovals), now)
-	if err := gates.SetupWithManager(mgr); err != nil {
+	if err := approvals.Setup(mgr, approvalOptions(opts)); err != nil {
 		return fmt.Errorf("set up approvals: %w", err)
 	}
 	return nil
+}
+
+func approvalOptions(opts Options) approvals.Options {
+	return approvals.Options{
+		Cluster:        opts.Cluster,
+		DeniedNetworks: opts.Git.DeniedNetworks,
+		Timeout:        opts.ForgeTimeout,
+	}
 }
 
 func sourceOptions(opts Options) gitsync.Options {

@@ -141,6 +141,16 @@ func (f *Forge) MakePublic(repository string) error {
 	return nil
 }
 
+// DeleteBranchesOnMerge has a repository remove the branch of each pull request that is merged from now on.
+func (f *Forge) DeleteBranchesOnMerge(repository string) error {
+	repo := f.repos.get(repository)
+	if repo == nil {
+		return fmt.Errorf("have branches of %s deleted: %w", repository, ErrUnknown)
+	}
+	repo.tidy.Store(true)
+	return nil
+}
+
 // randomToken is a token as GitHub shapes them: a prefix that says what it is for, and a secret.
 func randomToken(prefix string) string { return prefix + rand.Text() + rand.Text()[:10] }
 

@@ -240,6 +240,7 @@ func TestAccountsThatCanNotBe(t *testing.T) {
 		"a team of strangers":         w.CreateTeam("guild", "x", "nobody"),
 		"a grant to nobody":           w.Grant(repository, "nobody", devforge.RoleRead),
 		"a repository that is none":   w.MakePublic("shop/none"),
+		"another that is none":        w.DeleteBranchesOnMerge("shop/none"),
 	} {
 		if !errors.Is(err, devforge.ErrUnknown) {
 			t.Errorf("%s: got %v", what, err)

@@ -52,6 +52,8 @@ type Fault struct {
 	Method string
 	// Path matches the path of the requests, such as "/api/v3/repos/shop/web/pulls"; nil for all.
 	Path *regexp.Regexp
+	// After is how many of these requests go well before the first goes wrong.
+	After int
 	// Times is how many requests go wrong; 0 for all until the fault is switched off.
 	Times int
 	// Status, Wait and Location are for the kinds that name them.
@@ -73,7 +75,7 @@ type faultSet struct {
 type activeFault struct {
 	Fault
 
-	hits int
+	seen, hits int
 }
 
 func newFaultSet() *faultSet {
@@ -104,7 +106,10 @@ func (s *faultSet) next(r *http.Request) (Fault, bool) {
 	defer s.mu.Unlock()
 	for _, a := range s.active {
 		left := a.Times == 0 || a.hits < a.Times
-		if left && (a.Method == "" || a.Method == r.Method) && (a.Path == nil || a.Path.MatchString(r.URL.Path)) {
+		if !left || a.Method != "" && a.Method != r.Method || a.Path != nil && !a.Path.MatchString(r.URL.Path) {
+			continue
+		}
+		if a.seen++; a.seen > a.After {
 			a.hits++
 			return a.Fault, true
 		}

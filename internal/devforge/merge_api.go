@@ -67,7 +67,20 @@ func (c *call) merge(p *pull, in mergeRequest) error {
 	if err := c.forge.sync(c.ctx, c.repo, c.by.account, branchPrefix+p.base); err != nil {
 		return err
 	}
-	return c.forge.emitPull(c.ctx, c.repo, c.by.account, pullEvent{pull: p, action: "closed"})
+	if err := c.forge.emitPull(c.ctx, c.repo, c.by.account, pullEvent{pull: p, action: "closed"}); err != nil {
+		return err
+	}
+	return c.tidyHead(p)
+}
+
+// tidyHead removes the branch of a pull request that is merged, where the repository asks for that.
+func (c *call) tidyHead(p *pull) error {
+	ref := branchPrefix + p.head
+	sha, found := c.repo.refs[ref]
+	if !c.repo.tidy.Load() || !found || p.head == c.repo.defaultBranch {
+		return nil
+	}
+	return c.moveRef(ref, gitcmd.Zero, sha)
 }
 
 // mergedTip is what the base moves to.

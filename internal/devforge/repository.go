@@ -40,6 +40,8 @@ type repository struct {
 	created time.Time
 	git     *gitcmd.Repository
 	public  atomic.Bool
+	// tidy has the branches of merged pull requests removed.
+	tidy atomic.Bool
 
 	// mu is held while a request on the repository is served, and guards what follows.
 	mu            sync.Mutex

@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Request is one line of the request log.
 type Request struct {
+	// Time is when it came in, by the clock of the machine.
+	Time         time.Time
 	Method, Path string
 	// Query is the part after "?", not decoded.
 	Query string
@@ -46,7 +49,7 @@ func (f *Forge) ForgetRequests() {
 func (f *Forge) recorded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entry := Request{
-			Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, User: f.senderOf(r),
+			Time: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, User: f.senderOf(r),
 			API: strings.HasPrefix(r.URL.Path, apiPrefix+"/"),
 		}
 		entry.Git = !entry.API && (strings.Contains(r.URL.Path, "/git-") || strings.HasSuffix(r.URL.Path, "/info/refs"))

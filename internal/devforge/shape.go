@@ -124,7 +124,7 @@ func (s shapes) fullRepository(r *repository, role Role) object {
 	shape := s.repository(r)
 	maps.Copy(shape, object{
 		"network_count": 0, "subscribers_count": 0, "allow_merge_commit": true, "allow_squash_merge": true,
-		"allow_rebase_merge": true, "allow_auto_merge": false, "delete_branch_on_merge": false, "permissions": rights(role),
+		"allow_rebase_merge": true, "allow_auto_merge": false, "delete_branch_on_merge": r.tidy.Load(), "permissions": rights(role),
 	})
 	return shape
 }

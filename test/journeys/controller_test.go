@@ -54,7 +54,12 @@ func (w *world) startControllerUntil(kill killAt) *controller {
 	c := &controller{w: w, agent: "sluice/" + version, cancel: cancel, ended: make(chan error, 1)}
 	cfg := cptest.Config(w)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c, kill} })
-	mgr, err := app.New(cfg, app.Options{Version: version, Logger: w.logger(version), Namespaces: []string{w.namespace}})
+	options := app.Options{Version: version, Logger: w.logger(version), Namespaces: []string{w.namespace}}
+	options.Git.AllowHTTP = true
+	if w.options != nil {
+		w.options(&options)
+	}
+	mgr, err := app.New(cfg, options)
 	if err != nil {
 		w.Fatalf("make controller: %v", err)
 	}

@@ -29,6 +29,8 @@ type world struct {
 	journal   *journal
 	// controllers counts those that were started.
 	controllers int
+	// options, if set, changes what controllers are started with.
+	options func(*app.Options)
 	// expected are the broken laws that the journey brings about itself.
 	expected func(broken string) bool
 	// judged are the workloads that the laws are held against.
@@ -50,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// letGo takes the finalizer off all releases, for the namespace to be deleted: the controller
+// letGo takes the finalizer off all releases and gates, for the namespace to be deleted: the controller
 // that would do so is gone by then.
 func (w *world) letGo() {
 	ctx := context.Background()
@@ -59,10 +61,22 @@ func (w *world) letGo() {
 		w.Errorf("list releases: %v", err)
 	}
 	for i := range releases.Items {
-		err := w.Patch(ctx, &releases.Items[i], mergePatch(`{"metadata":{"finalizers":null}}`))
-		if client.IgnoreNotFound(err) != nil {
-			w.Errorf("take the finalizer off %s: %v", releases.Items[i].Name, err)
-		}
+		w.strip(ctx, &releases.Items[i])
+	}
+	var gates v1alpha1.GateList
+	if err := w.List(ctx, &gates, client.InNamespace(w.namespace)); err != nil {
+		w.Errorf("list gates: %v", err)
+	}
+	for i := range gates.Items {
+		w.strip(ctx, &gates.Items[i])
+	}
+}
+
+// strip takes all finalizers off an object.
+func (w *world) strip(ctx context.Context, object client.Object) {
+	err := w.Patch(ctx, object, mergePatch(`{"metadata":{"finalizers":null}}`))
+	if client.IgnoreNotFound(err) != nil {
+		w.Errorf("take the finalizer off %s: %v", object.GetName(), err)
 	}
 }
 

@@ -1,0 +1,56 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/report"
+)
+
+// batchOf is what people see of the pods that a gate's step has updated. Pods are not cached: they
+// are read when somebody is asked.
+func (r *Reconciler) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
+	var pods corev1.PodList
+	revision := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: g.Spec.Revision}
+	if err := r.live.List(ctx, &pods, client.InNamespace(g.Namespace), revision); err != nil {
+		return report.Batch{}, fmt.Errorf("list pods of revision %s: %w", g.Spec.Revision, err)
+	}
+	status := release.Status
+	batch := report.Batch{
+		Replicas: status.Replicas, Updated: status.UpdatedReplicas,
+		Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas,
+	}
+	set := release.Spec.WorkloadRef.Name + "-" + g.Spec.Revision
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Name == set && pod.DeletionTimestamp == nil {
+			batch.Pods = append(batch.Pods, podOf(pod))
+		}
+	}
+	return batch, nil
+}
+
+func podOf(pod *corev1.Pod) report.Pod {
+	seen := report.Pod{Name: pod.Name, Message: pod.Status.Message}
+	for _, container := range pod.Spec.Containers {
+		seen.Images = append(seen.Images, container.Image)
+	}
+	for i := range pod.Status.ContainerStatuses {
+		container := &pod.Status.ContainerStatuses[i]
+		seen.Restarts += container.RestartCount
+		if waiting := container.State.Waiting; waiting != nil && seen.Message == "" {
+			seen.Message = waiting.Reason
+		}
+	}
+	seen.Ready = slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	return seen
+}

@@ -1,0 +1,272 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/github"
+)
+
+// Keys of a forge's Secret.
+const (
+	keyToken        = "token"
+	keyApp          = "appID"
+	keyInstallation = "installationID"
+	keyPrivateKey   = "privateKey"
+	keyCA           = "ca.crt"
+)
+
+const (
+	// requestsAtOnce is how many a forge gets from one source at a time. Forges ask for few.
+	requestsAtOnce = 4
+	// secretFor is how long a Secret is taken as it was read.
+	secretFor = time.Minute
+	// shortestPause and longestPause are how long a forge is left alone after a failure that may
+	// go away by itself, the first and any later time.
+	shortestPause = time.Second
+	longestPause  = 2 * time.Minute
+)
+
+// Options say how forges are talked to.
+type Options struct {
+	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
+	Cluster string
+	// DeniedNetworks are never connected to. Nil means the link-local ones.
+	DeniedNetworks []netip.Prefix
+	// Timeout of one request to a forge. Default 30s.
+	Timeout time.Duration
+}
+
+// pausedError says that a forge is left alone for now.
+type pausedError struct {
+	until time.Time
+	cause error
+	// failures in a row that may go away by themselves.
+	failures int
+}
+
+func (e *pausedError) Error() string { return e.cause.Error() }
+func (e *pausedError) Unwrap() error { return e.cause }
+
+// lasting tells what people should know of from a failure that comes alone.
+func (e *pausedError) lasting() bool {
+	return e.failures > 1 || forge.KindOf(e.cause) == forge.Limited
+}
+
+// connections are the forges of all sources. One that is slow, limited or gone holds up its own
+// source and no other.
+type connections struct {
+	live    client.Reader
+	clock   clock.PassiveClock
+	options Options
+	refused refusals
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]*connection
+}
+
+func newConnections(live client.Reader, now clock.PassiveClock, options Options) *connections {
+	return &connections{live: live, clock: now, options: options, all: map[types.NamespacedName]*connection{}}
+}
+
+// connection is the forge of one source.
+type connection struct {
+	source types.NamespacedName
+	clock  clock.PassiveClock
+	slots  chan struct{}
+
+	// setup is held while the client is made; who waits for it waits for the same thing.
+	setup    sync.Mutex
+	api      *github.Client
+	identity identity
+	readAt   time.Time
+
+	mu       sync.Mutex
+	failures int
+	paused   *pausedError
+}
+
+// identity is what a client was made of.
+type identity struct {
+	uid           types.UID
+	forge         v1alpha1.Forge
+	secretVersion string
+	teams         bool
+}
+
+// of returns the connection of a source; it is made if there is none.
+func (c *connections) of(source *v1alpha1.ReleaseSource) *connection {
+	key := client.ObjectKeyFromObject(source)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all[key] == nil {
+		c.all[key] = &connection{source: key, clock: c.clock, slots: make(chan struct{}, requestsAtOnce)}
+	}
+	return c.all[key]
+}
+
+// forget drops what is known of a source that is gone.
+func (c *connections) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, key)
+	forgetBudget(key)
+}
+
+// ask has something asked of the source's forge, or done there. Its error is a *pausedError where
+// trying again at a certain time may help.
+func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
+	con := c.of(source)
+	select {
+	case con.slots <- struct{}{}:
+		defer func() { <-con.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := con.pausedNow(); err != nil {
+		return err
+	}
+	api, err := c.client(ctx, con, source, teams)
+	if err != nil {
+		return err
+	}
+	err = what(ctx, api)
+	publishBudget(con.source, api.Budget())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return con.note(err)
+}
+
+func (c *connection) pausedNow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused != nil && c.clock.Now().Before(c.paused.until) {
+		return c.paused
+	}
+	return nil
+}
+
+// note draws conclusions from how a request ended.
+func (c *connection) note(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch forge.KindOf(err) {
+	case forge.Limited:
+		limited, _ := errors.AsType[*forge.LimitedError](err)
+		c.paused = &pausedError{until: limited.Until, cause: err}
+		return c.paused
+	case forge.Transient:
+		pause := min(shortestPause<<min(c.failures, 16), longestPause)
+		c.failures++
+		c.paused = &pausedError{until: c.clock.Now().Add(pause), cause: err, failures: c.failures}
+		return c.paused
+	case forge.Unauthorised:
+		c.readAt = time.Time{} // the Secret may have been changed since
+	case "":
+		if err == nil {
+			c.failures, c.paused = 0, nil
+		}
+	}
+	return err
+}
+
+// client is the one for the source as it is now, with the credentials as they are now.
+func (c *connections) client(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool) (*github.Client, error) {
+	con.setup.Lock()
+	defer con.setup.Unlock()
+	wanted := identity{uid: source.UID, forge: *source.Spec.Forge, teams: teams || con.identity.teams}
+	wanted.forge.Interval.Duration = 0
+	wanted.secretVersion = con.identity.secretVersion
+	con.mu.Lock()
+	fresh := c.clock.Since(con.readAt) < secretFor
+	con.mu.Unlock()
+	if con.api != nil && fresh && wanted == con.identity {
+		return con.api, nil
+	}
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: source.Namespace, Name: source.Spec.Forge.SecretRef.Name}
+	err := c.live.Get(ctx, key, &secret)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil, &forge.Error{Kind: forge.Unauthorised, Message: fmt.Sprintf("read Secret %s: %v", key.Name, err)}
+	case err != nil:
+		return nil, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	wanted.secretVersion = string(secret.UID) + secret.ResourceVersion
+	if con.api == nil || wanted != con.identity {
+		if con.api, err = c.connect(source, &secret, wanted.teams); err != nil {
+			return nil, err
+		}
+		con.identity = wanted
+	}
+	con.mu.Lock()
+	con.readAt = c.clock.Now()
+	con.mu.Unlock()
+	return con.api, nil
+}
+
+func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Secret, teams bool) (*github.Client, error) {
+	where := source.Spec.Forge
+	options := github.Options{
+		BaseURL:        where.BaseURL,
+		Owner:          where.Owner,
+		Repository:     where.Repo,
+		Token:          string(secret.Data[keyToken]),
+		CABundle:       secret.Data[keyCA],
+		DeniedNetworks: c.options.DeniedNetworks,
+		Timeout:        c.options.Timeout,
+		Now:            c.clock.Now,
+	}
+	if len(secret.Data[keyApp]) > 0 {
+		app, err := appOf(secret)
+		if err != nil {
+			return nil, err
+		}
+		app.Teams, app.Deployments = teams, where.Environment != ""
+		options.App = app
+	}
+	api, err := github.New(options)
+	if err != nil {
+		return nil, fmt.Errorf("connect to forge: %w", err)
+	}
+	return api, nil
+}
+
+func appOf(secret *corev1.Secret) (*github.App, error) {
+	app := &github.App{PrivateKey: secret.Data[keyPrivateKey]}
+	for key, into := range map[string]*int64{keyApp: &app.ID, keyInstallation: &app.InstallationID} {
+		text := string(secret.Data[key])
+		if text == "" {
+			continue
+		}
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || number <= 0 {
+			return nil, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf("%s in Secret %s is no number of an app", key, secret.Name)}
+		}
+		*into = number
+	}
+	return app, nil
+}
+
+// retryAt is when what failed with err can be tried again, by what the forge or its failures say;
+// zero where they say nothing.
+func retryAt(err error) time.Time {
+	if paused, ok := errors.AsType[*pausedError](err); ok {
+		return paused.until
+	}
+	return time.Time{}
+}

@@ -1,0 +1,55 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// checkCheckRun passes when the newest run of the check is completed as the policy asks for.
+func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+	if decision, can := askable(g, facts); !can {
+		return decision
+	}
+	policy := g.Spec.Policy.CheckRun
+	what := fmt.Sprintf("check %s of %s on commit %s", policy.Name, policy.App, short(g.Spec.Commit))
+	newest := newestRun(g, facts.Forge.CheckRuns)
+	switch {
+	case newest == nil:
+		return waiting("waits for "+what, time.Time{})
+	case newest.Status != forge.CheckCompleted:
+		return waiting(fmt.Sprintf("waits for %s: it is %s", what, strings.ReplaceAll(string(newest.Status), "_", " ")), time.Time{})
+	case !contentWith(policy, newest.Conclusion):
+		return waiting(fmt.Sprintf("waits for %s: it ended with %s; a run that is started again counts", what, newest.Conclusion), time.Time{})
+	}
+	return passed(fmt.Sprintf("%s ended with %s", what, newest.Conclusion), v1alpha1.Evidence{
+		Kind: EvidenceCheckRun, Actor: newest.App.Slug, ActorID: newest.App.ID,
+		ID: newest.ID, SHA: newest.HeadSHA, URL: link(newest.URL), Time: timeOf(newest.CompletedAt),
+		Detail: fmt.Sprintf("%s ended with %s", newest.Name, newest.Conclusion),
+	}, now)
+}
+
+// newestRun is the one that was started last; nil if there is none.
+func newestRun(g *v1alpha1.Gate, runs []forge.CheckRun) *forge.CheckRun {
+	var newest *forge.CheckRun
+	policy := g.Spec.Policy.CheckRun
+	for i := range runs {
+		run := &runs[i]
+		counts := run.HeadSHA == g.Spec.Commit && run.Name == policy.Name && run.App.ID != 0 && run.App.Slug == policy.App
+		if counts && (newest == nil || run.ID > newest.ID) {
+			newest = run
+		}
+	}
+	return newest
+}
+
+func contentWith(policy *v1alpha1.CheckRunGate, conclusion forge.Conclusion) bool {
+	if len(policy.Conclusions) == 0 {
+		return conclusion == forge.ConclusionSuccess
+	}
+	return slices.Contains(policy.Conclusions, v1alpha1.CheckConclusion(conclusion))
+}

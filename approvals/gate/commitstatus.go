@@ -1,0 +1,113 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// sluicePrefix begins the contexts of every Sluice, whichever its cluster.
+const sluicePrefix = "sluice/"
+
+// checkCommitStatus passes when the newest status that counts is success.
+func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+	if decision, can := askable(g, facts); !can {
+		return decision
+	}
+	policy := g.Spec.Policy.CommitStatus
+	if prefix := facts.Forge.OwnPrefix; ownContext(policy.Context, prefix) {
+		return waiting(fmt.Sprintf("can't pass: contexts that begin with %s are Sluice's own", prefix), time.Time{})
+	}
+	what := fmt.Sprintf("status %s on commit %s", policy.Context, short(g.Spec.Commit))
+	newest, others := newestStatus(g, facts.Forge)
+	switch {
+	case newest == nil:
+		return waiting("waits for "+what+others+nobody(policy.Creators, facts.Forge.Creators), time.Time{})
+	case newest.State != forge.StateSuccess:
+		return waiting(fmt.Sprintf("waits for %s: it is %s", what, newest.State), time.Time{})
+	}
+	return passed(what+" is success", v1alpha1.Evidence{
+		Kind: EvidenceCommitStatus, Actor: newest.Creator.Login, ActorID: newest.Creator.ID,
+		ID: newest.ID, SHA: newest.SHA, URL: link(newest.TargetURL), Time: timeOf(newest.CreatedAt),
+		Detail: fmt.Sprintf("%s is %s", newest.Context, newest.State),
+	}, now)
+}
+
+// askable reports whether a gate on the release commit can be judged, and what is to be said if not.
+func askable(g *v1alpha1.Gate, facts Facts) (Decision, bool) {
+	switch {
+	case facts.Source == nil:
+		return waiting("can't pass: the release comes from no ReleaseSource, whose forge could be asked", time.Time{}), false
+	case facts.Source.Spec.Forge == nil:
+		return waiting(fmt.Sprintf("can't pass: ReleaseSource %s/%s has no forge to ask: set its spec.forge",
+			facts.Source.Namespace, facts.Source.Name), time.Time{}), false
+	case g.Spec.Commit == "":
+		return waiting("can't pass: it is not known which commit brought the revision", time.Time{}), false
+	case facts.Forge == nil:
+		return unchanged(g), false
+	}
+	return Decision{}, true
+}
+
+// ownContext reports whether a context is one of ours; everything is where we don't know which are.
+func ownContext(context, prefix string) bool { return hasPrefixFold(context, prefix) }
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// newestStatus is the newest of those who may post it; nil if there is none, with what is to be said of
+// those that others posted.
+func newestStatus(g *v1alpha1.Gate, known *ForgeFacts) (newest *forge.Status, others string) {
+	var foreign []string
+	for i := range known.Statuses {
+		status := &known.Statuses[i]
+		switch {
+		case status.SHA != g.Spec.Commit, !strings.EqualFold(status.Context, g.Spec.Policy.CommitStatus.Context):
+		case !known.mayPost(status):
+			foreign = append(foreign, name(status.Creator))
+		case newest == nil || status.ID > newest.ID:
+			newest = status
+		}
+	}
+	return newest, notCounted(foreign)
+}
+
+// mayPost reports whether a status is of somebody whose statuses count. What we post ourselves counts
+// only where it speaks of another cluster.
+func (f *ForgeFacts) mayPost(status *forge.Status) bool {
+	if status.Creator.Same(f.Self) && !hasPrefixFold(status.Context, sluicePrefix) {
+		return false
+	}
+	return slices.ContainsFunc(f.Creators, status.Creator.Same)
+}
+
+func notCounted(posters []string) string {
+	if len(posters) == 0 {
+		return ""
+	}
+	slices.Sort(posters)
+	posters = slices.Compact(posters)
+	if more := len(posters) - maxNamed; more > 0 {
+		posters = append(posters[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf(": what %s posted does not count, by the gate's creators", strings.Join(posters, ", "))
+}
+
+// nobody names the creators that are no account.
+func nobody(logins []string, accounts []forge.Account) string {
+	var unknown []string
+	for i, login := range logins {
+		if i >= len(accounts) || !accounts[i].Known() {
+			unknown = append(unknown, login)
+		}
+	}
+	if len(unknown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the forge has no account %s", strings.Join(unknown, ", "))
+}

@@ -1,0 +1,36 @@
+package gate
+
+import (
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// Facts is what is known of what a gate waits for. It is only read, and what is not set is not known.
+type Facts struct {
+	// Release is the BatchRelease that the gate names; nil where there is none.
+	Release *v1alpha1.BatchRelease
+	// Source is the ReleaseSource that the release comes from; nil where it comes from none.
+	Source *v1alpha1.ReleaseSource
+	// Forge is what the source's forge says; nil where it could not be asked, or need not be yet.
+	Forge *ForgeFacts
+}
+
+// ForgeFacts is what the forge says of what one gate waits for. Of the lists only those of the
+// gate's type are set.
+type ForgeFacts struct {
+	// Self is the account that we act as.
+	Self forge.Account
+	// OwnPrefix begins the contexts of our own statuses.
+	OwnPrefix string
+
+	// Approval is the pull request of a pullRequest gate; nil while there is none.
+	Approval *forge.Approval
+
+	// Statuses of the release commit in the context of a commitStatus gate, newest first.
+	Statuses []forge.Status
+	// Creators are the accounts of the policy's creators, in their order; one that nobody has is not Known.
+	Creators []forge.Account
+
+	// CheckRuns of the release commit with the name and app of a checkRun gate.
+	CheckRuns []forge.CheckRun
+}

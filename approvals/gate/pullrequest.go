@@ -1,0 +1,200 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/record"
+)
+
+// checkPullRequest passes when the gate's record was put onto the tracked branch by the merge of the
+// gate's pull request, as the policy asks for; where the source has no forge, by whatever put it there.
+func checkPullRequest(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+	switch source := facts.Source; {
+	case source == nil:
+		return waiting("can't pass: the release comes from no ReleaseSource, on whose branch it could be approved", time.Time{})
+	case source.Spec.Forge == nil:
+		return checkRecord(g, source, now)
+	case facts.Forge == nil:
+		return unchanged(g)
+	case facts.Forge.Approval == nil:
+		return waiting("waits for its pull request to be opened", time.Time{})
+	default:
+		return judge(approval{facts.Forge.Approval, facts.Forge.Self, g, g.Spec.Policy.PullRequest, source}, now)
+	}
+}
+
+// approval is what the forge says of a pull request, and what it is judged by.
+type approval struct {
+	*forge.Approval
+	// self is the account that we act as.
+	self   forge.Account
+	gate   *v1alpha1.Gate
+	policy *v1alpha1.PullRequestGate
+	source *v1alpha1.ReleaseSource
+}
+
+func judge(a approval, now time.Time) Decision {
+	pull := a.PullRequest
+	if problem := a.anothers(); problem != "" {
+		return waiting(problem, time.Time{})
+	}
+	switch {
+	case pull.Rejected():
+		return decided(v1alpha1.DecisionRejected, fmt.Sprintf("pull request #%d was closed without being merged: open it again to go on", pull.Number),
+			now, a.closing())
+	case !pull.Merged:
+		return waiting(fmt.Sprintf("waits for pull request #%d to be merged: %s", pull.Number, pull.URL), time.Time{})
+	}
+	for _, rule := range mergeRules {
+		if problem := rule(a); problem != "" {
+			return waiting(fmt.Sprintf("pull request #%d was merged, but %s", pull.Number, problem), time.Time{})
+		}
+	}
+	return decided(v1alpha1.DecisionPassed, a.praise(), now, a.evidence()...)
+}
+
+// anothers says why the pull request is not the one that was opened for this gate; empty if it is.
+func (a approval) anothers() string {
+	opened := a.gate.Status.PullRequest
+	from := v1alpha1.SourceReference{Namespace: a.source.Namespace, Name: a.source.Name}
+	switch {
+	case opened == nil || opened.Number == 0 || opened.Number != int64(a.PullRequest.Number):
+		return "waits for its pull request to be opened"
+	case opened.Source != from:
+		return fmt.Sprintf("can't pass: pull request #%d is on the forge of ReleaseSource %s/%s, but the release comes from %s/%s now: %s",
+			opened.Number, opened.Source.Namespace, opened.Source.Name, from.Namespace, from.Name, askAnew)
+	default:
+		return ""
+	}
+}
+
+// praise says what the gate was passed by.
+func (a approval) praise() string {
+	text := fmt.Sprintf("pull request #%d was merged by %s", a.PullRequest.Number, a.PullRequest.MergedBy.Login)
+	if approvals := len(a.approving()); a.policy.MinApprovals > 0 {
+		text += fmt.Sprintf(" with %d of %d approvals", approvals, a.policy.MinApprovals)
+	}
+	return text
+}
+
+// closing is the evidence of a rejection.
+func (a approval) closing() v1alpha1.Evidence {
+	pull := a.PullRequest
+	return v1alpha1.Evidence{
+		Kind: EvidencePullRequestClosed,
+		ID:   int64(pull.Number), SHA: pull.Head.SHA, URL: link(pull.URL), Time: timeOf(pull.ClosedAt),
+	}
+}
+
+// evidence is all that a pass rests on: the merge, and the reviews if the policy asks for any.
+func (a approval) evidence() []v1alpha1.Evidence {
+	pull := a.PullRequest
+	facts := []v1alpha1.Evidence{{
+		Kind: EvidencePullRequestMerged, Actor: pull.MergedBy.Login, ActorID: pull.MergedBy.ID,
+		ID: int64(pull.Number), SHA: pull.MergeCommit, URL: link(pull.URL), Time: timeOf(pull.MergedAt),
+		Detail: fmt.Sprintf("put %s (blob %s) onto branch %s", a.Files[0].Path, a.Files[0].BlobSHA, a.branch()),
+	}}
+	if a.policy.MinApprovals == 0 {
+		return facts
+	}
+	for _, review := range a.approving() {
+		facts = append(facts, v1alpha1.Evidence{
+			Kind: EvidenceReview, Actor: review.Reviewer.Login, ActorID: review.Reviewer.ID,
+			ID: review.ID, SHA: review.CommitID, URL: link(review.URL), Time: timeOf(review.SubmittedAt),
+			Detail: fmt.Sprintf("approved pull request #%d", pull.Number),
+		})
+	}
+	return facts
+}
+
+func (a approval) branch() string { return trackedBranch(a.source) }
+
+// trackedBranch is the branch that a source follows; the CRD has the same default.
+func trackedBranch(source *v1alpha1.ReleaseSource) string { return cmp.Or(source.Spec.Ref.Branch, "main") }
+
+// checkRecord passes when the record is on the branch, whoever put it there. It is the rule of
+// sources without a forge: the server that has the branch says who may write to it.
+func checkRecord(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, now time.Time) Decision {
+	wanted := v1alpha1.RecordFile{
+		Path:    record.Path(g.Namespace, g.Spec.ReleaseRef.Name),
+		Content: string(record.Format(record.Of(g))),
+	}
+	found := recordOf(g, source)
+	problem := missing(found, g)
+	if problem == "" && source.Status.ObservedCommit == g.Spec.Commit {
+		problem = "the one there came with the release itself"
+	}
+	if problem != "" {
+		decision := waiting(fmt.Sprintf("waits for %s on branch %s, as in status.record: %s. "+
+			"ReleaseSource %s/%s has no forge: nobody checks who puts it there",
+			wanted.Path, trackedBranch(source), problem, source.Namespace, source.Name), time.Time{})
+		decision.Status.Record = &wanted
+		return decision
+	}
+	decision := passed(fmt.Sprintf("%s is on branch %s; no rule about reviewers could be checked: ReleaseSource %s/%s has no forge",
+		wanted.Path, trackedBranch(source), source.Namespace, source.Name), v1alpha1.Evidence{
+		Kind: EvidenceRecordMerged, SHA: source.Status.ObservedCommit,
+		Detail: fmt.Sprintf("%s (blob %s) is on branch %s", wanted.Path, found.Blob, trackedBranch(source)),
+		Time:   source.Status.LastSyncTime.DeepCopy(),
+	}, now)
+	decision.Status.Record = &wanted
+	return decision
+}
+
+// recordOf is the record of g on the tracked branch, or else the one of its release; nil if the branch
+// has neither.
+func recordOf(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) *v1alpha1.ApprovalRecord {
+	var release *v1alpha1.ApprovalRecord
+	want := record.Of(g)
+	for i := range source.Status.Approvals {
+		switch have := &source.Status.Approvals[i]; {
+		case record.Difference(*have, want) == "":
+			return have
+		case have.Namespace == want.Namespace && have.Release == want.Release:
+			release = have
+		}
+	}
+	return release
+}
+
+// missing says why found is not the record of g; empty if it is.
+func missing(found *v1alpha1.ApprovalRecord, g *v1alpha1.Gate) string {
+	if found == nil {
+		return "there is none yet"
+	}
+	if different := record.Difference(*found, record.Of(g)); different != "" {
+		return "of the one there, " + different
+	}
+	return ""
+}
+
+// RecordOnBranch reports whether Git shows the record of g on the tracked branch.
+func RecordOnBranch(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) bool {
+	return source != nil && missing(recordOf(g, source), g) == ""
+}
+
+// Query says what the forge is to be asked of the pull request of g.
+func Query(g *v1alpha1.Gate, facts Facts) forge.ApprovalQuery {
+	query := forge.ApprovalQuery{}
+	if g.Status.PullRequest != nil {
+		query.Number = int(g.Status.PullRequest.Number)
+	}
+	if facts.Source != nil {
+		query.Tip = facts.Source.Status.ObservedCommit
+	}
+	policy := g.Spec.Policy.PullRequest
+	if policy == nil {
+		return query
+	}
+	query.Reviews = policy.MinApprovals > 0
+	query.Approvers, query.Teams = slices.Clone(policy.Approvers), slices.Clone(policy.Teams)
+	if policy.ForbidSelfApproval {
+		query.ReleaseCommit = g.Spec.Commit
+	}
+	return query
+}

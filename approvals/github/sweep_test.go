@@ -1,0 +1,148 @@
+package github_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// faults are the ways in which one answer goes wrong, by name.
+var faults = map[string]devforge.FaultKind{
+	"Status": devforge.FaultStatus, "Lost": devforge.FaultLostAnswer, "Malformed": devforge.FaultMalformed,
+	"Hang": devforge.FaultHang, "Stall": devforge.FaultStall, "Partial": devforge.FaultPartialPage,
+	"Redirect": devforge.FaultRedirect, "Primary": devforge.FaultPrimaryLimit, "Secondary": devforge.FaultSecondaryLimit,
+}
+
+// inject has one request of that line, such as "GET /pulls", meet a fault.
+func (w *world) inject(kind devforge.FaultKind, line string) (off func() int) {
+	method, path, _ := strings.Cut(line, " ")
+	return w.forge.Inject(devforge.Fault{
+		Kind: kind, Method: method, Path: regexp.MustCompile(regexp.QuoteMeta(path) + "$"), Times: 1,
+		Location: "http://127.0.0.1:1/", Wait: time.Minute,
+	})
+}
+
+// impatient gives up soon where the forge says nothing, and only there.
+func impatient(kind devforge.FaultKind) func(*github.Options) {
+	return func(o *github.Options) {
+		if kind == devforge.FaultHang || kind == devforge.FaultStall {
+			o.Timeout = 500 * time.Millisecond
+		}
+	}
+}
+
+// Each request of an opening meets each fault once; after it the opening is done again, by a client
+// that knows nothing. However far the first came, there is one pull request in the end.
+func TestOpenApprovalSurvivesEachFault(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for i, line := range w.asked(func(context.Context) { w.open(w.first("first")) }) {
+				w.openFaulty(w.first(fmt.Sprint("first-", i)), line, faults[name])
+			}
+			unknown := request("unknown")
+			for i, line := range slices.Compact(w.asked(func(context.Context) { w.open(unknown) })) {
+				w.openFaulty(request(fmt.Sprint("unknown-", i)), line, faults[name])
+			}
+		})
+	}
+}
+
+// openFaulty opens an approval while one of its requests meets a fault, and then again.
+func (w *world) openFaulty(r forge.ApprovalRequest, line string, kind devforge.FaultKind) {
+	w.t.Helper()
+	off := w.inject(kind, line)
+	_, err := w.newClient(impatient(kind)).OpenApproval(w.t.Context(), r)
+	if err != nil && forge.KindOf(err) == "" {
+		w.t.Errorf("%s: an error must have a kind: %v", line, err)
+	}
+	if hits := off(); hits != 1 {
+		w.t.Errorf("%s must have met the fault once: got %d", line, hits)
+	}
+	r.First = false // whoever comes after a crash can't know
+	pull, err := w.newClient().OpenApproval(w.t.Context(), r)
+	if err != nil {
+		w.t.Fatalf("after a fault of %s it must be possible to do it again: %v", line, err)
+	}
+	w.wantOnlyRecord(r, pull.Number)
+}
+
+// A list that lacks what it should have must not lead to a second pull request, whatever became of
+// the first: the forge itself refuses a second only while the first is open.
+func TestOpenApprovalOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	acts := map[string]func(w *world, pull forge.PullRequest){
+		"Open":   func(*world, forge.PullRequest) {},
+		"Closed": func(w *world, p forge.PullRequest) { w.setState("ada", p.Number, "closed") },
+		"ClosedAndGone": func(w *world, p forge.PullRequest) {
+			w.setState("ada", p.Number, "closed")
+			w.deleteBranch(p.Head.Ref)
+		},
+		"Merged": func(w *world, p forge.PullRequest) { w.merge("ada", p.Number, "squash") },
+	}
+	for name, act := range acts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request("partial")
+			pull := w.open(r)
+			act(w, pull)
+			off := w.inject(devforge.FaultPartialPage, "GET /pulls")
+			_, err := w.newClient().OpenApproval(t.Context(), r)
+			wantKind(t, err, forge.Transient, "the one that is missing may be ours")
+			off()
+			if again := w.open(r); again.Number != pull.Number {
+				t.Errorf("it must be found when the list is whole: got #%d, want #%d", again.Number, pull.Number)
+			}
+			w.wantOnlyRecord(r, pull.Number)
+		})
+	}
+}
+
+// Git may be ahead of the API, or behind it.
+func TestOpenApprovalOnATipThatTheForgeDoesNotTake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	known := w.first("known")
+	for name, change := range map[string]func(*forge.ApprovalRequest){
+		"tip":  func(r *forge.ApprovalRequest) { r.Tip = someCommit },
+		"tree": func(r *forge.ApprovalRequest) { r.Tree = someCommit },
+		"both": func(r *forge.ApprovalRequest) { r.Tip, r.Tree = someCommit, someCommit },
+		"half": func(r *forge.ApprovalRequest) { r.Tree = "" },
+	} {
+		r := known
+		r.Branch, r.Content = forge.BranchPrefix+name, []byte(content+"name: "+name+"\n")
+		change(&r)
+		pull := w.open(r)
+		w.wantOnlyRecord(r, pull.Number)
+	}
+	known.Tip = "main"
+	_, err := w.client.OpenApproval(t.Context(), known)
+	wantKind(t, err, forge.Invalid, "a branch can move between two looks; the tip is a commit")
+}
+
+// An approval is asked for on top of what was read by Git, though the branch has gone on since.
+func TestOpenApprovalOnATipThatIsNoLongerTheNewest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.first("behind")
+	w.write("ada", "main", "README", "later\n")
+	pull := w.open(r)
+	w.wantOnlyRecord(r, pull.Number)
+	merged := w.merge("bob", pull.Number, "merge")
+	got := w.read(forge.ApprovalQuery{Number: pull.Number, Tip: merged})
+	if len(got.Files) != 1 || !got.OnTracked {
+		t.Errorf("it must be possible to merge it: got %+v", got)
+	}
+}

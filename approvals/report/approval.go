@@ -1,0 +1,227 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/record"
+)
+
+const (
+	// maxPods is how many pods are listed: a person looks at those that are not well.
+	maxPods = 20
+	// maxImages is how many images of a pod are shown.
+	maxImages = 5
+)
+
+// Batch is what is known of the pods that run the revision of a gate.
+type Batch struct {
+	// Replicas is spec.replicas of the workload.
+	Replicas int32
+	// Updated, Ready and Available count the pods that run the revision.
+	Updated, Ready, Available int32
+	Pods                      []Pod
+}
+
+// Pod is one of a batch.
+type Pod struct {
+	Name     string
+	Ready    bool
+	Restarts int32
+	Images   []string
+	// Message says why it is not ready, where that is known.
+	Message string
+}
+
+// Approval is what people read of the pull request of g: what was released, how it goes, who may
+// approve, and what their answer does. It stays the same while those do.
+func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (title, body string) {
+	sections := []string{
+		"Batch " + place(g, release) + " of this release is done. The next one waits for the answer to this pull request.",
+		releaseTable(g, release),
+		"### Pods of revision " + code(g.Spec.Revision) + "\n\n" + batchText(batch),
+		"### Who can approve\n\n" + approvers(g.Spec.Policy.PullRequest),
+		"### What the answer does\n\n" + answers(g, release, batch),
+	}
+	return approvalTitle(g, release), strings.Join(sections, "\n\n") + "\n"
+}
+
+// CommitMessage is the message of the commit that adds the record of g.
+func CommitMessage(g *v1alpha1.Gate) string {
+	return fmt.Sprintf("Approve batch %d of %s\n\nRevision %s of commit %s goes on once this is on the tracked branch.\n",
+		g.Spec.Step+1, word(g.Namespace+"/"+g.Spec.ReleaseRef.Name), word(g.Spec.Revision), word(cmp.Or(g.Spec.Commit, "unknown")))
+}
+
+func approvalTitle(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	return fmt.Sprintf("Approve batch %s of %s: revision %s",
+		place(g, release), word(g.Namespace+"/"+g.Spec.ReleaseRef.Name), word(g.Spec.Revision))
+}
+
+// place is the step of g as people count: 2/4.
+func place(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	return fmt.Sprintf("%d/%d", g.Spec.Step+1, max(len(steps(release)), int(g.Spec.Step)+1))
+}
+
+// steps are those that the release goes through; a rollback that names none has two.
+func steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
+	switch {
+	case release.Status.RollbackTo == "":
+		return release.Spec.Strategy.Steps
+	case release.Spec.Rollback != nil:
+		return release.Spec.Rollback.Steps
+	default:
+		return []v1alpha1.Step{{Replicas: intstr.FromInt32(1)}, {Replicas: intstr.FromString("100%")}}
+	}
+}
+
+func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	rows := []string{
+		"| | |",
+		"|---|---|",
+		"| Release | " + code(g.Namespace+"/"+g.Spec.ReleaseRef.Name) + " |",
+		"| Revision | " + code(g.Spec.Revision) + " |",
+		"| Commit | " + commit(g.Spec.Commit) + " |",
+	}
+	// The annotations speak of the commit that Git has now, which may be a later one.
+	if annotations := release.Annotations; annotations[v1alpha1.CommitAnnotation] == g.Spec.Commit {
+		rows = append(rows,
+			"| Author | "+code(annotations[v1alpha1.AuthorAnnotation])+" |",
+			"| Subject | "+code(annotations[v1alpha1.SubjectAnnotation])+" |")
+	}
+	return strings.Join(rows, "\n")
+}
+
+func batchText(batch Batch) string {
+	text := fmt.Sprintf("%d of %s updated, %d ready, %d available.", batch.Updated, pods(batch.Replicas), batch.Ready, batch.Available)
+	if len(batch.Pods) == 0 {
+		return text
+	}
+	listed := listing(batch.Pods)
+	rows := []string{text, "", "| Pod | Ready | Restarts | Images | Message |", "|---|---|---|---|---|"}
+	for _, pod := range listed[:min(len(listed), maxPods)] {
+		rows = append(rows, podRow(pod))
+	}
+	if more := len(listed) - maxPods; more > 0 {
+		rows = append(rows, "", fmt.Sprintf("and %d more.", more))
+	}
+	return strings.Join(rows, "\n")
+}
+
+// listing orders the pods: those that are not ready first, then those that were restarted, then by name.
+func listing(all []Pod) []Pod {
+	return slices.SortedFunc(slices.Values(all), func(x, y Pod) int {
+		switch {
+		case x.Ready != y.Ready && y.Ready:
+			return -1
+		case x.Ready != y.Ready:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(y.Restarts, x.Restarts), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+func podRow(pod Pod) string {
+	ready := "yes"
+	if !pod.Ready {
+		ready = "**no**"
+	}
+	images := codes(pod.Images[:min(len(pod.Images), maxImages)])
+	if more := len(pod.Images) - maxImages; more > 0 {
+		images += fmt.Sprintf(" and %d more", more)
+	}
+	message := ""
+	if pod.Message != "" {
+		message = code(pod.Message)
+	}
+	return fmt.Sprintf("| %s | %s | %d | %s | %s |", code(pod.Name), ready, pod.Restarts, images, message)
+}
+
+// approvers says whose answer counts.
+func approvers(policy *v1alpha1.PullRequestGate) string {
+	if policy == nil {
+		policy = &v1alpha1.PullRequestGate{}
+	}
+	text := "The merge is the approval. "
+	who, whose := "Whoever merges", "Anybody whom the repository lets may merge"
+	if n := policy.MinApprovals; n > 0 {
+		text = fmt.Sprintf("%s of the last commit here, **before or after the merge**. ", approvals(n))
+		who, whose = "Reviewers", "Any reviewer counts"
+	}
+	switch named := named(policy); {
+	case named == "":
+		text += whose + ", but for Sluice's own account."
+	default:
+		text += who + " must be " + named + "."
+	}
+	if policy.ForbidSelfApproval {
+		text += " The author and the committer of the release commit, and the authors of pull requests that brought it in, don't count."
+	}
+	return text
+}
+
+func approvals(n int32) string {
+	if n == 1 {
+		return "It takes 1 approving review"
+	}
+	return fmt.Sprintf("It takes %d approving reviews", n)
+}
+
+// named lists those whom a policy names; logins are shown as code, so that nobody is called for.
+func named(policy *v1alpha1.PullRequestGate) string {
+	var parts []string
+	if len(policy.Approvers) > 0 {
+		parts = append(parts, "one of "+codes(policy.Approvers))
+	}
+	if len(policy.Teams) > 0 {
+		parts = append(parts, "in a team of "+codes(policy.Teams))
+	}
+	return strings.Join(parts, " or ")
+}
+
+// answers says what each answer does.
+func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
+	merge := "- **Merge**: the release goes on with " + following(g, release, batch)
+	if others := otherGates(g, release); others != "" {
+		merge += " It waits for the other gates of this batch too: " + others + "."
+	}
+	return strings.Join([]string{
+		merge,
+		fmt.Sprintf("- **Close**: the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, pods(batch.Replicas)),
+		"- **Neither**: the release waits.",
+		"",
+		fmt.Sprintf("The one file here, %s, names this gate. It counts once, for this batch of this revision, and only as it is: "+
+			"a change of it, or of any other file, approves nothing.", code(record.Path(g.Namespace, g.Spec.ReleaseRef.Name))),
+	}, "\n")
+}
+
+// following is the step after the one of g.
+func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
+	all, next := steps(release), int(g.Spec.Step)+1
+	if next >= len(all) {
+		return "its end: all pods are updated, and the workload is handed back."
+	}
+	target := fmt.Sprintf("%s of %s", all[next].Replicas.String(), pods(batch.Replicas))
+	if all[next].Replicas.Type == intstr.Int {
+		target = fmt.Sprintf("%d of %s", min(all[next].Replicas.IntVal, batch.Replicas), pods(batch.Replicas))
+	}
+	return fmt.Sprintf("batch %d/%d: %s on the revision when it is done.", next+1, len(all), target)
+}
+
+// otherGates are the types of what the step waits for beside g.
+func otherGates(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	var others []string
+	for _, reference := range release.Status.Gates {
+		if reference.Name != g.Name {
+			others = append(others, string(reference.Type))
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return codes(others)
+}

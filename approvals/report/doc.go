@@ -1,0 +1,19 @@
+// Package report says what a forge is to be told: the status of a release on its commit, of a source on
+// the commit with bad files, a release as a deployment, and the words of an approval's pull request.
+//
+//	BatchRelease, Gates ─┬─ Next ───────► statuses to post now ──posted──► After ─► status.report
+//	                     ├─ Deployment ─► deployment and its state
+//	                     └─ Approval ───► title and body of a pull request
+//	ReleaseSource ───────── Sync ───────► status to post now
+//
+// All of it is pure: what was told last is read from the object, so that telling it twice, or not
+// knowing whether it was told, changes nothing in the end.
+//
+// What must hold:
+//
+//   - the last status tells the outcome: nothing is pending after the end of an attempt, and a commit
+//     that something else was released over is not left pending;
+//   - something is told on a change of batch or gate, not of a pod: a forge counts requests;
+//   - nothing that a commit, a manifest or a policy says can be more than text to the reader of a
+//     pull request.
+package report

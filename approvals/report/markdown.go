@@ -1,0 +1,68 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// maxValue is how much is shown of a value that others chose, in characters.
+const maxValue = 200
+
+// code shows a value as text and nothing else, in a line or in the cell of a table: in a span of
+// code a forge sees no markup, no HTML, no link and no mention. What could end the span or the cell
+// is replaced, not escaped: readers of Markdown don't agree on what a backslash does there.
+func code(value string) string {
+	value = plain(value)
+	if value == "" {
+		return "-"
+	}
+	return "`" + value + "`"
+}
+
+// plain is a value as one line without what ends a span of code or a cell.
+func plain(value string) string {
+	line := []rune(strings.Join(strings.FieldsFunc(strings.Map(harmless, value), unicode.IsSpace), " "))
+	if len(line) > maxValue {
+		line = append(line[:maxValue-1], '…')
+	}
+	return string(line)
+}
+
+// harmless turns what is not seen, or not always seen alike, into space: control characters and those
+// that change the direction of writing among them.
+func harmless(r rune) rune {
+	switch {
+	case r == '`':
+		return '\''
+	case r == '|':
+		return '¦'
+	case !unicode.IsPrint(r):
+		return ' '
+	}
+	return r
+}
+
+// codes shows a list of values.
+func codes(values []string) string {
+	shown := make([]string, 0, len(values))
+	for _, value := range values {
+		shown = append(shown, code(value))
+	}
+	return strings.Join(shown, ", ")
+}
+
+var fullSHA = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// commit shows a commit so that the forge links it, if it is one.
+func commit(sha string) string {
+	if fullSHA.MatchString(sha) {
+		return sha
+	}
+	return code(sha)
+}
+
+var noWord = regexp.MustCompile(`[^A-Za-z0-9._/-]`)
+
+// word is a name for a line that is no Markdown. Names of objects and hashes stay as they are.
+func word(name string) string { return noWord.ReplaceAllString(name, "-") }

@@ -1,0 +1,50 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// Sync says what is to be told of the files of a source: a failure that names the first that is wrong,
+// and success only where a failure of the same commit was told before.
+func Sync(source *v1alpha1.ReleaseSource, o Options) (forge.StatusRequest, bool) {
+	status := &source.Status
+	if status.ObservedCommit == "" {
+		return forge.StatusRequest{}, false
+	}
+	last, context := status.Report, o.SyncContext()
+	now := failure(mistakes(status))
+	if status.ErrorCount == 0 && len(status.Errors) == 0 {
+		now = success(fmt.Sprintf("all %d files can be read", status.Files))
+		blamed := last != nil && last.Commit == status.ObservedCommit && last.Context == context &&
+			last.State == string(forge.StateFailure)
+		if !blamed {
+			return forge.StatusRequest{}, false
+		}
+	}
+	request := now.request(status.ObservedCommit, context)
+	if !due(request, last) {
+		return forge.StatusRequest{}, false
+	}
+	return request, true
+}
+
+// mistakes names the first one with file and line, and how many there are.
+func mistakes(status *v1alpha1.ReleaseSourceStatus) string {
+	count := max(int(status.ErrorCount), len(status.Errors))
+	if len(status.Errors) == 0 {
+		return fmt.Sprintf("%d errors", count)
+	}
+	first := status.Errors[0]
+	text := first.File
+	if first.Line > 0 {
+		text = fmt.Sprintf("%s:%d", text, first.Line)
+	}
+	text += ": " + first.Message
+	if count > 1 {
+		text = fmt.Sprintf("%d errors: %s", count, text)
+	}
+	return text
+}

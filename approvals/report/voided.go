@@ -1,0 +1,35 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Voided says why the pull request of g is closed: an answer to it counts no more. Release is nil where
+// it is gone.
+func Voided(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	return "Closed by Sluice: " + voidedBecause(g, release) + " An answer to this pull request counts no more."
+}
+
+func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	if release == nil || release.UID != g.Spec.ReleaseRef.UID || release.DeletionTimestamp != nil {
+		return "the release was deleted."
+	}
+	status := &release.Status
+	named := func(reference v1alpha1.GateReference) bool { return reference.Name == g.Name }
+	switch {
+	case status.Attempt != g.Spec.Attempt && status.RollbackTo != "":
+		return fmt.Sprintf("revision %s was rolled back to revision %s.", code(g.Spec.Revision), code(status.RollbackTo))
+	case status.Attempt != g.Spec.Attempt:
+		return fmt.Sprintf("revision %s was superseded by revision %s, of commit %s.",
+			code(g.Spec.Revision), code(status.UpdateRevision), commit(status.Commit))
+	case status.Phase == v1alpha1.PhaseCompleted:
+		return "the release has come to its end without it."
+	case slices.ContainsFunc(status.Gates, named):
+		return "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."
+	default:
+		return "the steps of the release were changed, and it is asked for no more."
+	}
+}

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// blocked is how a release stands that waits for gates. While a pull request is still to be opened there is
+// nothing to say: with its number it would have to be said again.
+func blocked(status *v1alpha1.BatchReleaseStatus, gates []v1alpha1.Gate) (standing, bool) {
+	var waits []string
+	url := ""
+	for _, reference := range status.Gates {
+		g := find(gates, reference, status)
+		switch {
+		case g == nil:
+			return standing{}, false
+		case g.Status.Decision == v1alpha1.DecisionPassed:
+			continue
+		case g.Status.Decision == v1alpha1.DecisionRejected:
+			return rejected(status, g), true
+		case asking(g):
+			return standing{}, false
+		}
+		waits = append(waits, wait(g))
+		if url == "" {
+			url = pullURL(g)
+		}
+	}
+	if len(waits) == 0 {
+		return standing{}, false
+	}
+	now := pending(fmt.Sprintf("%sbatch %s: %d/%d updated, waiting %s",
+		going(status), status.Batch, status.TargetReplicas, status.Replicas, strings.Join(waits, ", ")))
+	now.url = url
+	return now, true
+}
+
+// find is the gate of a reference as it is for the present attempt; nil if it is not known.
+func find(gates []v1alpha1.Gate, reference v1alpha1.GateReference, status *v1alpha1.BatchReleaseStatus) *v1alpha1.Gate {
+	for i := range gates {
+		g := &gates[i]
+		if g.Name == reference.Name && g.Spec.Attempt == status.Attempt && g.DeletionTimestamp == nil {
+			return g
+		}
+	}
+	return nil
+}
+
+// asking reports whether a pull request is being opened, and nothing is known to keep it from being.
+func asking(g *v1alpha1.Gate) bool {
+	return g.Spec.Type == v1alpha1.GatePullRequest && number(g) == 0 && g.Status.Message == ""
+}
+
+func rejected(status *v1alpha1.BatchReleaseStatus, g *v1alpha1.Gate) standing {
+	now := failure(fmt.Sprintf("%sbatch %s: %d/%d updated, rejected: %s",
+		going(status), status.Batch, status.TargetReplicas, status.Replicas, g.Status.Message))
+	now.url = pullURL(g)
+	return now
+}
+
+// wait says what a gate waits for, in words that stay the same while it does.
+func wait(g *v1alpha1.Gate) string {
+	switch policy := &g.Spec.Policy; {
+	case policy.PullRequest != nil && number(g) != 0:
+		return fmt.Sprintf("for approval #%d", number(g))
+	case policy.PullRequest != nil:
+		return "for approval"
+	case policy.CommitStatus != nil:
+		return "for " + policy.CommitStatus.Context
+	case policy.CheckRun != nil:
+		return "for check " + policy.CheckRun.Name
+	case policy.Soak != nil:
+		return "until " + soaked(g).Format("2006-01-02 15:04 MST")
+	case policy.Window != nil:
+		return "for the window"
+	case policy.Manual != nil:
+		return "for confirmation"
+	default:
+		return "for gate " + string(g.Spec.Type)
+	}
+}
+
+// soaked is the minute by which the time to soak has gone by.
+func soaked(g *v1alpha1.Gate) time.Time {
+	over := g.CreationTimestamp.Add(g.Spec.Policy.Soak.Duration.Duration)
+	return over.UTC().Truncate(time.Minute).Add(time.Minute)
+}
+
+func number(g *v1alpha1.Gate) int64 {
+	if g.Status.PullRequest == nil {
+		return 0
+	}
+	return g.Status.PullRequest.Number
+}
+
+// pullURL is where the pull request of a gate is; empty where that is nothing to send people to.
+func pullURL(g *v1alpha1.Gate) string {
+	if g.Status.PullRequest == nil || !isLink(g.Status.PullRequest.URL) {
+		return ""
+	}
+	return g.Status.PullRequest.URL
+}
+
+func isLink(address string) bool {
+	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
+}

@@ -1,0 +1,119 @@
+package forgetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// pageTimeout is how long all that is done in one tab may take, on a busy machine.
+const pageTimeout = 2 * time.Minute
+
+// Browser is a real one, Chromium or Chrome, without a window.
+type Browser struct {
+	ctx context.Context //nolint:containedctx // chromedp knows a browser by its context
+}
+
+// StartBrowser starts a browser with a profile of its own; the test's end closes it. Where the machine
+// has none the test is skipped, but in CI (CI=true) it fails.
+func StartBrowser(t testing.TB) *Browser {
+	t.Helper()
+	flags := append(chromedp.DefaultExecAllocatorOptions[:],
+		// It looks at nothing but pages of ours, and many containers have no room for a sandbox.
+		chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+	)
+	ctx, end := chromedp.NewExecAllocator(t.Context(), flags...)
+	t.Cleanup(end)
+	ctx, closeTab := chromedp.NewContext(ctx)
+	t.Cleanup(closeTab)
+	err := chromedp.Do(ctx)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true":
+		t.Skip("needs Chromium or Chrome (Debian: apt-get install chromium)")
+	case err != nil:
+		t.Fatalf("start Chromium or Chrome (Debian: apt-get install chromium): %v", err)
+	}
+	return &Browser{ctx: ctx}
+}
+
+// Tab is where a person looks at a forge's pages. Whatever fails there ends the test.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context //nolint:containedctx // chromedp knows a tab by its context
+}
+
+// Tab opens another one. All tabs of a browser share who has signed in where.
+func (b *Browser) Tab(t testing.TB) *Tab {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(b.ctx)
+	t.Cleanup(closeTab)
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	t.Cleanup(cancel)
+	return &Tab{t: t, ctx: ctx}
+}
+
+// Open goes to an address.
+func (b *Tab) Open(url string) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil {
+		b.t.Fatalf("open %s: %v", url, err)
+	}
+}
+
+// Type writes into the field of that name.
+func (b *Tab) Type(field, text string) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.SendKeys(chromedp.CSS("input[name="+field+"]"), text)); err != nil {
+		b.t.Fatalf("type into %s: %v", field, err)
+	}
+}
+
+// Choose takes one of the values that the field of that name offers.
+func (b *Tab) Choose(field, value string) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.SetValue(chromedp.CSS("select[name="+field+"]"), value)); err != nil {
+		b.t.Fatalf("choose %s as %s: %v", value, field, err)
+	}
+}
+
+// Click clicks the first button or link with that text, once it can be clicked, and waits for the
+// page that it leads to.
+func (b *Tab) Click(text string) {
+	b.t.Helper()
+	target := fmt.Sprintf(`//main//*[self::a or self::button][contains(., %q)] | //header//button[contains(., %q)]`, text, text)
+	resp, err := chromedp.RunResponse(b.ctx, chromedp.Click(target, chromedp.NodeEnabled))
+	if err != nil {
+		b.t.Fatalf("click %q: %v", text, err)
+	}
+	if resp.Status != http.StatusOK {
+		b.t.Fatalf("click %q: got status %d\n%s", text, resp.Status, b.Text())
+	}
+}
+
+// SignIn fills in the form that a page shows to whom it does not know.
+func (b *Tab) SignIn(login, token string) {
+	b.t.Helper()
+	b.Choose("login", login)
+	b.Type("token", token)
+	b.Click("Sign in")
+}
+
+// Text is what can be read on the page.
+func (b *Tab) Text() string {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Text(chromedp.CSS("body")))
+	if err != nil {
+		b.t.Fatalf("read page: %v", err)
+	}
+	return text
+}

@@ -1,0 +1,231 @@
+package journeys
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// never is an interval in which nothing happens within a test: only webhooks bring it on.
+const never = time.Hour
+
+// A push starts the release, a merged pull request and a green status let it go on, and the forge
+// shows it all. With webhooks nothing has to be polled for.
+func TestReleaseThroughForge(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("50%", commitStatus("ci/smoke", "ci")), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+
+	commit := w.push("web:2")
+	number := w.awaitPull(0)
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
+	w.awaitStatus(commit, fmt.Sprintf("batch 1/3: 1/10 updated, waiting for approval #%d", number))
+	opened := w.pulls()[0]
+	for _, says := range []string{"web:2", commit[:7], "ada", "Merg", "Clos"} {
+		if !strings.Contains(opened.Body, says) {
+			t.Errorf("want the pull request to say %q, got:\n%s", says, opened.Body)
+		}
+	}
+	merged := w.as("grace").merge(number, "merge")
+
+	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 5, "web:2": 5})))
+	w.wantEvidence("PullRequestMerged", "grace", merged)
+	w.awaitStatus(commit, "batch 2/3: 5/10 updated, waiting for ci/smoke")
+	w.as("ci").postStatus(commit, "ci/smoke", "failure")
+	w.await(gateSays(1, v1alpha1.GateCommitStatus, "failure"))
+	w.as("eve").postStatus(commit, "ci/smoke", "success") // who is not the one that is believed
+	w.as("ci").postStatus(commit, "CI/Smoke", "success")
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.wantEvidence("CommitStatus", "ci", commit)
+	w.awaitStatus(commit, "success: ")
+	lines := w.statuses(commit, w.context())
+	for i, begins := range []string{"pending: batch 1/3", "pending: batch 1/3", "pending: batch 2/3", "pending: batch 2/3"} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], begins) {
+			t.Fatalf("want a status for each change of batch or gate, and no other, got:\n%s", strings.Join(lines, "\n"))
+		}
+	}
+	if len(slices.Compact(slices.Clone(lines))) != len(lines) {
+		t.Errorf("want no status twice, got:\n%s", strings.Join(lines, "\n"))
+	}
+	if diff := cmp.Diff([]string{"main"}, w.branches()); diff != "" {
+		t.Errorf("want the branch of the approval gone (-want +got):\n%s", diff)
+	}
+	w.wantStops("1 of 10", "5 of 10")
+}
+
+// Whatever way the forge merges, the record is on the branch, and the gate passes once.
+func TestMergedInEachWay(t *testing.T) {
+	gated := pullRequest(v1alpha1.PullRequestGate{})
+	w := newForgeWorld(t, step(1, gated), step(2, gated), step(3, gated), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	w.push("web:2")
+	for i, method := range []string{"merge", "squash", "rebase"} {
+		number := w.awaitPull(int32(i))
+		w.await(web.blocksAt(int32(i)))
+		w.as("grace").merge(number, method)
+	}
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	if pulls := w.pulls(); len(pulls) != 3 {
+		t.Errorf("want one pull request for each gate, got %d", len(pulls))
+	}
+	w.wantStops("1 of 10", "2 of 10", "3 of 10")
+}
+
+// With webhooks off everything comes to the same end, later.
+func TestWithoutWebhooks(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("50%", commitStatus("ci/smoke", "ci")), step("100%"))
+	w.startWithForge(time.Second)
+	commit := w.push("web:2")
+	number := w.awaitPull(0)
+	w.as("grace").merge(number, "squash")
+	w.await(web.blocksAt(1))
+	w.as("ci").postStatus(commit, "ci/smoke", "success")
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.awaitStatus(commit, "success: ")
+	w.wantStops("1 of 10", "5 of 10")
+}
+
+// Closing rejects the gate, opening it again makes it wait again.
+func TestClosedAndReopened(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	commit := w.push("web:2")
+	number := w.awaitPull(0)
+	w.as("grace").setState(number, "closed")
+	w.await(func(s *scene) error {
+		if got := s.releases["web"].Status.Reason; got != v1alpha1.ReasonGateRejected {
+			return fmt.Errorf("want the reason %s, got %s", v1alpha1.ReasonGateRejected, got)
+		}
+		return nil
+	})
+	w.awaitStatus(commit, "failure: ")
+	w.as("grace").setState(number, "open")
+	w.await(web.blocksAt(0))
+	w.awaitStatus(commit, "pending: ")
+	w.as("grace").merge(number, "merge")
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.awaitStatus(commit, "success: ")
+}
+
+// A new commit takes over: the pull request for the old one is closed with a reason, its branch
+// goes, and approving it counts for nothing.
+func TestNewCommitVoidsApproval(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	old := w.push("web:2")
+	first := w.awaitPull(0)
+	next := w.push("web:3")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:3": 1})))
+	second := w.awaitPull(0)
+	if first == second {
+		t.Fatalf("want another pull request for another revision, got #%d twice", first)
+	}
+	w.awaitStatus(old, "superseded by "+next[:7])
+	w.awaitClosed(first, "web:3", next[:7])
+	w.as("grace").merge(second, "merge")
+	w.await(all(web.completed, web.serves("web:3", 10)))
+	w.awaitStatus(next, "success: ")
+	w.awaitStatus(old, "superseded by "+next[:7])
+}
+
+// awaitClosed waits until a pull request is closed, with a comment that says one of these.
+func (w *forgeWorld) awaitClosed(number int64, says ...string) {
+	w.Helper()
+	cptest.Eventually(w, soon, func() error {
+		var found struct{ State string }
+		w.as("ada").do("GET", fmt.Sprintf("pulls/%d", number), nil, &found)
+		if found.State != "closed" {
+			return fmt.Errorf("want pull request #%d closed", number)
+		}
+		return nil
+	})
+	var comments []struct {
+		Body string
+		User struct{ Login string }
+	}
+	w.as("ada").do("GET", fmt.Sprintf("issues/%d/comments", number), nil, &comments)
+	if len(comments) != 1 || comments[0].User.Login != "sluice" ||
+		!slices.ContainsFunc(says, func(text string) bool { return strings.Contains(comments[0].Body, text) }) {
+		w.Errorf("want one comment of sluice that says one of %q, got %+v", says, comments)
+	}
+}
+
+// On a plain Git server the record on the branch is the approval, and the status says what was not checked.
+func TestApprovalWithoutForge(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{MinApprovals: 2})), step("100%"))
+	w.startWithForge(time.Second, func(s *v1alpha1.ReleaseSource) { s.Spec.Forge = nil })
+	w.push("web:2")
+	w.await(func(s *scene) error {
+		gate := s.gateOf("web", 0, v1alpha1.GatePullRequest)
+		if gate == nil || gate.Status.Record == nil {
+			return fmt.Errorf("want a gate that gives its record, got %+v", gate)
+		}
+		return nil
+	})
+	file := w.now().gateOf("web", 0, v1alpha1.GatePullRequest).Status.Record
+	w.write("ada", "main", file.Path, []byte(strings.Replace(file.Content, "nonce: ", "nonce: x", 1)))
+	w.requestSync()
+	w.await(web.blocksAt(0))
+	merged := w.write("ada", "main", file.Path, []byte(file.Content))
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.wantEvidence("RecordMerged", "", merged)
+	for _, gate := range w.now().gates {
+		if !strings.Contains(gate.Status.Message, "could be checked") {
+			t.Errorf("want the gate to say what was not checked, got %q", gate.Status.Message)
+		}
+	}
+}
+
+// A policy that asks for two approvals of certain people is met by nothing less.
+func TestReviewersAreCounted(t *testing.T) {
+	policy := v1alpha1.PullRequestGate{MinApprovals: 2, Approvers: []string{"grace", "eve", "ada"}, ForbidSelfApproval: true}
+	w := newForgeWorld(t, step(1, pullRequest(policy)), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	w.push("web:2")
+	number := w.awaitPull(0)
+	w.as("grace").review(number, "APPROVE")
+	w.as("ada").review(number, "APPROVE") // who wrote the release
+	w.as("grace").merge(number, "squash")
+	w.await(gateSays(0, v1alpha1.GatePullRequest, "was merged, but"))
+	w.as("eve").review(number, "APPROVE")
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.wantEvidence("Review", "grace", "")
+	w.wantEvidence("Review", "eve", "")
+}
+
+// A bad file is told on its commit with file and line; the release is not touched.
+func TestBadFileIsReported(t *testing.T) {
+	w := newForgeWorld(t, step(1), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	commit := w.write("ada", "main", "web.yaml", []byte(strings.Replace(string(w.deploymentFile("web:2")), "replicas:", "replicsa:", 1)))
+	cptest.Eventually(w, soon, func() error {
+		lines := w.statuses(commit, "sluice/sync")
+		if len(lines) != 1 || !strings.HasPrefix(lines[0], "failure: web.yaml:") || !strings.Contains(lines[0], "replicsa") {
+			return fmt.Errorf("want one failure with file and line, got %q", lines)
+		}
+		return nil
+	})
+	w.push("web:2")
+	w.await(web.blocksAt(0))
+}
+
+// wantEvidence wants a passed gate of the release that rests on a fact of that kind.
+func (w *forgeWorld) wantEvidence(kind, actor, sha string) {
+	w.Helper()
+	var seen []v1alpha1.Evidence
+	for _, gate := range w.now().gates {
+		for _, fact := range gate.Status.Evidence {
+			if fact.Kind == kind && fact.Actor == actor && (sha == "" || fact.SHA == sha) && fact.Time != nil {
+				return
+			}
+		}
+		seen = append(seen, gate.Status.Evidence...)
+	}
+	w.Errorf("want evidence %s by %q of %s, got %+v", kind, actor, sha, seen)
+}

@@ -1,0 +1,359 @@
+package journeys
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
+)
+
+const (
+	repository    = "shop/releases"
+	webhookSecret = "a secret that both sides know"
+)
+
+// forgeWorld is a world whose releases come from a repository on a forge. Sluice acts there as
+// sluice; ada writes releases, grace and eve approve, ci posts statuses and is no person.
+type forgeWorld struct {
+	*world
+	forge  *devforge.Forge
+	tokens map[string]string
+}
+
+// newForgeWorld starts a forge with a repository that holds ten pods of web:1 and the steps.
+func newForgeWorld(t *testing.T, steps ...v1alpha1.Step) *forgeWorld {
+	t.Helper()
+	w := &forgeWorld{world: newWorld(t), tokens: map[string]string{}}
+	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
+	for _, login := range []string{"sluice", "ada", "grace", "eve", "ci"} {
+		if _, err := w.forge.CreateUser(login); err != nil {
+			t.Fatal(err)
+		}
+		token, err := w.forge.CreateToken(login, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.tokens[login] = token
+	}
+	seed := fstest.MapFS{
+		"web.yaml":     {Data: w.deploymentFile("web:1")},
+		"release.yaml": {Data: releaseFile(steps)},
+	}
+	if err := w.forge.CreateRepository(t.Context(), repository, "main", seed); err != nil {
+		t.Fatal(err)
+	}
+	for login := range w.tokens {
+		if err := w.forge.Grant(repository, login, devforge.RoleWrite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.create(
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "git"}, StringData: map[string]string{"username": "sluice", "password": w.tokens["sluice"]}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "forge"}, StringData: map[string]string{"token": w.tokens["sluice"]}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, StringData: map[string]string{"secret": webhookSecret}},
+	)
+	return w
+}
+
+func (w *forgeWorld) deploymentFile(image string) []byte {
+	d := deployment(10)
+	d.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}
+	d.Spec.Template = podTemplate(image, nil)
+	return manifest(w.T, d)
+}
+
+func releaseFile(steps []v1alpha1.Step) []byte {
+	r := release("", steps...)
+	r.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BatchRelease"}
+	r.Spec.Template = nil
+	data, err := yaml.Marshal(withoutStatus(r))
+	if err != nil { // it was just built
+		panic(err)
+	}
+	return data
+}
+
+func manifest(t *testing.T, object any) []byte {
+	t.Helper()
+	data, err := yaml.Marshal(withoutStatus(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func withoutStatus(object any) map[string]any {
+	var fields map[string]any
+	if err := json.Unmarshal(encode(object), &fields); err != nil {
+		panic(err)
+	}
+	delete(fields, "status")
+	return fields
+}
+
+// startWithForge runs the controller with a source that has a forge; how often Git and the forge are looked at
+// where no webhook comes is for the test to say.
+func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) *controller {
+	w.Helper()
+	c := w.startController()
+	source := &v1alpha1.ReleaseSource{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Spec: v1alpha1.ReleaseSourceSpec{
+			URL:       w.forge.CloneURL(repository),
+			Interval:  metav1.Duration{Duration: interval},
+			SecretRef: &v1alpha1.LocalReference{Name: "git"},
+			Forge: &v1alpha1.Forge{
+				BaseURL: w.forge.URL(), Owner: "shop", Repo: "releases",
+				SecretRef: v1alpha1.LocalReference{Name: "forge"},
+				Interval:  metav1.Duration{Duration: max(interval, 5*time.Second)},
+			},
+		},
+	}
+	for _, c := range change {
+		c(source)
+	}
+	w.create(source)
+	w.await(web.serves("web:1", 10))
+	return c
+}
+
+// withWebhooks has the controllers that are started from now on take webhooks, and the forge send them.
+func (w *forgeWorld) withWebhooks() func(*v1alpha1.ReleaseSource) {
+	w.Helper()
+	address := freeAddress(w.T)
+	w.options = func(o *app.Options) { o.WebhookAddress = address }
+	_, err := w.forge.AddHook(w.Context(), repository, devforge.Hook{
+		URL: "http://" + address + "/hooks/" + w.namespace + "/shop", Secret: webhookSecret, Events: []string{"*"},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return func(s *v1alpha1.ReleaseSource) { s.Spec.WebhookSecretRef = &v1alpha1.LocalReference{Name: "hook"} }
+}
+
+// freeAddress is an address of loopback that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// push commits an image of web as ada and returns the commit.
+func (w *forgeWorld) push(image string) string {
+	w.Helper()
+	return w.write("ada", "main", "web.yaml", w.deploymentFile(image))
+}
+
+// write commits a file to a branch.
+func (w *forgeWorld) write(login, branch, path string, content []byte) string {
+	w.Helper()
+	var known struct{ SHA string }
+	w.as(login).try("GET", "contents/"+path+"?ref="+branch, nil, &known)
+	var made struct{ Commit struct{ SHA string } }
+	body := map[string]any{"message": "Write " + path, "content": content, "branch": branch}
+	if known.SHA != "" {
+		body["sha"] = known.SHA
+	}
+	w.as(login).do("PUT", "contents/"+path, body, &made)
+	return made.Commit.SHA
+}
+
+// user is somebody who works with the API of the forge.
+type user struct {
+	w     *forgeWorld
+	login string
+}
+
+func (w *forgeWorld) as(login string) user { return user{w, login} }
+
+// do sends a request about the repository, which must succeed.
+func (u user) do(method, path string, body, answer any) {
+	u.w.Helper()
+	if status := u.try(method, path, body, answer); status >= http.StatusMultipleChoices {
+		u.w.Fatalf("%s %s as %s: status %d", method, path, u.login, status)
+	}
+}
+
+func (u user) try(method, path string, body, answer any) (status int) {
+	u.w.Helper()
+	url := u.w.forge.APIURL() + "repos/" + repository + "/" + path
+	request, err := http.NewRequestWithContext(u.w.Context(), method, strings.TrimSuffix(url, "/"), bytes.NewReader(encode(body)))
+	if err != nil {
+		u.w.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+u.w.tokens[u.login])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		u.w.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && answer != nil && response.StatusCode < http.StatusMultipleChoices {
+		err = json.Unmarshal(content, answer)
+	}
+	if err != nil {
+		u.w.Fatalf("%s %s as %s: %v", method, path, u.login, err)
+	}
+	return response.StatusCode
+}
+
+func (u user) merge(number int64, method string) string {
+	u.w.Helper()
+	var merged struct{ SHA string }
+	u.do("PUT", fmt.Sprintf("pulls/%d/merge", number), map[string]string{"merge_method": method}, &merged)
+	return merged.SHA
+}
+
+func (u user) review(number int64, event string) {
+	u.w.Helper()
+	u.do("POST", fmt.Sprintf("pulls/%d/reviews", number), map[string]string{"event": event, "body": "seen"}, nil)
+}
+
+func (u user) setState(number int64, state string) {
+	u.w.Helper()
+	u.do("PATCH", fmt.Sprintf("pulls/%d", number), map[string]string{"state": state}, nil)
+}
+
+func (u user) postStatus(sha, context, state string) {
+	u.w.Helper()
+	u.do("POST", "statuses/"+sha, map[string]string{"context": context, "state": state}, nil)
+}
+
+// statuses are what the forge lists of a commit, oldest first.
+func (w *forgeWorld) statuses(sha, context string) []string {
+	w.Helper()
+	var listed []struct{ Context, State, Description string }
+	w.as("ada").do("GET", "commits/"+sha+"/statuses?per_page=100", nil, &listed)
+	var lines []string
+	for _, status := range listed {
+		if status.Context == context {
+			lines = append([]string{status.State + ": " + status.Description}, lines...)
+		}
+	}
+	return lines
+}
+
+// awaitStatus waits until the newest status of a commit in the release's context says that. The
+// forge has nothing to watch.
+func (w *forgeWorld) awaitStatus(sha, says string) {
+	w.Helper()
+	cptest.Eventually(w, soon, func() error {
+		lines := w.statuses(sha, w.context())
+		if len(lines) == 0 || !strings.Contains(lines[len(lines)-1], says) {
+			return fmt.Errorf("want the last status of %.7s to say %q, got:\n%s", sha, says, strings.Join(lines, "\n"))
+		}
+		return nil
+	})
+}
+
+func (w *forgeWorld) context() string { return "sluice/" + w.namespace + "/web" }
+
+// pull is a pull request as the forge lists it.
+type pull struct {
+	Number int64
+	State  string
+	Title  string
+	Body   string
+	Head   struct{ Ref, SHA string }
+	User   struct{ Login string }
+}
+
+// pulls are all pull requests, oldest first.
+func (w *forgeWorld) pulls() []pull {
+	w.Helper()
+	var listed []pull
+	w.as("ada").do("GET", "pulls?state=all&sort=created&direction=asc&per_page=100", nil, &listed)
+	return listed
+}
+
+// branches are the names of all branches.
+func (w *forgeWorld) branches() []string {
+	w.Helper()
+	var listed []struct{ Name string }
+	w.as("ada").do("GET", "branches?per_page=100", nil, &listed)
+	var names []string
+	for _, branch := range listed {
+		names = append(names, branch.Name)
+	}
+	return names
+}
+
+// awaitPull waits until the gate after a step has its pull request.
+func (w *forgeWorld) awaitPull(step int32) int64 {
+	w.Helper()
+	var number int64
+	w.await(func(s *scene) error {
+		gate := s.gateOf("web", step, v1alpha1.GatePullRequest)
+		if gate == nil || gate.Status.PullRequest == nil || gate.Status.PullRequest.Number == 0 {
+			return fmt.Errorf("want a pull request for the gate after step %d, got %+v", step+1, gate)
+		}
+		number = gate.Status.PullRequest.Number
+		return nil
+	})
+	return number
+}
+
+// gateOf is the gate that a release waits for after a step, nil if there is none.
+func (s *scene) gateOf(release string, step int32, kind v1alpha1.GateType) *v1alpha1.Gate {
+	r := s.releases[release]
+	if r == nil || r.Status.CurrentStepIndex != step {
+		return nil
+	}
+	for _, reference := range r.Status.Gates {
+		if gate := s.gates[reference.Name]; reference.Type == kind && gate != nil {
+			return gate
+		}
+	}
+	return nil
+}
+
+// gateSays waits for the message of a gate.
+func gateSays(step int32, kind v1alpha1.GateType, says string) check {
+	return func(s *scene) error {
+		gate := s.gateOf("web", step, kind)
+		if gate == nil || !strings.Contains(gate.Status.Message, says) {
+			return fmt.Errorf("want the %s gate after step %d to say %q, got %+v", kind, step+1, says, gate)
+		}
+		return nil
+	}
+}
+
+func pullRequest(policy v1alpha1.PullRequestGate) v1alpha1.GatePolicy {
+	return v1alpha1.GatePolicy{PullRequest: &policy}
+}
+
+func commitStatus(context string, creators ...string) v1alpha1.GatePolicy {
+	return v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: context, Creators: creators}}
+}
+
+// requestSync has the source looked at now, as a webhook would.
+func (w *forgeWorld) requestSync() {
+	w.Helper()
+	source := named[v1alpha1.ReleaseSource]("shop")
+	source.Namespace = w.namespace
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RequestedAtAnnotation, time.Now().Format(time.RFC3339Nano))
+	if err := w.Patch(w.Context(), source, mergePatch(patch)); err != nil {
+		w.Fatal(err)
+	}
+}
