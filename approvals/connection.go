@@ -164,6 +164,9 @@ func (c *connection) pausedNow() error {
 func (c *connection) note(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if kind := forge.KindOf(err); kind != "" && kind != forge.Limited {
+		c.readAt = time.Time{} // the Secret may be what has to change, or have been changed since
+	}
 	switch forge.KindOf(err) {
 	case forge.Limited:
 		limited, _ := errors.AsType[*forge.LimitedError](err)
@@ -174,8 +177,6 @@ func (c *connection) note(err error) error {
 		c.failures++
 		c.paused = &pausedError{until: c.clock.Now().Add(pause), cause: err, failures: c.failures}
 		return c.paused
-	case forge.Unauthorised:
-		c.readAt = time.Time{} // the Secret may have been changed since
 	case "":
 		if err == nil {
 			c.failures, c.paused = 0, nil

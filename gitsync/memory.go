@@ -32,6 +32,9 @@ type memory struct {
 	tree    string
 	path    string
 
+	// app gives tokens to read with, where the source's Secret holds a GitHub App.
+	app *app
+
 	// written are the releases as the API server returned them.
 	written map[client.ObjectKey]written
 }

@@ -74,7 +74,12 @@ func readFailed(ctx context.Context, err error) (outcome, error) {
 	case gitrepo.LimitExceeded:
 		return stalled(v1alpha1.ReasonLimitExceeded, err.Error()), nil
 	}
-	return outcome{ready: metav1.ConditionFalse, reason: v1alpha1.ReasonFetchFailed, message: err.Error(), failed: true}, nil
+	return failedRead(err.Error()), nil
+}
+
+// failedRead is the outcome of a repository that may be read the next time.
+func failedRead(message string) outcome {
+	return outcome{ready: metav1.ConditionFalse, reason: v1alpha1.ReasonFetchFailed, message: message, failed: true}
 }
 
 // contentFailed is the outcome of a repository of which nothing can be said.

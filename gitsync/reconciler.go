@@ -137,12 +137,13 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 	if source.Spec.Suspend {
 		return suspended(), nil
 	}
-	repository, problem, err := r.repository(ctx, source)
+	repository, problem, err := r.repository(ctx, source, memory)
 	if err != nil || problem != nil {
 		return problem.orNothing(), err
 	}
 	head, err := r.git.Read(ctx, repository, memory.known(source))
 	if err != nil {
+		memory.refused(err)
 		return readFailed(ctx, err)
 	}
 	desired, err := memory.read(head, source, r.specOptions(source))

@@ -23,6 +23,10 @@ const (
 	keyIdentity   = "identity"
 	keyPassphrase = "identity.password"
 	keyKnownHosts = "known_hosts"
+
+	keyApp          = "appID"
+	keyInstallation = "installationID"
+	keyAppKey       = "privateKey"
 )
 
 // The CRD's defaults, for sources that were made without it.
@@ -38,7 +42,7 @@ func interval(source *v1alpha1.ReleaseSource) time.Duration {
 
 // repository says what to read, with the credentials as they are now. The outcome
 // is nil unless they can't be had.
-func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSource) (gitrepo.Source, *outcome, error) {
+func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (gitrepo.Source, *outcome, error) {
 	repository := gitrepo.Source{
 		URL:     source.Spec.URL,
 		Branch:  cmp.Or(source.Spec.Ref.Branch, defaultBranch),
@@ -56,6 +60,13 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 		return repository, &problem, nil
 	case err != nil:
 		return repository, nil, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	if len(secret.Data[keyApp]) > 0 {
+		if repository.Auth, err = r.appAuth(ctx, source, &secret, memory); err != nil {
+			problem, err := appFailed(ctx, err)
+			return repository, problem, err
+		}
+		return repository, nil, nil
 	}
 	repository.Auth = gitrepo.Auth{
 		Username:    string(secret.Data[keyUsername]),

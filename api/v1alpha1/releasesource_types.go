@@ -65,7 +65,8 @@ type ReleaseSourceSpec struct {
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 
 	// SecretRef names a Secret in the same namespace. For https: username and password (or
-	// bearerToken), and ca.crt. For ssh: identity (private key), identity.password, known_hosts.
+	// bearerToken, or appID and privateKey of a GitHub App), and ca.crt. For ssh: identity (private
+	// key), identity.password, known_hosts.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 

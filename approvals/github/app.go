@@ -37,6 +37,8 @@ type App struct {
 	Teams bool
 	// Deployments asks for the right to write deployments.
 	Deployments bool
+	// GitOnly asks for the right to read the repository by Git, and for no other.
+	GitOnly bool
 }
 
 func (a *App) signer(now func() time.Time) (*signer, error) {
@@ -52,6 +54,9 @@ func (a *App) signer(now func() time.Time) (*signer, error) {
 
 // permissions are the least that we can do with.
 func (a *App) permissions() *github.InstallationPermissions {
+	if a.GitOnly {
+		return &github.InstallationPermissions{Metadata: new("read"), Contents: new("read")}
+	}
 	least := &github.InstallationPermissions{
 		Metadata:     new("read"),
 		Contents:     new("write"),

@@ -1,0 +1,122 @@
+package approvals_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// badAnswers are the ways in which an answer of the forge goes wrong.
+var badAnswers = map[string]devforge.Fault{
+	"5xx":       {Kind: devforge.FaultStatus},
+	"hang":      {Kind: devforge.FaultHang},
+	"stall":     {Kind: devforge.FaultStall},
+	"malformed": {Kind: devforge.FaultMalformed},
+	"partial":   {Kind: devforge.FaultPartialPage},
+	"lost":      {Kind: devforge.FaultLostAnswer},
+	"redirect":  {Kind: devforge.FaultRedirect, Location: "http://127.0.0.1:1/"},
+}
+
+// request is one of those that a release sends to its repository.
+type request struct {
+	method string
+	// path is a pattern of what follows the repository's.
+	path string
+	// after is how many like it come before.
+	after int
+}
+
+var (
+	anyCommit = regexp.MustCompile(`[0-9a-f]{40}`)
+	anyBranch = regexp.MustCompile(`/heads/.*`)
+)
+
+// learn are the requests that the shop has sent: each that writes, and of those that read one of each.
+func (s *shop) learn() []request {
+	seen := map[request]int{}
+	var all []request
+	for _, r := range s.requests() {
+		path := regexp.QuoteMeta(strings.TrimPrefix(r.Path, s.root()))
+		path = anyBranch.ReplaceAllString(anyCommit.ReplaceAllString(path, anyCommit.String()), anyBranch.String()) + "$"
+		one := request{method: r.Method, path: path}
+		if count := seen[one]; count == 0 || r.Method != "GET" {
+			all = append(all, request{method: r.Method, path: path, after: count})
+		}
+		seen[one]++
+	}
+	return all
+}
+
+// releaseAll has shops release at once, from the first batch to the end. Each gate must stay shut until
+// its pull request is merged and Git shows that.
+func releaseAll(shops ...*shop) {
+	for _, s := range shops {
+		s.begin()
+	}
+	for _, s := range shops {
+		s.waits(approval())
+	}
+	for _, s := range shops {
+		s.opened().merge("grace", "squash")
+		s.hint(s.gate)
+	}
+	for _, s := range shops {
+		s.awaitMessage(s.gate, "was merged")
+		if got := s.decision(); got != v1alpha1.DecisionWaiting {
+			s.Errorf("%s: want the gate shut until Git shows the record, got %q", s.name, got)
+		}
+		s.sync()
+	}
+	for _, s := range shops {
+		s.awaitDecision(s.gate, v1alpha1.DecisionPassed)
+		s.complete(s.release)
+	}
+	for _, s := range shops {
+		s.awaitEnd("success")
+		if pulls := s.pulls(); len(pulls) != 1 {
+			s.Errorf("%s: want one pull request, got %d", s.name, len(pulls))
+		}
+	}
+}
+
+// F17. Each request of a release meets each bad answer once. No gate opens by it, each opens in the end,
+// nobody is asked twice, and all end with the status that tells the outcome.
+func TestEachRequestMeetsEachBadAnswer(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 2 * time.Second })
+	clean := w.newShop("clean")
+	releaseAll(clean)
+	requests := clean.learn()
+
+	var shops []*shop
+	var ends []func() int
+	for i, r := range requests {
+		for _, name := range slices.Sorted(maps.Keys(badAnswers)) {
+			s := w.newShop(fmt.Sprintf("%s-%d", name, i))
+			fault := badAnswers[name]
+			fault.After, fault.Times = r.after, 1
+			shops, ends = append(shops, s), append(ends, s.inject(fault, r.method, r.path))
+		}
+	}
+	start := time.Now()
+	releaseAll(shops...)
+	most := 0
+	for i, s := range shops {
+		if ends[i]() != 1 {
+			t.Errorf("%s must have met its fault", s.name)
+		}
+		most = max(most, len(s.requests()))
+	}
+	t.Logf("F17: %d requests of a release met %d bad answers each: %d releases, 0 opened wrongly, 0 stuck, 1 pull request each, "+
+		"%d requests at most (%d without faults), all done after %s",
+		len(requests), len(badAnswers), len(shops), most, len(clean.requests()), time.Since(start).Round(100*time.Millisecond))
+}

@@ -1,0 +1,251 @@
+package approvals_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// shop is a repository of its own on the forge of a world, with a source and a release from it. What
+// is done to the requests for one of them is met by no other.
+type shop struct {
+	*forgeWorld
+	name    string
+	release *v1alpha1.BatchRelease
+	gate    *v1alpha1.Gate
+	number  int64
+}
+
+// newShop makes the repository shop/<name>, and a source of that name.
+func (w *forgeWorld) newShop(name string) *shop {
+	w.Helper()
+	own := *w
+	s := &shop{forgeWorld: &own, name: name}
+	seed := fstest.MapFS{"web.yaml": {Data: []byte("image: web:1\n")}}
+	if err := w.forge.CreateRepository(w.Context(), "shop/"+name, "main", seed); err != nil {
+		w.Fatal(err)
+	}
+	for login := range w.tokens {
+		if err := w.forge.Grant("shop/"+name, login, devforge.RoleWrite); err != nil {
+			w.Fatal(err)
+		}
+	}
+	source := &v1alpha1.ReleaseSource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: v1alpha1.ReleaseSourceSpec{
+			URL: w.forge.CloneURL("shop/" + name),
+			Forge: &v1alpha1.Forge{
+				BaseURL: w.forge.URL(), Owner: "shop", Repo: name,
+				SecretRef: v1alpha1.LocalReference{Name: "shop-forge"}, Interval: metav1.Duration{Duration: time.Hour},
+			},
+		},
+	}
+	if err := w.Create(w.Context(), source); err != nil {
+		w.Fatalf("create source: %v", err)
+	}
+	s.commit = s.sync()
+	return s
+}
+
+// call is what somebody asks of the repository; it must succeed.
+func (s *shop) call(login, method, path string, body, answer any) {
+	s.Helper()
+	if status := s.try(login, method, path, body, answer); status >= http.StatusMultipleChoices {
+		s.Fatalf("%s %s of %s as %s: status %d", method, path, s.name, login, status)
+	}
+}
+
+func (s *shop) try(login, method, path string, body, answer any) (status int) {
+	s.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(s.Context(), method, s.forge.APIURL()+"repos/shop/"+s.name+"/"+path, bytes.NewReader(data))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.tokens[login])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err == nil && answer != nil && response.StatusCode < http.StatusMultipleChoices {
+		err = json.Unmarshal(content, answer)
+	}
+	if err != nil {
+		s.Fatalf("%s %s of %s as %s: %v", method, path, s.name, login, err)
+	}
+	return response.StatusCode
+}
+
+// sync does what gitsync does: it tells what is at the tip of the branch, and gives that.
+func (s *shop) sync() string {
+	s.Helper()
+	var tip struct {
+		SHA    string
+		Commit struct{ Tree struct{ SHA string } }
+	}
+	s.call("ada", "GET", "commits/main", nil, &tip)
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{
+		"observedCommit": tip.SHA, "observedTree": tip.Commit.Tree.SHA, "approvals": s.records(tip.SHA),
+	}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	source := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
+	err = s.Status().Patch(s.Context(), source, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner(v1alpha1.OwnerGitsync))
+	if err != nil {
+		s.Fatalf("write status of source: %v", err)
+	}
+	return tip.SHA
+}
+
+// records are what the commit has of the release's approval.
+func (s *shop) records(commit string) []v1alpha1.ApprovalRecord {
+	s.Helper()
+	var file struct{ SHA, Content string }
+	if s.try("ada", "GET", "contents/"+record.Path(s.namespace, s.name)+"?ref="+commit, nil, &file) != http.StatusOK {
+		return []v1alpha1.ApprovalRecord{}
+	}
+	content, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(file.Content, "\n", ""))
+	if err != nil {
+		s.Fatal(err)
+	}
+	parsed, err := record.Parse(content)
+	if err != nil {
+		return []v1alpha1.ApprovalRecord{}
+	}
+	parsed.Blob = file.SHA
+	return []v1alpha1.ApprovalRecord{parsed}
+}
+
+// begin starts the release of the shop.
+func (s *shop) begin() *shop {
+	s.Helper()
+	s.release = s.releaseFrom(s.name, s.name)
+	return s
+}
+
+// waits has the release wait at a gate.
+func (s *shop) waits(policy v1alpha1.GatePolicy) *shop {
+	s.Helper()
+	s.awaitTold("batch 1/3") // what the test writes to the status must not meet what is written down of it
+	s.gate = s.blockOn(s.release, policy)
+	return s
+}
+
+// opened waits for the pull request of the gate.
+func (s *shop) opened() *shop {
+	s.Helper()
+	s.number = s.awaitPull(s.gate)
+	s.awaitTold(fmt.Sprintf("#%d", s.number))
+	return s
+}
+
+// awaitTold waits until what was told last of the release, and written down, contains that.
+func (s *shop) awaitTold(text string) {
+	s.Helper()
+	cptest.Eventually(s, soon, func() error {
+		if err := s.Get(s.Context(), client.ObjectKeyFromObject(s.release), s.release); err != nil {
+			return err
+		}
+		if told := s.release.Status.Report; told == nil || !strings.Contains(told.Description, text) {
+			return fmt.Errorf("%s: want %q as what was told last, got %+v", s.name, text, told)
+		}
+		return nil
+	})
+}
+
+func (s *shop) pull() string { return fmt.Sprintf("pulls/%d", s.number) }
+
+func (s *shop) merge(login, method string) string {
+	s.Helper()
+	var merged struct{ SHA string }
+	s.call(login, "PUT", s.pull()+"/merge", map[string]string{"merge_method": method}, &merged)
+	return merged.SHA
+}
+
+func (s *shop) post(login, sha, context, state string) {
+	s.Helper()
+	s.call(login, "POST", "statuses/"+sha, map[string]string{"context": context, "state": state}, nil)
+}
+
+// pulls are all pull requests of the shop.
+func (s *shop) pulls() []pull {
+	s.Helper()
+	var listed []pull
+	s.call("ada", "GET", "pulls?state=all&per_page=100", nil, &listed)
+	return listed
+}
+
+// told are the statuses of the release, oldest first.
+func (s *shop) told() []string {
+	s.Helper()
+	var listed []struct{ Context, State, Description string }
+	s.call("ada", "GET", "commits/"+s.commit+"/statuses?per_page=100", nil, &listed)
+	var lines []string
+	for _, status := range slices.Backward(listed) {
+		if status.Context == "sluice/"+s.namespace+"/"+s.name {
+			lines = append(lines, status.State+": "+status.Description)
+		}
+	}
+	return lines
+}
+
+// decision is what the gate says now.
+func (s *shop) decision() v1alpha1.Decision {
+	s.Helper()
+	return s.readGate(s.gate).Status.Decision
+}
+
+// awaitEnd waits until the last that was told of the release is that state, and until nothing is left
+// of the gate's approval but the pull request.
+func (s *shop) awaitEnd(state string) {
+	s.Helper()
+	cptest.Eventually(s, soon, func() error {
+		told, g := s.told(), s.readGate(s.gate)
+		if len(told) == 0 || !strings.HasPrefix(told[len(told)-1], state+": ") {
+			return fmt.Errorf("%s: want %s as the last that is told, got %q", s.name, state, told)
+		}
+		if len(g.Finalizers) > 0 {
+			return fmt.Errorf("%s: want nothing left to clean up, got %q", s.name, g.Finalizers)
+		}
+		return nil
+	})
+}
+
+// requests are those for the repository that we have sent, in the order in which they came in.
+func (s *shop) requests() []devforge.Request {
+	sent := slices.DeleteFunc(s.forge.Requests(), func(r devforge.Request) bool {
+		return r.User != "sluice" || r.Path != s.root() && !strings.HasPrefix(r.Path, s.root()+"/")
+	})
+	slices.SortFunc(sent, func(a, b devforge.Request) int { return a.Time.Compare(b.Time) })
+	return sent
+}
+
+func (s *shop) root() string { return "/api/v3/repos/shop/" + s.name }
+
+// inject has requests for the repository of the shop go wrong.
+func (s *shop) inject(fault devforge.Fault, method, pattern string) (off func() int) {
+	fault.Method, fault.Path = method, regexp.MustCompile("^"+regexp.QuoteMeta(s.root())+pattern)
+	return s.forge.Inject(fault)
+}

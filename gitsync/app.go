@@ -1,0 +1,90 @@
+package gitsync
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+)
+
+// app is a GitHub App that reads a source's repository by Git, as its Secret had it.
+type app struct {
+	of     appIdentity
+	client *github.Client
+	// token that Git was last given.
+	token string
+}
+
+// appIdentity is what an app's client was made of.
+type appIdentity struct {
+	secretVersion string
+	forge         v1alpha1.Forge
+}
+
+// appAuth gives the credentials of the GitHub App that a Secret holds: a token that is good for reading this
+// repository and for nothing else.
+func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource, secret *corev1.Secret, memory *memory) (gitrepo.Auth, error) {
+	if source.Spec.Forge == nil {
+		return gitrepo.Auth{}, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(
+			"Secret %s holds a GitHub App: set spec.forge, which says where it is installed", secret.Name)}
+	}
+	of := appIdentity{secretVersion: string(secret.UID) + secret.ResourceVersion, forge: *source.Spec.Forge}
+	if memory.app == nil || memory.app.of != of {
+		client, err := r.appClient(source.Spec.Forge, secret)
+		if err != nil {
+			return gitrepo.Auth{}, err
+		}
+		memory.app = &app{of: of, client: client}
+	}
+	token, err := memory.app.client.GitToken(ctx)
+	if err != nil {
+		return gitrepo.Auth{}, err
+	}
+	memory.app.token = token
+	return gitrepo.Auth{Username: github.GitUser, Password: token, CABundle: secret.Data[keyCA]}, nil
+}
+
+func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret) (*github.Client, error) {
+	as := &github.App{PrivateKey: secret.Data[keyAppKey], GitOnly: true}
+	for key, into := range map[string]*int64{keyApp: &as.ID, keyInstallation: &as.InstallationID} {
+		text := string(secret.Data[key])
+		if text == "" {
+			continue
+		}
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || number <= 0 {
+			return nil, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf("%s in Secret %s is no number of an app", key, secret.Name)}
+		}
+		*into = number
+	}
+	return github.New(github.Options{
+		BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, App: as,
+		CABundle: secret.Data[keyCA], DeniedNetworks: r.options.Git.DeniedNetworks, Now: r.clock.Now,
+	})
+}
+
+// appFailed is the outcome of an app that can't get a token.
+func appFailed(ctx context.Context, err error) (*outcome, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	message := "get a token of the GitHub App: " + err.Error()
+	switch forge.KindOf(err) {
+	case forge.Limited, forge.Transient, forge.Conflict, "":
+		return new(failedRead(message)), nil
+	}
+	return new(stalled(v1alpha1.ReasonInvalidSecret, message)), nil
+}
+
+// refused forgets a token that Git was not let in with: it may have been taken back before its end.
+func (m *memory) refused(err error) {
+	if m.app != nil && gitrepo.KindOf(err) == gitrepo.InvalidAuth {
+		m.app.client.GitRefused(m.app.token)
+	}
+}
