@@ -20,7 +20,7 @@ MODULES  := . hack/tools hack/controlplane
 ##@ Use
 
 .PHONY: demo
-demo: ## A release from git push to the last batch, on a control plane of its own (ARGS=--keep leaves it running)
+demo: ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
 	go run ./cmd/demo $(ARGS)
 
 .PHONY: build

@@ -120,3 +120,61 @@ func TestEachRequestMeetsEachBadAnswer(t *testing.T) {
 		"%d requests at most (%d without faults), all done after %s",
 		len(requests), len(badAnswers), len(shops), most, len(clean.requests()), time.Since(start).Round(100*time.Millisecond))
 }
+
+// F17. A forge that answers badly to all that one source asks holds up that source's gates, and nothing
+// else: what other sources release, and what of this one needs no forge.
+func TestForgeThatIsDownHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = time.Second })
+	before := w.newShop("before")
+	clean := timeOf(func() { releaseAll(before) })
+
+	var down []*shop
+	var ends []func() int
+	for _, name := range slices.Sorted(maps.Keys(badAnswers)) {
+		down = append(down, w.newShop(name).begin())
+	}
+	for _, s := range down {
+		s.waits(approval())
+	}
+	for _, s := range down {
+		s.opened().merge("grace", "merge")
+		ends = append(ends, s.inject(badAnswers[s.name], "", everything))
+		s.sync()
+		s.hint(s.gate)
+	}
+	byHand := w.releaseFrom(down[0].name, "by-hand")
+	gate := w.blockOn(byHand, manual())
+	w.confirm(byHand)
+	w.awaitDecision(gate, v1alpha1.DecisionPassed)
+	up := w.newShop("up")
+	meanwhile := timeOf(func() { releaseAll(up) })
+
+	for _, s := range down {
+		s.awaitMessage(s.gate, "can't be asked")
+		if got := s.decision(); got != v1alpha1.DecisionWaiting {
+			t.Errorf("%s: want the gate shut while the forge does not say who merged, got %q", s.name, got)
+		}
+	}
+	asked := 0
+	for i, s := range down {
+		asked = max(asked, ends[i]())
+		if len(s.pulls()) != 1 {
+			t.Errorf("%s: want one pull request", s.name)
+		}
+	}
+	again := timeOf(func() {
+		for _, s := range down {
+			s.awaitDecision(s.gate, v1alpha1.DecisionPassed)
+		}
+	})
+	t.Logf("F17: with %d sources down another released in %s (%s before), a manual gate passed, 0 gates opened wrongly, "+
+		"at most %d requests to a forge that is down; all open %s after it was up", len(down), meanwhile, clean, asked, again)
+}
+
+func timeOf(what func()) time.Duration {
+	start := time.Now()
+	what()
+	return time.Since(start).Round(10 * time.Millisecond)
+}

@@ -73,18 +73,24 @@ func (s *shop) call(login, method, path string, body, answer any) {
 
 func (s *shop) try(login, method, path string, body, answer any) (status int) {
 	s.Helper()
+	return s.ask(login, method, "repos/shop/"+s.name+"/"+path, body, answer)
+}
+
+// ask sends a request to the forge and gives the status of the answer.
+func (w *forgeWorld) ask(login, method, path string, body, answer any) (status int) {
+	w.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
-		s.Fatal(err)
+		w.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(s.Context(), method, s.forge.APIURL()+"repos/shop/"+s.name+"/"+path, bytes.NewReader(data))
+	request, err := http.NewRequestWithContext(w.Context(), method, w.forge.APIURL()+path, bytes.NewReader(data))
 	if err != nil {
-		s.Fatal(err)
+		w.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+s.tokens[login])
+	request.Header.Set("Authorization", "Bearer "+w.tokens[login])
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		s.Fatal(err)
+		w.Fatal(err)
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
@@ -92,7 +98,7 @@ func (s *shop) try(login, method, path string, body, answer any) (status int) {
 		err = json.Unmarshal(content, answer)
 	}
 	if err != nil {
-		s.Fatalf("%s %s of %s as %s: %v", method, path, s.name, login, err)
+		w.Fatalf("%s %s as %s: %v", method, path, login, err)
 	}
 	return response.StatusCode
 }
@@ -244,8 +250,11 @@ func (s *shop) requests() []devforge.Request {
 
 func (s *shop) root() string { return "/api/v3/repos/shop/" + s.name }
 
-// inject has requests for the repository of the shop go wrong.
+// everything is the pattern of all requests for a repository.
+const everything = "(/|$)"
+
+// inject has our requests for the repository of the shop go wrong.
 func (s *shop) inject(fault devforge.Fault, method, pattern string) (off func() int) {
-	fault.Method, fault.Path = method, regexp.MustCompile("^"+regexp.QuoteMeta(s.root())+pattern)
+	fault.User, fault.Method, fault.Path = "sluice", method, regexp.MustCompile("^"+regexp.QuoteMeta(s.root())+pattern)
 	return s.forge.Inject(fault)
 }

@@ -129,7 +129,7 @@ func (r *ForgeGates) gather(ctx context.Context, api *github.Client, g *v1alpha1
 		if into.Creators, err = api.Accounts(ctx, policy.CommitStatus.Creators...); err != nil {
 			return err
 		}
-		into.Statuses, err = api.CommitStatuses(ctx, g.Spec.Commit, policy.CommitStatus.Context)
+		into.Statuses, err = api.CommitStatuses(ctx, g.Spec.Commit, policy.CommitStatus.Context, into.Creators...)
 	case v1alpha1.GateCheckRun:
 		into.CheckRuns, err = api.CheckRuns(ctx, g.Spec.Commit, policy.CheckRun.Name, policy.CheckRun.App)
 	}
@@ -319,7 +319,13 @@ func (r *ForgeGates) closeAll(ctx context.Context, g *v1alpha1.Gate, source *v1a
 		return fmt.Errorf("read release of gate: %w", err)
 	}
 	return r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		if opened(g) && g.Status.Decision != v1alpha1.DecisionPassed {
+		switch {
+		case g.Status.Decision == v1alpha1.DecisionPassed:
+			repository, err := api.Repository(ctx)
+			if err != nil || repository.DeleteBranchOnMerge { // the forge has removed it
+				return err
+			}
+		case opened(g):
 			err := api.CloseApproval(ctx, int(g.Status.PullRequest.Number), report.Voided(g, release))
 			if err != nil && forge.KindOf(err) != forge.NotFound {
 				return err

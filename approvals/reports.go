@@ -52,6 +52,9 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	err = r.confirm(ctx, release, source)
 	if err == nil {
+		err = r.refuse(ctx, release, source)
+	}
+	if err == nil {
 		err = r.post(ctx, release, source, gates)
 	}
 	if err == nil {
@@ -83,13 +86,27 @@ func (r *Reports) post(ctx context.Context, release *v1alpha1.BatchRelease, sour
 		if err := r.forges.post(ctx, source, release.UID, status); err != nil {
 			return err
 		}
-		now := r.clock.Now()
-		written, err := r.writeDown(ctx, release, report.After(release.Status.Report, status, now))
+		told := report.After(release.Status.Report, status, r.clock.Now())
+		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
 		if err != nil || !written {
 			return err
 		}
 	}
 	return nil
+}
+
+// refuse tells of a commit that can't be released.
+func (r *Reports) refuse(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
+	status, due := report.Refusal(release, r.words)
+	if !due {
+		return nil
+	}
+	if err := r.forges.post(ctx, source, release.UID, status); err != nil {
+		return err
+	}
+	told := report.After(release.Status.Refusal, status, r.clock.Now())
+	_, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Refusal = told })
+	return err
 }
 
 // confirm compares what was reported last with what the forge has, once for each process. What
@@ -121,7 +138,8 @@ func (r *Reports) confirm(ctx context.Context, release *v1alpha1.BatchRelease, s
 		r.seen.forget(key)
 		return err
 	}
-	_, err = r.writeDown(ctx, release, report.After(last, again, r.clock.Now()))
+	told := report.After(last, again, r.clock.Now())
+	_, err = r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
 	return err
 }
 
@@ -153,7 +171,7 @@ func (r *Reports) deploy(ctx context.Context, release *v1alpha1.BatchRelease, so
 	if err != nil {
 		return err
 	}
-	_, err = r.writeDown(ctx, release, next)
+	_, err = r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
 	return err
 }
 
@@ -169,13 +187,13 @@ func endDeployment(ctx context.Context, api *github.Client, last *v1alpha1.Forge
 
 // writeDown keeps what was told, on the version of the release that it was told of. It reports false
 // if that is an older one by now: the watch brings the newer, and what is still new is told then.
-func (r *Reports) writeDown(ctx context.Context, release *v1alpha1.BatchRelease, told *v1alpha1.ForgeReport) (bool, error) {
+func (r *Reports) writeDown(ctx context.Context, release *v1alpha1.BatchRelease, told func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
 	before := release.DeepCopy()
-	release.Status.Report = told
+	told(&release.Status)
 	if equality.Semantic.DeepEqual(before.Status, release.Status) {
 		return true, nil
 	}
-	// Nobody else writes this field, and what was told stays true whatever else has changed.
+	// Nobody else writes these fields, and what was told stays true whatever else has changed.
 	err := r.client.Status().Patch(ctx, release, client.MergeFrom(before))
 	switch {
 	case apierrors.IsNotFound(err):

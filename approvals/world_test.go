@@ -123,18 +123,21 @@ func (w *world) release(name string) *v1alpha1.BatchRelease {
 	return release
 }
 
-// asRollout changes a release's status as the rollout part does.
+// asRollout changes a release's status as the rollout part does: on what is there now.
 func (w *world) asRollout(release *v1alpha1.BatchRelease, change func(*v1alpha1.BatchReleaseStatus)) {
 	w.Helper()
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(release), release); err != nil {
-		w.Fatalf("read release: %v", err)
-	}
-	before := release.DeepCopy()
-	change(&release.Status)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := w.Status().Patch(w.Context(), release, patch, client.FieldOwner(v1alpha1.OwnerRollout)); err != nil {
-		w.Fatalf("write status of release: %v", err)
-	}
+	cptest.Eventually(w, soon, func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(release), release); err != nil {
+			return fmt.Errorf("read release: %w", err)
+		}
+		before := release.DeepCopy()
+		change(&release.Status)
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := w.Status().Patch(w.Context(), release, patch, client.FieldOwner(v1alpha1.OwnerRollout)); err != nil {
+			return fmt.Errorf("write status of release: %w", err)
+		}
+		return nil
+	})
 }
 
 // gate makes the gate after the release's current step.

@@ -280,6 +280,9 @@ type BatchReleaseStatus struct {
 	// Report is what was last told to the forge of this release.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
+	// Refusal is what was last told to the forge of a commit that can't be released.
+	// +optional
+	Refusal *ForgeReport `json:"refusal,omitempty"`
 
 	// LastUpdateTime is when the phase, step or step state last changed.
 	// +optional

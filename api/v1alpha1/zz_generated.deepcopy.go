@@ -159,6 +159,11 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 		*out = new(ForgeReport)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Refusal != nil {
+		in, out := &in.Refusal, &out.Refusal
+		*out = new(ForgeReport)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.LastUpdateTime != nil {
 		in, out := &in.LastUpdateTime, &out.LastUpdateTime
 		*out = (*in).DeepCopy()

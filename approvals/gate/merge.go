@@ -138,11 +138,9 @@ func (a approval) mergerMay() string {
 	return ""
 }
 
-// barred says why an account may not approve, by the policy's lists; empty if it may.
+// barred says why an account that is known may not approve, by the policy; empty if it may.
 func (a approval) barred(who forge.Account) string {
 	switch {
-	case !who.Known():
-		return "is not known"
 	case a.policy.ForbidSelfApproval && a.behindRelease(who):
 		return "is behind the release"
 	case !a.listed(who):

@@ -115,7 +115,9 @@ func (a approval) evidence() []v1alpha1.Evidence {
 func (a approval) branch() string { return trackedBranch(a.source) }
 
 // trackedBranch is the branch that a source follows; the CRD has the same default.
-func trackedBranch(source *v1alpha1.ReleaseSource) string { return cmp.Or(source.Spec.Ref.Branch, "main") }
+func trackedBranch(source *v1alpha1.ReleaseSource) string {
+	return cmp.Or(source.Spec.Ref.Branch, "main")
+}
 
 // checkRecord passes when the record is on the branch, whoever put it there. It is the rule of
 // sources without a forge: the server that has the branch says who may write to it.

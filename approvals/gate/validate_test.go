@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,60 @@ func TestValidate(t *testing.T) {
 		"ZonePath":     {"a zone is no way into the file system", windowPolicy("0 9 * * *", "../etc/passwd"), []string{`gate.window.timeZone: Invalid value: "../etc/passwd": time: invalid location name: name one such as Europe/Berlin`}},
 		"ScheduleLong": {"the length is limited before anything is parsed", windowPolicy(strings.Repeat("1,", 200)+"1 * * * *", ""), []string{`gate.window.schedule: Too long: may not be more than 256 bytes`}},
 		"ZoneLong":     {"of the zone too", windowPolicy("0 9 * * *", strings.Repeat("x", 65)), []string{`gate.window.timeZone: Too long: may not be more than 64 bytes`}},
+		"PullRequest":  {"the merge alone is the approval", pullPolicy(v1alpha1.PullRequestGate{}), nil},
+		"PullRequestAll": {"users, apps and teams can be named", pullPolicy(v1alpha1.PullRequestGate{
+			MinApprovals: 10, Approvers: []string{"octocat", "renovate[bot]", "ada_corp"}, Teams: []string{"sre", "octo-org/sre.core"},
+		}), nil},
+		"ApprovalsNegative": {"fewer than none", pullPolicy(v1alpha1.PullRequestGate{MinApprovals: -1}), []string{
+			`gate.pullRequest.minApprovals: Invalid value: -1: must be from 0 to 10`,
+		}},
+		"ApprovalsMany": {"more than anybody gets", pullPolicy(v1alpha1.PullRequestGate{MinApprovals: 11}), []string{
+			`gate.pullRequest.minApprovals: Invalid value: 11: must be from 0 to 10`,
+		}},
+		"Logins": {"what nobody can be called", pullPolicy(v1alpha1.PullRequestGate{Approvers: []string{"", "@ada", "a b", "octo/sre", strings.Repeat("a", 101)}}), []string{
+			`gate.pullRequest.approvers[0]: Required value: must not be empty`,
+			`gate.pullRequest.approvers[1]: Invalid value: "@ada": ` + noLogin,
+			`gate.pullRequest.approvers[2]: Invalid value: "a b": ` + noLogin,
+			`gate.pullRequest.approvers[3]: Invalid value: "octo/sre": ` + noLogin,
+			`gate.pullRequest.approvers[4]: Too long: may not be more than 100 characters`,
+		}},
+		"Teams": {"what no team can be called", pullPolicy(v1alpha1.PullRequestGate{Teams: []string{"@octo/sre", "a/b/c", "/sre", "octo/", strings.Repeat("a", 201)}}), []string{
+			`gate.pullRequest.teams[0]: Invalid value: "@octo/sre": ` + noTeam,
+			`gate.pullRequest.teams[1]: Invalid value: "a/b/c": ` + noTeam,
+			`gate.pullRequest.teams[2]: Invalid value: "/sre": ` + noTeam,
+			`gate.pullRequest.teams[3]: Invalid value: "octo/": ` + noTeam,
+			`gate.pullRequest.teams[4]: Too long: may not be more than 200 characters`,
+		}},
+		"ManyPeople": {"lists have an end", pullPolicy(v1alpha1.PullRequestGate{Approvers: slices.Repeat([]string{"a"}, 51), Teams: slices.Repeat([]string{"a"}, 21)}), []string{
+			`gate.pullRequest.approvers: Too many: 51: must have at most 50 items`,
+			`gate.pullRequest.teams: Too many: 21: must have at most 20 items`,
+		}},
+		"CommitStatus": {"a context can say anything", statusPolicy("größe / ci", "ci[bot]"), nil},
+		"CommitStatusNothing": {"a context and a creator", statusPolicy(""), []string{
+			`gate.commitStatus.context: Required value: must not be empty`,
+			`gate.commitStatus.creators: Required value: anybody who may write to a repository can post any status: say whose counts`,
+		}},
+		"CommitStatusLong": {"as long as a forge takes, in characters", statusPolicy(strings.Repeat("ü", 256), slices.Repeat([]string{"-"}, 21)...), append([]string{
+			`gate.commitStatus.context: Too long: may not be more than 255 characters`,
+			`gate.commitStatus.creators: Too many: 21: must have at most 20 items`,
+		}, eachOf(21, `gate.commitStatus.creators[%d]: Invalid value: "-": `+noLogin)...)},
+		"CheckRun": {"conclusions that pass", checkPolicy(v1alpha1.CheckSuccess, v1alpha1.CheckNeutral, v1alpha1.CheckSkipped), nil},
+		"CheckRunNothing": {"a name and an app", v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{}}, []string{
+			`gate.checkRun.name: Required value: must not be empty`,
+			`gate.checkRun.app: Required value: must not be empty`,
+		}},
+		"CheckRunNoApp": {"an app has a slug", v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: strings.Repeat("n", 256), App: "github-actions[bot]"}}, []string{
+			`gate.checkRun.name: Too long: may not be more than 255 characters`,
+			`gate.checkRun.app: Invalid value: "github-actions[bot]": ` + noApp,
+		}},
+		"Conclusions": {"each once, and none that is a failure", checkPolicy(v1alpha1.CheckSuccess, "failure", v1alpha1.CheckSuccess, v1alpha1.CheckNeutral), []string{
+			`gate.checkRun.conclusions: Too many: 4: must have at most 3 items`,
+			`gate.checkRun.conclusions[1]: Unsupported value: "failure": supported values: "success", "neutral", "skipped"`,
+			`gate.checkRun.conclusions[2]: Duplicate value: "success"`,
+		}},
+		"SeveralOnForge": {"each type is named once", v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}, CheckRun: checkPolicy().CheckRun}, []string{
+			"gate.checkRun: Forbidden: a gate has one type, and pullRequest is set: give each a gate of its own",
+		}},
 		"Several": {"each type is named once", both, []string{
 			"gate.none: Forbidden: a gate has one type, and manual is set: give each a gate of its own",
 			"gate.soak: Forbidden: a gate has one type, and manual is set: give each a gate of its own",
@@ -60,6 +116,18 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func pullPolicy(policy v1alpha1.PullRequestGate) v1alpha1.GatePolicy {
+	return v1alpha1.GatePolicy{PullRequest: &policy}
+}
+
+func eachOf(n int, format string) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return all
 }
 
 // FuzzWindow: no schedule and no zone makes validation or evaluation panic or hang, and what

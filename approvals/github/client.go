@@ -53,6 +53,7 @@ type Client struct {
 	credentials credentials
 	secrets     scrubber
 	limiters    []*limiter
+	memories    []*lru
 
 	mu         sync.Mutex
 	self       forge.Account
@@ -117,9 +118,10 @@ func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, 
 		next: &authorised{next: &bodies{next: network}, credentials: as},
 		now:  opts.Now,
 	}
-	c.limiters = append(c.limiters, limits)
+	answers := newLRU(cacheBytes)
+	c.limiters, c.memories = append(c.limiters, limits), append(c.memories, answers)
 	transport := &deadline{
-		next:    &conditional{next: limits, identity: as.identity, answers: newLRU(cacheBytes)},
+		next:    &conditional{next: limits, identity: as.identity, answers: answers},
 		timeout: opts.Timeout,
 		secrets: c.secrets,
 	}

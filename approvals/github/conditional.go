@@ -120,6 +120,13 @@ func (l *lru) put(a answer) {
 	}
 }
 
+func (l *lru) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used, l.byKey = 0, map[string]*list.Element{}
+	l.order.Init()
+}
+
 func (l *lru) drop(element *list.Element) {
 	a := l.order.Remove(element).(answer)
 	delete(l.byKey, a.key)

@@ -21,12 +21,25 @@ func distrusted(format string, args ...any) *forge.Error {
 	return &forge.Error{Kind: forge.Transient, Message: fmt.Sprintf(format, args...)}
 }
 
-// explain says what was tried, and gives an error its kind. It returns nil for nil.
+// explain says what was tried, and gives an error its kind. After one that may go away by itself no
+// answer is remembered. It returns nil for nil.
 func (c *Client) explain(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", c.secrets.clean(fmt.Sprintf(format, args...)), c.kinded(err))
+	known := c.kinded(err)
+	if forge.KindOf(known) == forge.Transient {
+		c.forgetAnswers()
+	}
+	return fmt.Errorf("%s: %w", c.secrets.clean(fmt.Sprintf(format, args...)), known)
+}
+
+// forgetAnswers has everything asked for anew: an answer that was not whole would be "not modified" for
+// as long as the one that it should have been.
+func (c *Client) forgetAnswers() {
+	for _, answers := range c.memories {
+		answers.clear()
+	}
 }
 
 func (c *Client) kinded(err error) error {

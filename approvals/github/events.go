@@ -41,6 +41,14 @@ var eventKinds = []forge.EventKind{
 	forge.EventStatus, forge.EventCheckRun, forge.EventCheckSuite,
 }
 
+// KindOfEvent is the kind of an event, given its EventHeader.
+func KindOfEvent(name string) forge.EventKind {
+	if kind := forge.EventKind(name); slices.Contains(eventKinds, kind) {
+		return kind
+	}
+	return forge.EventOther
+}
+
 // payload is what is of use of the payloads of all kinds. go-github has types for whole payloads, but one value
 // somewhere in it that they don't expect loses the hint: those of version 60 can't read a repository that has a
 // property of several values, nor all payloads that GitHub has published.
@@ -84,9 +92,9 @@ type check struct {
 // ParseEvent reads what a webhook says, given its EventHeader. Of events that are of no use nothing is read: they
 // are of kind forge.EventOther.
 func ParseEvent(event string, body []byte) (forge.Event, error) {
-	kind := forge.EventKind(event)
-	if !slices.Contains(eventKinds, kind) {
-		return forge.Event{Kind: forge.EventOther}, nil
+	kind := KindOfEvent(event)
+	if kind == forge.EventOther {
+		return forge.Event{Kind: kind}, nil
 	}
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {

@@ -110,6 +110,20 @@ func TestOpenApprovalOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
 	}
 }
 
+// An answer that was not whole must not be taken for "not modified" afterwards.
+func TestReadApprovalForgetsWhatWasNotWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pull := w.open(request("whole"))
+	query := forge.ApprovalQuery{Number: pull.Number, Tip: w.merge("bob", pull.Number, "squash")}
+	off := w.inject(devforge.FaultPartialPage, "GET /pulls/1/files")
+	_, err := w.client.ReadApproval(t.Context(), query)
+	wantKind(t, err, forge.Transient, "a file is missing")
+	if off() != 1 || len(w.read(query).Files) != 1 {
+		t.Error("the same client must read it whole when the forge answers well again")
+	}
+}
+
 // Git may be ahead of the API, or behind it.
 func TestOpenApprovalOnATipThatTheForgeDoesNotTake(t *testing.T) {
 	t.Parallel()

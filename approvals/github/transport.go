@@ -23,16 +23,16 @@ const (
 
 // sameOrigin follows a redirect only where the same request goes to the same server: the
 // transport would hand our credentials to any other, and a POST that became a GET would look
-// as if it had been done.
+// as if it had been done. Proxies redirect for a while and stop, so it may be tried again.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case len(via) > maxRedirects:
-		return &forge.Error{Kind: forge.Transient, Message: "the server redirects over and over"}
+		return distrusted("the server redirects over and over")
 	case req.URL.Scheme != first.URL.Scheme || !strings.EqualFold(req.URL.Host, first.URL.Host):
-		return invalid("the server redirects to another one, %s", req.URL.Host)
+		return distrusted("the server redirects to another one, %s", req.URL.Host)
 	case req.Method != first.Method:
-		return invalid("the repository has moved: give its present name")
+		return distrusted("the repository has moved: give its present name")
 	}
 	return nil
 }

@@ -173,7 +173,7 @@ func TestRedirects(t *testing.T) {
 		want   forge.Kind
 	}{
 		"OtherHost": {
-			"credentials must go to no other host", redirect(http.StatusTemporaryRedirect, elsewhere.URL+"/x"), readRepository, forge.Invalid,
+			"credentials must go to no other host", redirect(http.StatusTemporaryRedirect, elsewhere.URL+"/x"), readRepository, forge.Transient,
 		},
 		"SameHost": {
 			"a repository that was renamed must be found", redirect(http.StatusMovedPermanently, "/api/v3/repositories/7"), readRepository, "",
@@ -182,7 +182,7 @@ func TestRedirects(t *testing.T) {
 			"a loop must end", redirect(http.StatusMovedPermanently, "/api/v3/repos/shop/web"), readRepository, forge.Transient,
 		},
 		"PostBecomesGet": {
-			"a write that became a read must not look done", redirect(http.StatusFound, "/api/v3/repositories/7"), postStatus, forge.Invalid,
+			"a write that became a read must not look done", redirect(http.StatusFound, "/api/v3/repositories/7"), postStatus, forge.Transient,
 		},
 	}
 	for name, tc := range tests {

@@ -42,7 +42,7 @@ type Pod struct {
 // approve, and what their answer does. It stays the same while those do.
 func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (title, body string) {
 	sections := []string{
-		"Batch " + place(g, release) + " of this release is done. The next one waits for the answer to this pull request.",
+		opening(g, release),
 		releaseTable(g, release),
 		"### Pods of revision " + code(g.Spec.Revision) + "\n\n" + batchText(batch),
 		"### Who can approve\n\n" + approvers(g.Spec.Policy.PullRequest),
@@ -60,6 +60,22 @@ func CommitMessage(g *v1alpha1.Gate) string {
 func approvalTitle(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	return fmt.Sprintf("Approve batch %s of %s: revision %s",
 		place(g, release), word(g.Namespace+"/"+g.Spec.ReleaseRef.Name), word(g.Spec.Revision))
+}
+
+// opening says what is asked.
+func opening(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	what, next := "release", "The next batch"
+	if release.Status.RollbackTo != "" {
+		what = "rollback"
+	}
+	if lastStep(g, release) {
+		next = "Its end"
+	}
+	return fmt.Sprintf("Batch %s of this %s is done. %s waits for the answer to this pull request.", place(g, release), what, next)
+}
+
+func lastStep(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
+	return int(g.Spec.Step)+1 >= len(steps(release))
 }
 
 // place is the step of g as people count: 2/4.
@@ -88,7 +104,7 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		"| Commit | " + commit(g.Spec.Commit) + " |",
 	}
 	// The annotations speak of the commit that Git has now, which may be a later one.
-	if annotations := release.Annotations; annotations[v1alpha1.CommitAnnotation] == g.Spec.Commit {
+	if annotations := release.Annotations; g.Spec.Commit != "" && annotations[v1alpha1.CommitAnnotation] == g.Spec.Commit {
 		rows = append(rows,
 			"| Author | "+code(annotations[v1alpha1.AuthorAnnotation])+" |",
 			"| Subject | "+code(annotations[v1alpha1.SubjectAnnotation])+" |")
@@ -185,9 +201,9 @@ func named(policy *v1alpha1.PullRequestGate) string {
 
 // answers says what each answer does.
 func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
-	merge := "- **Merge**: the release goes on with " + following(g, release, batch)
+	merge := "- **Merge**: " + following(g, release, batch)
 	if others := otherGates(g, release); others != "" {
-		merge += " It waits for the other gates of this batch too: " + others + "."
+		merge += " The other gates of this batch must pass too: " + others + "."
 	}
 	return strings.Join([]string{
 		merge,
@@ -199,17 +215,17 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 	}, "\n")
 }
 
-// following is the step after the one of g.
+// following says what comes after the step of g.
 func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
+	if lastStep(g, release) {
+		return "the release comes to its end, and the workload is handed back to Kubernetes."
+	}
 	all, next := steps(release), int(g.Spec.Step)+1
-	if next >= len(all) {
-		return "its end: all pods are updated, and the workload is handed back."
-	}
-	target := fmt.Sprintf("%s of %s", all[next].Replicas.String(), pods(batch.Replicas))
+	target := all[next].Replicas.String()
 	if all[next].Replicas.Type == intstr.Int {
-		target = fmt.Sprintf("%d of %s", min(all[next].Replicas.IntVal, batch.Replicas), pods(batch.Replicas))
+		target = fmt.Sprintf("%d", min(all[next].Replicas.IntVal, batch.Replicas))
 	}
-	return fmt.Sprintf("batch %d/%d: %s on the revision when it is done.", next+1, len(all), target)
+	return fmt.Sprintf("the release goes on with batch %d/%d, at whose end %s of %s are updated.", next+1, len(all), target, pods(batch.Replicas))
 }
 
 // otherGates are the types of what the step waits for beside g.

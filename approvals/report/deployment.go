@@ -11,6 +11,8 @@ import (
 // Deployment says how a release is to be shown as a deployment: one for each attempt at a commit. A
 // commit that is rolled back from gets no other: the one that it has is a failure then. It reports
 // false for a release that has no commit or has not begun.
+//
+//nolint:revive // what to make, how it stands, in which words, and whether at all
 func Deployment(release *v1alpha1.BatchRelease, environment string) (forge.DeploymentRequest, forge.DeploymentState, string, bool) {
 	status := &release.Status
 	request := forge.DeploymentRequest{

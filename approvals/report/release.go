@@ -25,6 +25,8 @@ func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1
 		return standing{}, false
 	case takenBack(status, last):
 		return backFrom(status, last), true
+	case release.Annotations[v1alpha1.CommitAnnotation] == status.Commit && refusal(release) != "":
+		return failure(refusal(release)), true
 	case status.Phase == v1alpha1.PhaseCompleted:
 		return completed(status), true
 	case release.DeletionTimestamp != nil:

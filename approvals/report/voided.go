@@ -18,6 +18,8 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		return "the release was deleted."
 	}
 	status := &release.Status
+	// The spec is there before the status of the attempt that it starts.
+	asked := release.Annotations[v1alpha1.CommitAnnotation]
 	named := func(reference v1alpha1.GateReference) bool { return reference.Name == g.Name }
 	switch {
 	case status.Attempt != g.Spec.Attempt && status.RollbackTo != "":
@@ -25,6 +27,10 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	case status.Attempt != g.Spec.Attempt:
 		return fmt.Sprintf("revision %s was superseded by revision %s, of commit %s.",
 			code(g.Spec.Revision), code(status.UpdateRevision), commit(status.Commit))
+	case asked != "" && asked != g.Spec.Commit:
+		return fmt.Sprintf("revision %s was superseded by commit %s.", code(g.Spec.Revision), commit(asked))
+	case release.Annotations[v1alpha1.RollbackAnnotation] != "":
+		return fmt.Sprintf("revision %s is being rolled back.", code(g.Spec.Revision))
 	case status.Phase == v1alpha1.PhaseCompleted:
 		return "the release has come to its end without it."
 	case slices.ContainsFunc(status.Gates, named):

@@ -49,6 +49,14 @@ var benches = []bench{
 		times: 100,
 	}.run},
 	{"B6", "a Git repository of 10,000 manifests, one file changed", follow{manifests: 10_000, memory: 200 << 20}.run},
+	{"B7", "a push to a forge with webhooks, until the first pod of the new version", pushes{
+		fleet: fleet{deployments: 1, pods: 10, steps: steps("1", "50%", "100%")},
+		times: 25, goal: 500 * time.Millisecond,
+	}.run},
+	{"B8", "one release with three pull requests that are merged as soon as they are there", calls{
+		fleet: fleet{deployments: 1, pods: 10, steps: pullSteps("1", "30%", "60%", "100%")},
+		goal:  30,
+	}.run},
 }
 
 // run runs the benches that were asked for and prints a table of each. It reports whether any

@@ -35,15 +35,15 @@ func (c *clone) update(ctx context.Context) error {
 	return err
 }
 
-// replaceInFile changes a text that must be there.
-func (c *clone) replaceInFile(name, before, after string) error {
-	path := filepath.Join(c.dir, name)
+// setImage changes the image in the manifest, which must be there.
+func (c *clone) setImage(before, after string) error {
+	path := filepath.Join(c.dir, manifestFile)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
 	if !strings.Contains(string(content), before) {
-		return fmt.Errorf("change %s: %q is not in it", name, before)
+		return fmt.Errorf("change %s: %q is not in it", manifestFile, before)
 	}
 	changed := strings.ReplaceAll(string(content), before, after)
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {

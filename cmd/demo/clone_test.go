@@ -21,7 +21,7 @@ func TestEachVersionIsACommitOnTheForge(t *testing.T) {
 		if err := work.update(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := work.replaceInFile(manifestFile, images[i], image); err != nil {
+		if err := work.setImage(images[i], image); err != nil {
 			t.Fatalf("examples/repo must hold the version that the story starts from: %v", err)
 		}
 		commit, err := work.commitAndPush(t.Context(), "web: "+image)
@@ -44,7 +44,7 @@ func TestAChangeThatChangesNothingIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := work.replaceInFile(manifestFile, "nginx:0.1", "nginx:0.2"); err == nil {
+	if err := work.setImage("nginx:0.1", "nginx:0.2"); err == nil {
 		t.Error("a text that is not in the manifest can't be replaced")
 	}
 	if _, err := work.commitAndPush(t.Context(), "nothing"); err == nil {

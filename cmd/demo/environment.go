@@ -112,9 +112,10 @@ func (e *environment) startController(ctx context.Context) error {
 		return err
 	}
 	manager, err := app.New(e.config, app.Options{
-		Version: "demo",
-		Logger:  logr.FromSlogHandler(e.log.Handler()),
-		Git:     gitrepo.Options{AllowHTTP: true},
+		Version:        "demo",
+		Logger:         logr.FromSlogHandler(e.log.Handler()),
+		Git:            gitrepo.Options{AllowHTTP: true},
+		WebhookAddress: e.webhooks.address,
 	})
 	if err != nil {
 		return fmt.Errorf("start controller: %w", err)

@@ -86,7 +86,7 @@ func newTown(t *testing.T) *town {
 func (w *town) openPull(head string) (string, int64) {
 	w.Helper()
 	w.git("switch", "--quiet", "--create", head)
-	if err := w.work.replaceInFile(manifestFile, images[0], images[1]); err != nil {
+	if err := w.work.setImage(images[0], images[1]); err != nil {
 		w.Fatal(err)
 	}
 	w.git("commit", "--quiet", "--all", "--message", "change")

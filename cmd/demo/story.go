@@ -141,11 +141,12 @@ func (s *story) release(ctx context.Context, tested string) error {
 		if err != nil {
 			return err
 		}
-		if gate.Spec.Type == v1alpha1.GatePullRequest {
+		switch {
+		case gate.Spec.Type == v1alpha1.GatePullRequest:
 			err = s.approve(ctx, v, gate)
-		} else if tested == stateSuccess {
+		case tested == stateSuccess:
 			err = s.pass(ctx, v, gate)
-		} else {
+		default:
 			return s.hold(ctx, v, gate, tested)
 		}
 		if err != nil {
@@ -162,7 +163,7 @@ func (s *story) push(ctx context.Context) (*version, error) {
 	if err := s.clone.update(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.clone.replaceInFile(manifestFile, last.image, next.image); err != nil {
+	if err := s.clone.setImage(last.image, next.image); err != nil {
 		return nil, err
 	}
 	commit, err := s.clone.commitAndPush(ctx, "web: "+next.image)

@@ -61,6 +61,36 @@ strategy:
 			[]string{"12: spec.strategy.steps[0].gates[0].soak.duration: Invalid value"}},
 		{"schedule", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - window:\n        schedule: 61 * * * *\n        timeZone: Europe/Nowhere\n  - replicas: 100%",
 			[]string{"13: spec.strategy.steps[0].gates[0].window.schedule: Invalid value", "14: spec.strategy.steps[0].gates[0].window.timeZone: Invalid value"}},
+		{"an approval by whom nobody is", inGates("- pullRequest:\n        minApprovals: 11\n        approvers:\n        - ada\n        - '@bob'\n        teams: [octo/sre/x]"),
+			[]string{
+				"13: spec.strategy.steps[0].gates[0].pullRequest.minApprovals: Invalid value: 11: must be from 0 to 10",
+				`16: spec.strategy.steps[0].gates[0].pullRequest.approvers[1]: Invalid value: "@bob": is no login`,
+				`17: spec.strategy.steps[0].gates[0].pullRequest.teams[0]: Invalid value: "octo/sre/x": is no slug of a team`,
+			}},
+		{"two approvals", inGates("- pullRequest: {}\n    - manual: {}\n    - pullRequest: {minApprovals: 1}\n    - pullRequest: {}"),
+			[]string{
+				"14: spec.strategy.steps[0].gates[2].pullRequest: Forbidden: a step can have one pullRequest gate, and gates[0] is one",
+				"15: spec.strategy.steps[0].gates[3].pullRequest: Forbidden: a step can have one pullRequest gate, and gates[0] is one",
+			}},
+		{"two approvals in a rollback", template + strategy + "rollback:\n  steps:\n  - replicas: 100%\n    gates:\n    - pullRequest: {}\n    - pullRequest: {}",
+			[]string{"14: spec.rollback.steps[0].gates[1].pullRequest: Forbidden"}},
+		{"an approval without braces", inGates("- pullRequest:"),
+			[]string{"12: spec.strategy.steps[0].gates[0].pullRequest: must not be null"}},
+		{"a status by anybody", inGates("- commitStatus:\n        context: ci/smoke"),
+			[]string{"12: spec.strategy.steps[0].gates[0].commitStatus.creators: Required value: anybody who may write"}},
+		{"a status of no context", inGates("- commitStatus:\n        creators: ['']\n        context: ''"),
+			[]string{
+				"13: spec.strategy.steps[0].gates[0].commitStatus.creators[0]: Required value",
+				"14: spec.strategy.steps[0].gates[0].commitStatus.context: Required value",
+			}},
+		{"a check that may fail", inGates("- checkRun:\n        name: e2e\n        app: ci[bot]\n        conclusions:\n        - success\n        - failure\n        - success"),
+			[]string{
+				`14: spec.strategy.steps[0].gates[0].checkRun.app: Invalid value: "ci[bot]": is no slug of an app`,
+				`17: spec.strategy.steps[0].gates[0].checkRun.conclusions[1]: Unsupported value: "failure"`,
+				`18: spec.strategy.steps[0].gates[0].checkRun.conclusions[2]: Duplicate value: "success"`,
+			}},
+		{"a check with more than there is", inGates("- checkRun: {name: e2e, app: ci, timeout: 1m}"),
+			[]string{"12: spec.strategy.steps[0].gates[0].checkRun.timeout: unknown field"}},
 		{"surge", template + strategy[:len(strategy)-2] + ", maxSurge: 10, maxUnavailable: 200%}", []string{"8: spec.strategy.maxUnavailable: Invalid value"}},
 		{"deadline", template + strategy[:len(strategy)-2] + ", progressDeadlineSeconds: 0}", []string{"8: spec.strategy.progressDeadlineSeconds: Invalid value: 0"}},
 		{"rollback", template + strategy + "rollback: {steps: [{replicas: 1}]}", []string{"9: spec.rollback.steps[0].replicas: Invalid value"}},
@@ -100,6 +130,21 @@ template:
 			wantErrors(t, result, want...)
 		})
 	}
+}
+
+// inGates is a spec whose first step has gates, from line 12.
+func inGates(gates string) string {
+	return template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    " + gates + "\n  - replicas: 100%"
+}
+
+func TestGatesOfAForgeAreRead(t *testing.T) {
+	t.Parallel()
+	result := read(t, map[string]string{"r.yaml": release("web", inGates(
+		"- pullRequest: {minApprovals: 2, approvers: [ada], teams: [octo/sre], forbidSelfApproval: true}\n"+
+			"    - commitStatus: {context: ci/smoke, creators: ['ci[bot]']}\n    - commitStatus: {context: ci/load, creators: [ada]}\n"+
+			"    - checkRun: {name: e2e, app: github-actions, conclusions: [success, neutral]}"))})
+	wantErrors(t, result)
+	wantReleases(t, result, "shop/web")
 }
 
 func TestWrongObjects(t *testing.T) {

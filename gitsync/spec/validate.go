@@ -1,7 +1,9 @@
 package spec
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -173,6 +175,20 @@ func validateStep(step *v1alpha1.Step, at *field.Path) field.ErrorList {
 	}
 	for i := range step.Gates {
 		errs = append(errs, gate.Validate(&step.Gates[i], at.Child("gates").Index(i))...)
+	}
+	return append(errs, validateOneApproval(step.Gates, at.Child("gates"))...)
+}
+
+// validateOneApproval has a step ask for one approval: all approvals of a release are put into the same file.
+func validateOneApproval(gates []v1alpha1.GatePolicy, at *field.Path) field.ErrorList {
+	isApproval := func(policy v1alpha1.GatePolicy) bool { return policy.PullRequest != nil }
+	first := slices.IndexFunc(gates, isApproval)
+	var errs field.ErrorList
+	for i := first + 1; first >= 0 && i < len(gates); i++ {
+		if isApproval(gates[i]) {
+			detail := fmt.Sprintf("a step can have one pullRequest gate, and gates[%d] is one", first)
+			errs = append(errs, field.Forbidden(at.Index(i).Child("pullRequest"), detail))
+		}
 	}
 	return errs
 }

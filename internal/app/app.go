@@ -25,6 +25,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
+	"github.com/sluice-dev/sluice/approvals/webhook"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
@@ -142,6 +143,20 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	}
 	if err := approvals.Setup(mgr, approvalOptions(opts)); err != nil {
 		return fmt.Errorf("set up approvals: %w", err)
+	}
+	return addReceiver(mgr, opts)
+}
+
+// addReceiver has each replica take webhooks, if there is an address for them.
+func addReceiver(mgr manager.Manager, opts Options) error {
+	if orOff(opts.WebhookAddress) == Off {
+		return nil
+	}
+	receiver := webhook.New(mgr.GetClient(), mgr.GetAPIReader(), webhook.Options{
+		Address: opts.WebhookAddress, Logger: mgr.GetLogger().WithName("webhook"),
+	})
+	if err := mgr.Add(receiver); err != nil {
+		return fmt.Errorf("add receiver of webhooks: %w", err)
 	}
 	return nil
 }

@@ -52,6 +52,8 @@ type Fault struct {
 	Method string
 	// Path matches the path of the requests, such as "/api/v3/repos/shop/web/pulls"; nil for all.
 	Path *regexp.Regexp
+	// User is the login of who sends the requests; empty for all.
+	User string
 	// After is how many of these requests go well before the first goes wrong.
 	After int
 	// Times is how many requests go wrong; 0 for all until the fault is switched off.
@@ -100,13 +102,19 @@ func (f *Forge) Inject(fault Fault) (off func() (hits int)) {
 	}
 }
 
+// meets reports whether a fault is for the requests of a user that are like r.
+func (a *activeFault) meets(r *http.Request, user string) bool {
+	return (a.Method == "" || a.Method == r.Method) && (a.Path == nil || a.Path.MatchString(r.URL.Path)) &&
+		(a.User == "" || a.User == user)
+}
+
 // next is the fault that a request meets, and whether there is one.
-func (s *faultSet) next(r *http.Request) (Fault, bool) {
+func (s *faultSet) next(r *http.Request, user string) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.active {
 		left := a.Times == 0 || a.hits < a.Times
-		if !left || a.Method != "" && a.Method != r.Method || a.Path != nil && !a.Path.MatchString(r.URL.Path) {
+		if !left || !a.meets(r, user) {
 			continue
 		}
 		if a.seen++; a.seen > a.After {
@@ -120,7 +128,7 @@ func (s *faultSet) next(r *http.Request) (Fault, bool) {
 // faulty has the faults that are switched on happen to what next answers.
 func (f *Forge) faulty(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fault, found := f.faults.next(r)
+		fault, found := f.faults.next(r, f.senderOf(r))
 		if !found {
 			next.ServeHTTP(w, r)
 			return

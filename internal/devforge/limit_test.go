@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/internal/devforge"
@@ -62,6 +63,29 @@ func TestTheHourlyLimit(t *testing.T) {
 	now = now.Add(time.Hour)
 	_, _, err = w.client(w.tokens["ada"]).Repositories.Get(w.ctx(), owner, web)
 	must(t, err)
+}
+
+func TestAFaultThatComesLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, devforge.Options{})
+	off := w.Inject(devforge.Fault{Kind: devforge.FaultStatus, Path: pullsOnly, After: 2, Times: 1})
+	var got []int
+	for range 4 {
+		got = append(got, w.do("GET", pullsPath, "", nil).status)
+	}
+	if diff := cmp.Diff([]int{200, 200, 502, 200}, got); diff != "" || off() != 1 {
+		t.Errorf("the third goes wrong, and no other (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFaultForOneUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, devforge.Options{})
+	w.Inject(devforge.Fault{Kind: devforge.FaultStatus, User: "ada"})
+	_, _, err := w.ada.Repositories.Get(w.ctx(), owner, web)
+	wantStatus(t, "who is meant", err, 502)
+	_, _, err = w.bob.Repositories.Get(w.ctx(), owner, web)
+	wantStatus(t, "others", err, 200)
 }
 
 func TestFaults(t *testing.T) {
@@ -203,6 +227,7 @@ func TestRequestsAreLogged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})
 	w.ForgetRequests()
+	before := time.Now()
 	_, _, err := w.ada.PullRequests.List(w.ctx(), owner, web, &github.PullRequestListOptions{State: "all"})
 	must(t, err)
 	_, _, err = w.eve.PullRequests.Get(w.ctx(), owner, web, 1)
@@ -211,7 +236,13 @@ func TestRequestsAreLogged(t *testing.T) {
 		{Method: "GET", Path: pullsPath, Query: "state=all", User: "ada", Status: 200, API: true},
 		{Method: "GET", Path: pullsPath + "/1", User: "eve", Status: 404, API: true},
 	}
-	if diff := cmp.Diff(want, w.Requests()); diff != "" {
+	got := w.Requests()
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(devforge.Request{}, "Time")); diff != "" {
 		t.Errorf("each request is logged (-want +got):\n%s", diff)
+	}
+	for _, r := range got {
+		if r.Time.Before(before) || r.Time.After(time.Now()) {
+			t.Errorf("and when it came in: got %v", r.Time)
+		}
 	}
 }

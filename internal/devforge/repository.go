@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,13 +25,14 @@ var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-
 
 // repositorySettings make a bare repository behave as on a forge: force pushes are taken,
 // partial clones work, and no garbage collection goes on behind a push.
-var repositorySettings = [][2]string{
-	{"receive.denyNonFastForwards", "false"},
-	{"receive.autogc", "false"},
-	{"uploadpack.allowFilter", "true"},
-	{"uploadpack.allowReachableSHA1InWant", "true"},
-	{"receive.hideRefs", "refs/pull"},
-}
+const repositorySettings = `[receive]
+	denyNonFastForwards = false
+	autogc = false
+	hideRefs = refs/pull
+[uploadpack]
+	allowFilter = true
+	allowReachableSHA1InWant = true
+`
 
 // repository is what the forge knows of one bare repository.
 type repository struct {
@@ -169,12 +171,12 @@ func (f *Forge) initialise(ctx context.Context, dir, branch string) error {
 	if err := f.runGit(ctx, nil, "init", "--quiet", "--bare", "--template=", "--initial-branch="+branch, dir); err != nil {
 		return err
 	}
-	for _, setting := range repositorySettings {
-		if err := f.runGit(ctx, nil, "-C", dir, "config", setting[0], setting[1]); err != nil {
-			return err
-		}
+	config, err := os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("open settings: %w", err)
 	}
-	return nil
+	_, err = io.WriteString(config, repositorySettings)
+	return errors.Join(err, config.Close())
 }
 
 // commitSeed writes the first commit from a work tree and an index that last only that long.

@@ -75,7 +75,7 @@ func (c *call) createReview() (answer, error) {
 	return ok(c.forge.shape.review(c.repo, p, v))
 }
 
-// submit adds a review. Pending ones, which only their author would see, there are none.
+// submit adds a review, also to a pull request that is closed or merged, as GitHub does. Pending ones, which only their author would see, there are none.
 func (c *call) submit(p *pull, in reviewRequest) (*review, error) {
 	state, known := reviewStates[in.Event]
 	switch {
@@ -85,8 +85,6 @@ func (c *call) submit(p *pull, in reviewRequest) (*review, error) {
 		return nil, refuse(http.StatusUnprocessableEntity, "Review body can't be blank")
 	case state != reviewCommented && p.author == c.by.account:
 		return nil, refuse(http.StatusUnprocessableEntity, "Can not approve or request changes on your own pull request")
-	case state != reviewCommented && p.closed():
-		return nil, refuse(http.StatusUnprocessableEntity, "Can not approve or request changes on a closed pull request")
 	}
 	v := &review{
 		id: c.forge.ids.next(), author: c.by.account, body: in.Body, state: state, commit: p.headSHA, submitted: c.forge.now(),

@@ -55,7 +55,8 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 }
 
 // openGates makes sure that the step's gates exist and returns those that have not passed.
-// None is opened before the pods are exactly as the step says.
+// None is opened before the pods are exactly as the step says, nor before one of the same name is gone:
+// what was opened for it on a forge is closed first.
 func (p *pass) openGates(policies []indexed) []waitingGate {
 	var waiting []waitingGate
 	p.status.Gates = nil
@@ -64,11 +65,11 @@ func (p *pass) openGates(policies []indexed) []waitingGate {
 		name := p.gateName(g.index)
 		p.status.Gates = append(p.status.Gates, v1alpha1.GateReference{Name: name, Type: spec.Type})
 		gate := p.findGate(name, spec)
-		if gate == nil {
+		if gate == nil && !p.leaving(name) {
 			p.do(OpenGate{Reason: Reason("batch " + p.status.Batch + " is done"), Name: name, Spec: spec})
 		}
 		if gate == nil || gate.Status.Decision != v1alpha1.DecisionPassed {
-			waiting = append(waiting, waitingGate{spec.Type, gate})
+			waiting = append(waiting, waitingGate{g.policy, gate})
 		}
 	}
 	return waiting
@@ -76,8 +77,8 @@ func (p *pass) openGates(policies []indexed) []waitingGate {
 
 // waitingGate is a gate that has not passed; its object is nil while it is being made.
 type waitingGate struct {
-	kind v1alpha1.GateType
-	gate *v1alpha1.Gate
+	policy v1alpha1.GatePolicy
+	gate   *v1alpha1.Gate
 }
 
 func (p *pass) gateName(index int32) string {
@@ -111,24 +112,57 @@ func (p *pass) findGate(name string, want v1alpha1.GateSpec) *v1alpha1.Gate {
 	return nil
 }
 
+// leaving reports whether a gate of this name is being deleted.
+func (p *pass) leaving(name string) bool {
+	return slices.ContainsFunc(p.Gates, func(g v1alpha1.Gate) bool { return g.Name == name && g.DeletionTimestamp != nil })
+}
+
 // block says what the step waits for. A user's confirmation stays until it is judged.
 func (p *pass) block(waiting []waitingGate) {
 	confirmed := p.Release.Status.CurrentStepState == v1alpha1.StepCompleted && p.sameGates()
 	p.status.CurrentStepState = v1alpha1.StepBlocking
-	var kinds []string
 	for _, w := range waiting {
 		if w.gate != nil && w.gate.Status.Decision == v1alpha1.DecisionRejected {
 			p.say(v1alpha1.ReasonGateRejected, fmt.Sprintf("batch %s: gate %s was rejected: %s",
 				p.status.Batch, w.gate.Name, w.gate.Status.Message))
 			return
 		}
-		if w.kind == v1alpha1.GateManual && confirmed {
+		if w.policy.Manual != nil && confirmed {
 			p.status.CurrentStepState = v1alpha1.StepCompleted
 		}
-		kinds = append(kinds, string(w.kind))
 	}
-	p.say(v1alpha1.ReasonBlocking, fmt.Sprintf("batch %s done with %s of %d, waiting for gate: %s",
-		p.status.Batch, pods(p.status.TargetReplicas), p.status.Replicas, strings.Join(kinds, ", ")))
+	p.say(v1alpha1.ReasonBlocking, fmt.Sprintf("batch %s done with %s of %d, waiting for %s",
+		p.status.Batch, pods(p.status.TargetReplicas), p.status.Replicas, awaitedWords(waiting)))
+}
+
+// awaitedWords names what is waited for: what people find on the forge by the name that it has there,
+// and then the types of the other gates.
+func awaitedWords(waiting []waitingGate) string {
+	var words, types []string
+	for _, w := range waiting {
+		switch policy := w.policy; {
+		case policy.PullRequest != nil:
+			words = append(words, w.approval())
+		case policy.CommitStatus != nil:
+			words = append(words, policy.CommitStatus.Context)
+		case policy.CheckRun != nil:
+			words = append(words, "check "+policy.CheckRun.Name)
+		default:
+			types = append(types, string(policy.Type()))
+		}
+	}
+	if len(types) > 0 {
+		words = append(words, "gate: "+strings.Join(types, ", "))
+	}
+	return strings.Join(words, ", ")
+}
+
+// approval names the pull request, once there is one.
+func (w waitingGate) approval() string {
+	if w.gate == nil || w.gate.Status.PullRequest == nil || w.gate.Status.PullRequest.Number == 0 {
+		return "approval"
+	}
+	return fmt.Sprintf("approval #%d", w.gate.Status.PullRequest.Number)
 }
 
 // sameGates reports whether the status that a user may have patched names the gates of this step.

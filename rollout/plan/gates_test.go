@@ -24,6 +24,14 @@ func blocked(state v1alpha1.StepState, names ...string) func(*v1alpha1.BatchRele
 	}
 }
 
+// rejectedBefore says that the status names a gate that was rejected.
+func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
+	return func(s *v1alpha1.BatchReleaseStatus) {
+		blocked(v1alpha1.StepBlocking, name)(s)
+		s.Reason = v1alpha1.ReasonGateRejected
+	}
+}
+
 func TestGatesStopAStepThatIsDone(t *testing.T) {
 	t.Parallel()
 	const (
@@ -112,6 +120,22 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 				Stalled: "GateRejected: batch 1/3: gate web-v2-1-0-0 was rejected: the pull request was closed",
 			},
 		},
+		"one that waits again, for its pull request was opened again, is waited for": {
+			doneStep().gates(gate(1, 0, 0)).status(rejectedBefore(name)), outcome{Is: blocks},
+		},
+		"one that passed after it was rejected lets the next step begin": {
+			doneStep().gates(gate(1, 0, 0, passed)).status(rejectedBefore(name)),
+			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+		},
+		"no gate is opened while one of its name is still to go": {
+			doneStep().gates(gate(1, 0, 0, leaving)).status(blocking), outcome{Is: blocks},
+		},
+		"not even where that one belonged to an earlier release of the name": {
+			doneStep().gates(gate(1, 0, 0, leaving, func(g *v1alpha1.Gate) { g.Spec.ReleaseRef.UID = "release-0" })), outcome{Is: blocks},
+		},
+		"what others have opened is no reason to wait": {
+			doneStep().gates(gate(1, 0, 1, leaving)), outcome{Script: []string{opens}, Is: blocks},
+		},
 		"a gate that is taken out of the step is waited for no more": {
 			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
 			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
@@ -122,15 +146,44 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 func TestTheStatusNamesWhatAStepWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := doneStep().steps(step("1", none, soak, manual), step("100%")).at(0, 1)
-	status := next(t, s).Status
 	want := []v1alpha1.GateReference{
 		{Name: "web-v2-1-0-1", Type: v1alpha1.GateSoak}, {Name: "web-v2-1-0-2", Type: v1alpha1.GateManual},
 	}
-	if diff := cmp.Diff(want, status.Gates); diff != "" {
+	if diff := cmp.Diff(want, next(t, s).Status.Gates); diff != "" {
 		t.Errorf("gates in the status (-want +got):\n%s", diff)
 	}
-	if want := "batch 1/2 done with 1 pod of 10, waiting for gate: soak, manual"; status.Message != want {
-		t.Errorf("message %q, want %q", status.Message, want)
+}
+
+func TestTheMessageNamesWhatAStepWaitsFor(t *testing.T) {
+	t.Parallel()
+	approval := v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}}
+	smoke := v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke"}}
+	check := v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e"}}
+	opened := func(number int64) func(*v1alpha1.Gate) {
+		return func(g *v1alpha1.Gate) { g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: number} }
+	}
+	tests := map[string]struct {
+		policies []v1alpha1.GatePolicy
+		gates    []v1alpha1.Gate
+		want     string
+	}{
+		"as ever":                        {[]v1alpha1.GatePolicy{none, soak, manual}, nil, "gate: soak, manual"},
+		"an approval":                    {[]v1alpha1.GatePolicy{approval}, []v1alpha1.Gate{gate(1, 0, 0, opened(12))}, "approval #12"},
+		"an approval being asked for":    {[]v1alpha1.GatePolicy{approval}, []v1alpha1.Gate{gate(1, 0, 0, opened(0))}, "approval"},
+		"an approval to be asked for":    {[]v1alpha1.GatePolicy{approval}, nil, "approval"},
+		"a status":                       {[]v1alpha1.GatePolicy{smoke}, nil, "ci/smoke"},
+		"a check":                        {[]v1alpha1.GatePolicy{check}, nil, "check e2e"},
+		"several":                        {[]v1alpha1.GatePolicy{manual, smoke, soak, check}, nil, "ci/smoke, check e2e, gate: manual, soak"},
+		"those that have not passed yet": {[]v1alpha1.GatePolicy{manual, smoke}, []v1alpha1.Gate{gate(1, 0, 0, passed)}, "ci/smoke"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := doneStep().steps(step("1", tc.policies...), step("100%")).at(0, 1).gates(tc.gates...)
+			if got, want := next(t, s).Status.Message, "batch 1/2 done with 1 pod of 10, waiting for "+tc.want; got != want {
+				t.Errorf("message %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -166,7 +219,7 @@ func TestAPassCountsForOneGateOnly(t *testing.T) {
 		"not for an earlier release of the name": {
 			bound(func(g *v1alpha1.GateSpec) { g.ReleaseRef.UID = types.UID("release-0") }), waits,
 		},
-		"not when it is being deleted": {doneStep().gates(gate(1, 0, 0, passed, leaving)), waits},
+		"not when it is being deleted, and no other is opened yet": {doneStep().gates(gate(1, 0, 0, passed, leaving)), nil},
 		"not under another name": {
 			doneStep().gates(gate(1, 0, 0, passed, func(g *v1alpha1.Gate) { g.Name = "web-v2-1-0-1" })), waits,
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
 
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
@@ -52,7 +53,7 @@ func (w *world) startControllerUntil(kill killAt) *controller {
 	version := fmt.Sprintf("%s-%d", w.Name(), w.controllers)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &controller{w: w, agent: "sluice/" + version, cancel: cancel, ended: make(chan error, 1)}
-	cfg := cptest.Config(w)
+	cfg := controllerAccount(w)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c, kill} })
 	options := app.Options{Version: version, Logger: w.logger(version), Namespaces: []string{w.namespace}}
 	options.Git.AllowHTTP = true
@@ -66,6 +67,29 @@ func (w *world) startControllerUntil(kill killAt) *controller {
 	go func() { c.ended <- mgr.Start(ctx) }()
 	w.Cleanup(c.kill)
 	return c
+}
+
+// rights applies config/rbac, once for all journeys.
+var rights sync.Mutex
+
+// controllerAccount is the account as which the product is installed: what a journey does not get as it,
+// a user would not get either.
+func controllerAccount(w *world) *rest.Config {
+	w.Helper()
+	folder, err := controlplane.InCheckout("config/rbac")
+	if err != nil {
+		w.Fatal(err)
+	}
+	rights.Lock()
+	defer rights.Unlock()
+	if err := controlplane.Apply(w.Context(), cptest.Config(w), folder); err != nil {
+		w.Fatalf("apply rights: %v", err)
+	}
+	cfg, err := cptest.Access(w).ServiceAccountConfig(w.Context(), "sluice-system", "sluice-controller")
+	if err != nil {
+		w.Fatalf("log in as the controller: %v", err)
+	}
+	return cfg
 }
 
 // kill ends the controller where it stands and waits until it is gone.

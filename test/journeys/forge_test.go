@@ -2,12 +2,11 @@ package journeys
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
@@ -53,8 +52,8 @@ func TestReleaseThroughForge(t *testing.T) {
 	if len(slices.Compact(slices.Clone(lines))) != len(lines) {
 		t.Errorf("want no status twice, got:\n%s", strings.Join(lines, "\n"))
 	}
-	if diff := cmp.Diff([]string{"main"}, w.branches()); diff != "" {
-		t.Errorf("want the branch of the approval gone (-want +got):\n%s", diff)
+	if status := w.as("ada").try("GET", "git/ref/heads/"+opened.Head.Ref, nil, nil); status != http.StatusNotFound {
+		t.Errorf("want branch %s of the approval gone, got status %d", opened.Head.Ref, status)
 	}
 	w.wantStops("1 of 10", "5 of 10")
 }
@@ -121,7 +120,7 @@ func TestNewCommitVoidsApproval(t *testing.T) {
 	old := w.push("web:2")
 	first := w.awaitPull(0)
 	next := w.push("web:3")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:3": 1})))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 8, "web:2": 1, "web:3": 1})))
 	second := w.awaitPull(0)
 	if first == second {
 		t.Fatalf("want another pull request for another revision, got #%d twice", first)
@@ -201,18 +200,41 @@ func TestReviewersAreCounted(t *testing.T) {
 
 // A bad file is told on its commit with file and line; the release is not touched.
 func TestBadFileIsReported(t *testing.T) {
-	w := newForgeWorld(t, step(1), step("100%"))
+	steps := []v1alpha1.Step{step(1), step("100%")}
+	w := newForgeWorld(t, steps...)
 	w.startWithForge(never, w.withWebhooks())
-	commit := w.write("ada", "main", "web.yaml", []byte(strings.Replace(string(w.deploymentFile("web:2")), "replicas:", "replicsa:", 1)))
+	bad := strings.Replace(string(releaseFile(steps)), "steps:", "stepz:", 1)
+	commit := w.write("ada", "main", "release.yaml", []byte(bad))
 	cptest.Eventually(w, soon, func() error {
 		lines := w.statuses(commit, "sluice/sync")
-		if len(lines) != 1 || !strings.HasPrefix(lines[0], "failure: web.yaml:") || !strings.Contains(lines[0], "replicsa") {
+		if len(lines) != 1 || !strings.HasPrefix(lines[0], "failure: ") || !strings.Contains(lines[0], "release.yaml:") || !strings.Contains(lines[0], "stepz") {
 			return fmt.Errorf("want one failure with file and line, got %q", lines)
 		}
 		return nil
 	})
+	w.write("ada", "main", "release.yaml", releaseFile(steps))
 	w.push("web:2")
 	w.await(web.blocksAt(0))
+}
+
+// A template that the API server refuses is told on its commit, and stops nothing that is under way.
+func TestBadTemplateIsReported(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	good := w.push("web:2")
+	number := w.awaitPull(0)
+	bad := w.write("ada", "main", "web.yaml", []byte(strings.Replace(string(w.deploymentFile("web:3")), "image:", "imaeg:", 1)))
+	w.awaitStatus(bad, "failure: the API server refuses spec.template")
+	w.awaitStatus(good, fmt.Sprintf("waiting for approval #%d", number))
+	mended := w.push("web:3")
+	w.awaitStatus(good, "superseded by "+mended[:7])
+	w.awaitStatus(mended, "pending: ")
+	if lines := w.statuses(bad, w.context()); len(lines) != 1 {
+		t.Errorf("want one status on the bad commit, got %q", lines)
+	}
+	w.as("grace").merge(w.awaitPull(0), "merge")
+	w.await(all(web.completed, web.serves("web:3", 10)))
+	w.awaitStatus(mended, "success: ")
 }
 
 // wantEvidence wants a passed gate of the release that rests on a fact of that kind.
@@ -228,4 +250,42 @@ func (w *forgeWorld) wantEvidence(kind, actor, sha string) {
 		seen = append(seen, gate.Status.Evidence...)
 	}
 	w.Errorf("want evidence %s by %q of %s, got %+v", kind, actor, sha, seen)
+}
+
+// A pull request that was merged in a way that the policy does not take is asked for anew when its Gate is deleted.
+func TestAskedAnew(t *testing.T) {
+	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{Approvers: []string{"grace"}})), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	w.push("web:2")
+	first := w.awaitPull(0)
+	w.as("eve").merge(first, "merge")
+	w.await(gateSays(0, v1alpha1.GatePullRequest, "delete this Gate"))
+	stuck := w.now().gateOf("web", 0, v1alpha1.GatePullRequest)
+	w.kubectl("delete", "gate", stuck.Name)
+	w.await(func(s *scene) error {
+		gate := s.gateOf("web", 0, v1alpha1.GatePullRequest)
+		if gate == nil || gate.UID == stuck.UID || gate.Status.PullRequest == nil || gate.Status.PullRequest.Number == 0 {
+			return fmt.Errorf("want another gate with another pull request, got %+v", gate)
+		}
+		return nil
+	})
+	second := w.awaitPull(0)
+	if first == second {
+		t.Fatalf("want another pull request than #%d", first)
+	}
+	w.as("grace").merge(second, "merge")
+	w.await(all(web.completed, web.serves("web:2", 10)))
+}
+
+// A rollback at a gate closes its pull request, and the commit shows what became of it.
+func TestRollbackClosesApproval(t *testing.T) {
+	w := newForgeWorld(t, step(2, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	commit := w.push("web:2")
+	number := w.awaitPull(0)
+	w.await(web.blocksAt(0))
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.completed, web.serves("web:1", 10)))
+	w.awaitClosed(number, "rolled back")
+	w.awaitStatus(commit, "failure: rolled back")
 }

@@ -287,18 +287,6 @@ func (w *forgeWorld) pulls() []pull {
 	return listed
 }
 
-// branches are the names of all branches.
-func (w *forgeWorld) branches() []string {
-	w.Helper()
-	var listed []struct{ Name string }
-	w.as("ada").do("GET", "branches?per_page=100", nil, &listed)
-	var names []string
-	for _, branch := range listed {
-		names = append(names, branch.Name)
-	}
-	return names
-}
-
 // awaitPull waits until the gate after a step has its pull request.
 func (w *forgeWorld) awaitPull(step int32) int64 {
 	w.Helper()

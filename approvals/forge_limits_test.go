@@ -1,0 +1,145 @@
+package approvals_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// limited is a limit that a forge sets with one answer.
+type limited struct {
+	name   string
+	kind   devforge.FaultKind
+	status int
+	// wait is what the answer says; 0 where it says nothing.
+	wait time.Duration
+}
+
+// short limits end within the test.
+func (l limited) short() bool { return l.wait > 0 && l.wait < time.Minute }
+
+const untilSoon = 3 * time.Second
+
+var limits = []limited{
+	{"primary-403", devforge.FaultPrimaryLimit, http.StatusForbidden, untilSoon},
+	{"primary-429", devforge.FaultPrimaryLimit, http.StatusTooManyRequests, untilSoon},
+	{"primary-403-hour", devforge.FaultPrimaryLimit, http.StatusForbidden, time.Hour},
+	{"primary-429-hour", devforge.FaultPrimaryLimit, http.StatusTooManyRequests, time.Hour},
+	{"secondary-403", devforge.FaultSecondaryLimit, http.StatusForbidden, untilSoon},
+	{"secondary-429", devforge.FaultSecondaryLimit, http.StatusTooManyRequests, untilSoon},
+	{"secondary-403-silent", devforge.FaultSecondaryLimit, http.StatusForbidden, 0},
+	{"secondary-429-silent", devforge.FaultSecondaryLimit, http.StatusTooManyRequests, 0},
+}
+
+// F18. A forge that limits one source gets no request of it before the time, whatever happens meanwhile
+// in the cluster; no gate opens, the others go on, and what waits is caught up with after the time.
+func TestLimitedSourceSendsNothing(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	shops := make([]*shop, 0, len(limits))
+	for _, l := range limits {
+		shops = append(shops, w.newShop(l.name).begin())
+	}
+	for _, s := range shops {
+		s.waits(approval())
+	}
+	for i, s := range shops {
+		s.opened().merge("grace", "rebase")
+		l := limits[i]
+		s.inject(devforge.Fault{Kind: l.kind, Status: l.status, Wait: l.wait, Times: 1}, "", everything)
+		s.hint(s.gate)
+		s.awaitMessage(s.gate, "rate limited until")
+	}
+	// Each of these would have been a reason to ask.
+	versions := map[string]string{}
+	for _, s := range shops {
+		s.sync()
+		s.hint(s.gate)
+		versions[s.name] = s.readGate(s.gate).ResourceVersion
+		byHand := w.releaseFrom(s.name, "by-hand-"+s.name)
+		gate := w.blockOn(byHand, manual())
+		w.confirm(byHand)
+		w.awaitDecision(gate, v1alpha1.DecisionPassed)
+	}
+	releaseAll(w.newShop("other"))
+
+	var latest time.Duration
+	for _, s := range shops {
+		if s.limit().short() {
+			s.awaitDecision(s.gate, v1alpha1.DecisionPassed)
+			latest = max(latest, s.caughtUp())
+		}
+	}
+	sent := 0
+	for _, s := range shops {
+		early := s.sentWhileLimited()
+		if sent += early; early > 0 {
+			t.Errorf("%s: want no request while limited, got %d", s.name, early)
+		}
+		g := s.readGate(s.gate)
+		if !s.limit().short() && (g.Status.Decision != v1alpha1.DecisionWaiting || g.ResourceVersion != versions[s.name]) {
+			t.Errorf("%s: want the gate shut, and nothing written to it while it has to wait: got %+v", s.name, g.Status)
+		}
+	}
+	t.Logf("F18: %d kinds of limit: %d requests while limited, 0 gates opened, manual gates and other sources went on, "+
+		"asked again at most %s after the end of the limit", len(limits), sent, latest.Round(time.Millisecond))
+}
+
+func (s *shop) limit() limited {
+	for _, l := range limits {
+		if l.name == s.name {
+			return l
+		}
+	}
+	s.Fatalf("%s has no limit", s.name)
+	return limited{}
+}
+
+// limitedAt is when the request came in that was answered with the limit.
+func (s *shop) limitedAt() time.Time {
+	s.Helper()
+	for _, r := range s.requests() {
+		if r.Status == s.limit().status {
+			return r.Time
+		}
+	}
+	s.Fatalf("%s was not limited", s.name)
+	return time.Time{}
+}
+
+// sentWhileLimited counts the requests that came in before the limit was over. What was under way when
+// the answer came is none of them.
+func (s *shop) sentWhileLimited() int {
+	s.Helper()
+	const underWay = 250 * time.Millisecond
+	begin := s.limitedAt()
+	end := begin.Add(s.limit().wait)
+	if s.limit().wait == 0 {
+		end = begin.Add(time.Minute)
+	}
+	count := 0
+	for _, r := range s.requests() {
+		// Both ends are told in whole seconds.
+		if r.Time.After(begin.Add(underWay)) && r.Time.Before(end.Add(-time.Second)) {
+			count++
+		}
+	}
+	return count
+}
+
+// caughtUp is how long after the limit the next request came.
+func (s *shop) caughtUp() time.Duration {
+	s.Helper()
+	end := s.limitedAt().Add(s.limit().wait)
+	for _, r := range s.requests() {
+		if r.Time.After(end.Add(-time.Second)) {
+			return max(r.Time.Sub(end), 0)
+		}
+	}
+	s.Fatalf("%s has asked for nothing since", s.name)
+	return 0
+}

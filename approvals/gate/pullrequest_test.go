@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+func TestAPullRequestThatIsNotMerged(t *testing.T) {
+	t.Parallel()
+	closedAt := made.Add(5 * time.Minute)
+	closing := v1alpha1.Evidence{
+		Kind: EvidencePullRequestClosed, ID: 12, SHA: headCommit, URL: pullURL, Time: new(metav1.NewTime(closedAt)),
+	}
+	open := func(s *approving) {
+		s.pull.Merged, s.pull.MergedAt, s.pull.MergedBy, s.pull.MergeCommit = false, time.Time{}, forge.Account{}, ""
+		s.pull.State = forge.PullOpen
+	}
+	closed := func(s *approving) {
+		open(s)
+		s.pull.State, s.pull.ClosedAt = forge.PullClosed, closedAt
+	}
+	rejectedBefore := new(metav1.NewTime(made.Add(6 * time.Minute)))
+	tests := map[string]struct {
+		change func(*approving)
+		want   v1alpha1.GateStatus
+	}{
+		"it is open": {open, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting, Message: "waits for pull request #12 to be merged: " + pullURL,
+		}},
+		"it is closed": {closed, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: open it again to go on",
+			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),
+		}},
+		"it is still closed": {func(s *approving) {
+			closed(s)
+			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: open it again to go on",
+			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: rejectedBefore,
+		}},
+		"it is open again": {func(s *approving) {
+			open(s)
+			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
+			s.gate.Status.Evidence = []v1alpha1.Evidence{closing}
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting, Message: "waits for pull request #12 to be merged: " + pullURL,
+		}},
+		"it is another": {func(s *approving) { s.pull.Number = 13 }, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting, Message: "waits for its pull request to be opened",
+		}},
+		"there is none": {func(s *approving) { s.forge.Approval = nil }, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting, Message: "waits for its pull request to be opened",
+		}},
+		"it was opened from another source": {func(s *approving) { s.source.Name = "fork" }, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting,
+			Message: "can't pass: pull request #12 is on the forge of ReleaseSource shop/main, but the release comes from shop/fork now: " +
+				"delete this Gate to ask anew",
+		}},
+		"the forge could not be asked": {func(s *approving) { s.forge = nil }, v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting}},
+		"the release has no source": {func(s *approving) { s.source = nil }, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting,
+			Message:  "can't pass: the release comes from no ReleaseSource, on whose branch it could be approved",
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scene := mergeAlone()
+			tc.change(&scene)
+			facts := scene.facts()
+			tc.want.PullRequest = scene.gate.Status.PullRequest
+			got := Evaluate(scene.gate, facts, made.Add(time.Hour))
+			if diff := cmp.Diff(Decision{Status: tc.want}, got); diff != "" {
+				t.Errorf("Evaluate(...): -want +got:\n%s", diff)
+			}
+			scene.gate.Status = got.Status
+			again := Evaluate(scene.gate, facts, made.Add(2*time.Hour))
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Errorf("a later look at the same must say the same: -first +later:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,374 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+const (
+	good    = "900d900d900d900d900d900d900d900d900d900d"
+	bad     = "bad0bad0bad0bad0bad0bad0bad0bad0bad0bad0"
+	fix     = "f1ef1ef1ef1ef1ef1ef1ef1ef1ef1ef1ef1ef1ef"
+	context = "sluice/shop/web"
+	pullAt  = "https://forge.test/octo/shop/pull/12"
+)
+
+// made is when the gates of these tests were made.
+var made = time.Date(2026, time.October, 5, 12, 0, 30, 0, time.UTC)
+
+// scene is a release with what it waits for.
+type scene struct {
+	release *v1alpha1.BatchRelease
+	gates   []v1alpha1.Gate
+}
+
+// rolling is the release of a commit that is at the second of four batches.
+func rolling(commit string) *scene {
+	return &scene{release: &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "uid-web",
+			Annotations: map[string]string{v1alpha1.CommitAnnotation: commit},
+		},
+		Spec: v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{
+			{Replicas: intstr.FromInt32(1)}, {Replicas: intstr.FromString("30%")},
+			{Replicas: intstr.FromInt32(6)}, {Replicas: intstr.FromString("100%")},
+		}}},
+		Status: v1alpha1.BatchReleaseStatus{
+			Phase: v1alpha1.PhaseRollingUpdate, CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepUpgrade,
+			Reason: v1alpha1.ReasonUpgrading, Batch: "2/4", Attempt: 3, Commit: commit, UpdateRevision: "7f9c", StableRevision: "58d4",
+			Replicas: 10, TargetReplicas: 3, UpdatedReplicas: 2, UpdatedReadyReplicas: 1,
+		},
+	}}
+}
+
+func (s *scene) status(change func(*v1alpha1.BatchReleaseStatus)) *scene {
+	change(&s.release.Status)
+	return s
+}
+
+// told sets what was told last.
+func (s *scene) told(commit string, state forge.State, description string) *scene {
+	s.release.Status.Report = &v1alpha1.ForgeReport{Commit: commit, Context: context, State: string(state), Description: description, Posts: 2}
+	return s
+}
+
+// blockedOn has the batch wait for gates.
+func (s *scene) blockedOn(gates ...v1alpha1.Gate) *scene {
+	s.release.Status.CurrentStepState, s.release.Status.Reason = v1alpha1.StepBlocking, v1alpha1.ReasonBlocking
+	for i := range gates {
+		gates[i].Name = fmt.Sprintf("web-7f9c-3-1-%d", i)
+		s.release.Status.Gates = append(s.release.Status.Gates, v1alpha1.GateReference{Name: gates[i].Name, Type: gates[i].Spec.Type})
+	}
+	s.gates = gates
+	return s
+}
+
+func (s *scene) failed(message string) *scene {
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.Phase, status.Reason, status.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded, message
+	})
+}
+
+func (s *scene) completed() *scene {
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.Phase, status.Batch, status.Gates = v1alpha1.PhaseCompleted, "4/4", nil
+		status.TargetReplicas, status.UpdatedReplicas = 10, 10
+	})
+}
+
+// takenBack has the cluster told to roll the commit back.
+func (s *scene) takenBack() *scene {
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.Phase, status.Batch, status.Attempt = v1alpha1.PhaseRollingBack, "", status.Attempt+1
+		status.RollbackTo, status.UpdateRevision, status.Quarantined = "58d4", "58d4", []string{"7f9c"}
+	})
+}
+
+// reverted has Git taken back what was released before.
+func (s *scene) reverted() *scene {
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.Phase, status.Batch, status.RollbackTo, status.UpdateRevision = v1alpha1.PhaseRollingBack, "1/2", "58d4", "58d4"
+		status.TargetReplicas, status.Attempt = 1, status.Attempt+1
+	})
+}
+
+func waitingGate(policy v1alpha1.GatePolicy) v1alpha1.Gate {
+	return v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", CreationTimestamp: metav1.NewTime(made)},
+		Spec: v1alpha1.GateSpec{
+			ReleaseRef: v1alpha1.ReleaseReference{Name: "web", UID: "uid-web"}, Revision: "7f9c", Attempt: 3, Commit: good, Step: 1,
+			Type: policy.Type(), Policy: policy, Nonce: "5e1f",
+		},
+		Status: v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting},
+	}
+}
+
+// approval is a pullRequest gate whose pull request is open.
+func approval() v1alpha1.Gate {
+	g := waitingGate(v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}})
+	g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: 12, URL: pullAt}
+	return g
+}
+
+func decided(g v1alpha1.Gate, decision v1alpha1.Decision, message string) v1alpha1.Gate {
+	g.Status.Decision, g.Status.Message = decision, message
+	return g
+}
+
+func smoke() v1alpha1.Gate {
+	return waitingGate(v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke"}})
+}
+
+// lines are statuses as one reads them: commit, state, description, link.
+func lines(requests []forge.StatusRequest) []string {
+	var read []string
+	for _, r := range requests {
+		line := fmt.Sprintf("%.4s %s %s", r.SHA, r.State, r.Description)
+		if r.TargetURL != "" {
+			line += " -> " + r.TargetURL
+		}
+		if r.Context != context {
+			line += " in " + r.Context
+		}
+		read = append(read, line)
+	}
+	return read
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	manual := waitingGate(v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}})
+	soak := waitingGate(v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: 10 * time.Minute}}})
+	window := waitingGate(v1alpha1.GatePolicy{Window: &v1alpha1.WindowGate{Schedule: "0 9 * * *"}})
+	check := waitingGate(v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "ci"}})
+	foreign := waitingGate(v1alpha1.GatePolicy{})
+	foreign.Spec.Type = "analysis"
+	unopened := waitingGate(v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}})
+	const (
+		updating = "batch 2/4: updating to 3 of 10 pods"
+		approve  = "900d pending batch 2/4: 3/10 updated, waiting for approval #12 -> " + pullAt
+	)
+	waits := func(what string) []string { return []string{"900d pending batch 2/4: 3/10 updated, waiting " + what} }
+	tests := map[string]struct {
+		scene *scene
+		want  []string
+	}{
+		"a batch that rolls":       {rolling(good), []string{"900d pending " + updating}},
+		"a batch of one pod":       {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Replicas, s.TargetReplicas = 1, 1 }), []string{"900d pending batch 2/4: updating to 1 of 1 pod"}},
+		"it was told":              {rolling(good).told(good, forge.StatePending, updating), nil},
+		"pods don't count":         {rolling(good).told(good, forge.StatePending, updating).status(func(s *v1alpha1.BatchReleaseStatus) { s.UpdatedReplicas, s.UpdatedAvailableReplicas = 3, 2 }), nil},
+		"no commit":                {rolling(""), nil},
+		"not begun":                {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Batch = v1alpha1.PhaseInitial, "" }), nil},
+		"never seen":               {&scene{release: &v1alpha1.BatchRelease{}}, nil},
+		"being handed back":        {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }), nil},
+		"for approval":             {rolling(good).blockedOn(approval()), []string{approve}},
+		"for approval, told":       {&scene{after(rolling(good).blockedOn(approval())), []v1alpha1.Gate{firstGate(approval())}}, nil},
+		"for a status":             {rolling(good).blockedOn(smoke()), waits("for ci/smoke")},
+		"for a check":              {rolling(good).blockedOn(check), waits("for check e2e")},
+		"for a time":               {rolling(good).blockedOn(soak), waits("until 2026-10-05 12:11 UTC")},
+		"for the window":           {rolling(good).blockedOn(window), waits("for the window")},
+		"for confirmation":         {rolling(good).blockedOn(manual), waits("for confirmation")},
+		"for another's gate":       {rolling(good).blockedOn(foreign), waits("for gate analysis")},
+		"for several":              {rolling(good).blockedOn(manual, smoke(), approval()), []string{"900d pending batch 2/4: 3/10 updated, waiting for confirmation, for ci/smoke, for approval #12 -> " + pullAt}},
+		"for those not passed":     {rolling(good).blockedOn(decided(approval(), v1alpha1.DecisionPassed, ""), smoke()), waits("for ci/smoke")},
+		"all have passed":          {rolling(good).blockedOn(decided(approval(), v1alpha1.DecisionPassed, "")), nil},
+		"still to be opened":       {rolling(good).blockedOn(unopened), nil},
+		"can't be opened":          {rolling(good).blockedOn(decided(unopened, v1alpha1.DecisionWaiting, "the forge can't be asked: forbidden")), waits("for approval")},
+		"a gate that is not there": {rolling(good).blockedOn(smoke()).but(func(s *scene) { s.gates = nil }), nil},
+		"a gate of before":         {rolling(good).blockedOn(smoke()).but(func(s *scene) { s.gates[0].Spec.Attempt = 2 }), nil},
+		"a gate that goes away":    {rolling(good).blockedOn(smoke()).but(func(s *scene) { s.gates[0].DeletionTimestamp = new(metav1.NewTime(made)) }), nil},
+		"a link that is none":      {rolling(good).blockedOn(approval()).but(func(s *scene) { s.gates[0].Status.PullRequest.URL = "javascript:alert(1)" }), waits("for approval #12")},
+		"rejected": {
+			rolling(good).blockedOn(smoke(), decided(approval(), v1alpha1.DecisionRejected, "pull request #12 was closed")),
+			[]string{"900d failure batch 2/4: 3/10 updated, rejected: pull request #12 was closed -> " + pullAt},
+		},
+		"opened again":                     {rolling(good).blockedOn(approval()).told(good, forge.StateFailure, "batch 2/4: 3/10 updated, rejected: closed"), []string{approve}},
+		"failed":                           {rolling(good).failed("batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"), []string{"900d failure batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"}},
+		"failed, and the workload is gone": {rolling(good).failed("").status(func(s *v1alpha1.BatchReleaseStatus) { s.Reason = v1alpha1.ReasonWorkloadNotFound }), nil},
+		"retried":                          {rolling(good).told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"900d pending " + updating}},
+		"completed":                        {rolling(good).completed(), []string{"900d success released: 10/10 updated to 7f9c"}},
+		"all told":                         {&scene{release: after(rolling(good).completed())}, nil},
+
+		"superseded":                     {rolling(fix).told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4", "f1ef pending " + updating}},
+		"superseded by no commit":        {rolling("").told(good, forge.StatePending, "waiting"), []string{"900d failure superseded by revision 7f9c"}},
+		"superseded, the next not begun": {rolling(fix).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }).told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4"}},
+		"superseded, told":               {rolling(fix).told(good, forge.StateFailure, "superseded by f1ef1ef at batch 2/4"), []string{"f1ef pending " + updating}},
+		"what failed keeps its reason":   {rolling(fix).told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"f1ef pending " + updating}},
+		"what was released stays so":     {rolling(fix).told(good, forge.StateSuccess, "released"), []string{"f1ef pending " + updating}},
+		"a commit is released once more": {rolling(good).told(good, forge.StateSuccess, "released"), []string{"900d pending " + updating}},
+		"another name for us":            {rolling(fix).told(good, forge.StatePending, updating).but(func(s *scene) { s.release.Status.Report.Context = "sluice/old/shop/web" }), []string{"f1ef pending " + updating}},
+
+		"taken back":                   {rolling(bad).takenBack().told(bad, forge.StatePending, updating), []string{"bad0 failure rolling back to 58d4: asked for at batch 2/4"}},
+		"taken back, never told":       {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4"}},
+		"taken back, rolling":          {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for at batch 2/4").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "1/2" }), nil},
+		"taken back as it failed":      {rolling(bad).takenBack().told(bad, forge.StateFailure, "batch 2/4: no progress"), []string{"bad0 failure rolling back to 58d4: batch 2/4: no progress"}},
+		"taken back after the end":     {rolling(bad).takenBack().told(bad, forge.StateSuccess, "released"), []string{"bad0 failure rolling back to 58d4: asked for after it was released"}},
+		"taken back, done":             {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for at batch 2/4").completed(), []string{"bad0 failure rolled back to 58d4: asked for at batch 2/4"}},
+		"taken back, told":             {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolled back to 58d4: asked for at batch 2/4").completed(), nil},
+		"taken back, and stuck":        {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for").failed("batch 1/2: no progress"), []string{"bad0 failure rollback to 58d4 failed: batch 1/2: no progress"}},
+		"taken back, then Git follows": {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), nil},
+		"taken back, then another":     {rolling(fix).told(bad, forge.StateFailure, "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
+		"reverted in Git": {
+			rolling(fix).reverted().told(bad, forge.StatePending, updating),
+			[]string{"bad0 failure rolled back to 58d4 by f1ef1ef at batch 2/4", "f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"},
+		},
+		"reverted, half told":        {rolling(fix).reverted().told(bad, forge.StateFailure, "rolled back to 58d4 by f1ef1ef at batch 2/4"), []string{"f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"}},
+		"reverted as it failed":      {rolling(fix).reverted().told(bad, forge.StateFailure, "batch 2/4: no progress").completed(), []string{"bad0 failure rolled back to 58d4 by f1ef1ef: batch 2/4: no progress", "f1ef success reverted to 58d4: 10/10 updated"}},
+		"reverted after the end":     {rolling(fix).reverted().told(bad, forge.StateSuccess, "released").completed(), []string{"f1ef success reverted to 58d4: 10/10 updated"}},
+		"a revert that is stuck":     {rolling(fix).reverted().failed("batch 1/2: no progress").told(fix, forge.StatePending, ""), []string{"f1ef failure reverting to 58d4: batch 1/2: no progress"}},
+		"deleted":                    {rolling(good).told(good, forge.StatePending, updating).deleted(), []string{"900d failure the release was deleted at batch 2/4"}},
+		"deleted, told":              {rolling(good).told(good, forge.StateFailure, "the release was deleted at batch 2/4").deleted(), nil},
+		"deleted before it was told": {rolling(good).deleted(), nil},
+		"deleted after the end":      {rolling(good).completed().deleted(), []string{"900d success released: 10/10 updated to 7f9c"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, lines(Next(tc.scene.release, tc.scene.gates, Options{}))); diff != "" {
+				t.Errorf("Next(...): -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func (s *scene) but(change func(*scene)) *scene {
+	change(s)
+	return s
+}
+
+func (s *scene) deleted() *scene {
+	s.release.DeletionTimestamp = new(metav1.NewTime(made))
+	return s
+}
+
+// firstGate is a gate with the name that the first one gets.
+func firstGate(g v1alpha1.Gate) v1alpha1.Gate {
+	g.Name = "web-7f9c-3-1-0"
+	return g
+}
+
+// after is the release once all that is to be told of a scene is.
+func after(s *scene) *v1alpha1.BatchRelease {
+	for _, request := range Next(s.release, s.gates, Options{}) {
+		s.release.Status.Report = After(s.release.Status.Report, request, made)
+	}
+	return s.release
+}
+
+func TestOnlyTheEndIsToldAfterManyPosts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		posts int32
+		want  []string
+	}{
+		"one is left":     {rolling(good), 899, []string{"900d pending batch 2/4: updating to 3 of 10 pods"}},
+		"none is left":    {rolling(good), 900, nil},
+		"but for failure": {rolling(good).failed("batch 2/4: no progress"), 900, []string{"900d failure batch 2/4: no progress"}},
+		"but for the end": {rolling(good).completed(), 901, []string{"900d success released: 10/10 updated to 7f9c"}},
+		"another commit":  {rolling(fix), 900, []string{"900d failure superseded by f1ef1ef at batch 1/4", "f1ef pending batch 2/4: updating to 3 of 10 pods"}},
+	}
+	for name, tc := range tests {
+		tc.scene.told(good, forge.StatePending, "batch 1/4: updating")
+		tc.scene.release.Status.Report.Posts = tc.posts
+		if diff := cmp.Diff(tc.want, lines(Next(tc.scene.release, nil, Options{}))); diff != "" {
+			t.Errorf("%s: Next(...): -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	posted := forge.StatusRequest{SHA: good, Context: context, State: forge.StatePending, Description: "one\ntwo", TargetURL: pullAt}
+	want := v1alpha1.ForgeReport{
+		Commit: good, Context: context, State: "pending", Description: "one two", URL: pullAt, Posts: 1, Time: new(metav1.NewTime(made)),
+	}
+	if diff := cmp.Diff(&want, After(nil, posted, made)); diff != "" {
+		t.Errorf("the first: -want +got:\n%s", diff)
+	}
+	last := want.DeepCopy()
+	last.DeploymentID, last.DeploymentTask, last.DeploymentState = 9, "task", "success"
+	second := *last.DeepCopy()
+	second.Posts = 2
+	if diff := cmp.Diff(&second, After(last, posted, made)); diff != "" {
+		t.Errorf("the second, with the deployment as it was: -want +got:\n%s", diff)
+	}
+	posted.SHA = fix
+	second.Commit, second.Posts = fix, 1
+	if diff := cmp.Diff(&second, After(last, posted, made)); diff != "" {
+		t.Errorf("on another commit they count anew: -want +got:\n%s", diff)
+	}
+	if last.Posts != 1 {
+		t.Error("what was told before must be left as it is")
+	}
+}
+
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ cluster, prefix, release, sync string }{
+		{"", "sluice/", "sluice/shop/web", "sluice/sync"},
+		{"berlin", "sluice/berlin/", "sluice/berlin/shop/web", "sluice/berlin/sync"},
+	} {
+		o := Options{Cluster: tc.cluster}
+		if got := strings.Join([]string{o.Prefix(), o.Context("shop", "web"), o.SyncContext()}, " "); got != tc.prefix+" "+tc.release+" "+tc.sync {
+			t.Errorf("cluster %q: got %s", tc.cluster, got)
+		}
+	}
+}
+
+// TestAReleaseIsToldInFewRequests: three approvals on the way make eight statuses.
+func TestAReleaseIsToldInFewRequests(t *testing.T) {
+	t.Parallel()
+	s := rolling(good)
+	var told []string
+	tell := func() {
+		for _, request := range Next(s.release, s.gates, Options{}) {
+			told = append(told, lines([]forge.StatusRequest{request})...)
+			s.release.Status.Report = After(s.release.Status.Report, request, made)
+		}
+	}
+	for step, target := range []int32{1, 3, 6, 10} {
+		s.status(func(status *v1alpha1.BatchReleaseStatus) {
+			status.Batch, status.TargetReplicas, status.CurrentStepState = fmt.Sprintf("%d/4", step+1), target, v1alpha1.StepUpgrade
+			status.Gates = nil
+		})
+		for updated := range target {
+			s.release.Status.UpdatedReplicas = updated
+			tell()
+		}
+		if step == 3 {
+			break
+		}
+		for number := range int64(2) { // the pull request is opened a moment later
+			s.release.Status.Gates = nil
+			g := approval()
+			g.Status.PullRequest.Number = number * int64(20+step)
+			s.blockedOn(g)
+			tell()
+		}
+	}
+	s.completed()
+	tell()
+	want := []string{
+		"900d pending batch 1/4: updating to 1 of 10 pods",
+		"900d pending batch 1/4: 1/10 updated, waiting for approval #20 -> " + pullAt,
+		"900d pending batch 2/4: updating to 3 of 10 pods",
+		"900d pending batch 2/4: 3/10 updated, waiting for approval #21 -> " + pullAt,
+		"900d pending batch 3/4: updating to 6 of 10 pods",
+		"900d pending batch 3/4: 6/10 updated, waiting for approval #22 -> " + pullAt,
+		"900d pending batch 4/4: updating to 10 of 10 pods",
+		"900d success released: 10/10 updated to 7f9c",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,60 @@
+package webhook
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/lru"
+)
+
+// Limits on the requests from one address. Forges send all their webhooks from a few addresses, and behind a proxy
+// all come from one. What is above them is lost, and found by the next look that needs no webhook.
+const (
+	perSecond    = 20
+	burst        = 100
+	maxAddresses = 4096
+)
+
+// v6Network is what one person easily has of IPv6, as the length of a prefix.
+const v6Network = 64
+
+// addresses are those that requests came from lately.
+type addresses struct {
+	mu   sync.Mutex
+	seen *lru.Cache
+}
+
+func newAddresses() *addresses { return &addresses{seen: lru.New(maxAddresses)} }
+
+// allow tells whether a request from a remote host:port is to be looked at.
+func (a *addresses) allow(remote string, now time.Time) bool {
+	from := networkOf(remote)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	limiter, _ := a.seen.Get(from)
+	if limiter == nil {
+		limiter = rate.NewLimiter(perSecond, burst)
+		a.seen.Add(from, limiter)
+	}
+	return limiter.(*rate.Limiter).AllowN(now, 1)
+}
+
+// networkOf is what requests are counted by. What is no address is counted as one.
+func networkOf(remote string) netip.Prefix {
+	host, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	address := host.Addr().Unmap().WithZone("")
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = v6Network
+	}
+	network, err := address.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return network
+}

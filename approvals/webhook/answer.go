@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sluice-dev/sluice/approvals/github"
+)
+
+// answer is what a request gets, and as what it is counted.
+type answer struct {
+	status       int
+	result, text string
+	// retry asks to try again in a while.
+	retry bool
+}
+
+// The answers. What is said to somebody who has not signed with a secret tells nothing of sources.
+var (
+	accepted     = answer{status: http.StatusAccepted, result: "accepted", text: "accepted"}
+	ignored      = answer{status: http.StatusAccepted, result: "ignored", text: "nothing waits for this"}
+	elsewhere    = answer{status: http.StatusAccepted, result: "wrong-repository", text: "ignored: the source is of another repository"}
+	repeated     = answer{status: http.StatusAccepted, result: "repeated", text: "already taken"}
+	malformed    = answer{status: http.StatusBadRequest, result: "malformed", text: "the payload can't be read"}
+	unreadable   = answer{status: http.StatusBadRequest, result: "unreadable", text: "the body can't be read"}
+	unauthorized = answer{status: http.StatusUnauthorized, result: "unauthorized", text: "no such source, or not signed with its secret"}
+	tooLarge     = answer{status: http.StatusRequestEntityTooLarge, result: "too-large", text: "the payload is larger than 5 MiB"}
+	unsupported  = answer{status: http.StatusUnsupportedMediaType, result: "unsupported", text: "the content type must be application/json"}
+	limited      = answer{status: http.StatusTooManyRequests, result: "limited", text: "too many requests", retry: true}
+	panicked     = answer{status: http.StatusInternalServerError, result: "panic", text: "internal error"}
+	failed       = answer{status: http.StatusInternalServerError, result: "failed", text: "the webhook could not be passed on"}
+	busy         = answer{status: http.StatusServiceUnavailable, result: "busy", text: "too many requests at once", retry: true}
+	unavailable  = answer{status: http.StatusServiceUnavailable, result: "unavailable", text: "the signature can't be checked now", retry: true}
+)
+
+var webhooks = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
+	Name: "sluice_webhooks_total",
+	Help: "Webhooks that were received, by event and by what became of them.",
+}, []string{"event", "result"})
+
+// count counts a request. Events that are of no use are one: the header is anybody's.
+func count(event string, a answer) {
+	webhooks.WithLabelValues(string(github.KindOfEvent(event)), a.result).Inc()
+}

@@ -1,0 +1,154 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/gate"
+)
+
+// isOf tells whether a source is of the repository owner/name. Where no forge is configured, its clone address
+// says so.
+func isOf(source *v1alpha1.ReleaseSource, fullName string) bool {
+	if f := source.Spec.Forge; f != nil {
+		return strings.EqualFold(f.Owner+"/"+f.Repo, fullName)
+	}
+	path := strings.ToLower("/" + strings.Trim(pathOf(source.Spec.URL), "/"))
+	return strings.HasSuffix(strings.TrimSuffix(path, ".git"), "/"+strings.ToLower(fullName))
+}
+
+// pathOf is the path of a clone address: a URL, or user@host:path.
+func pathOf(address string) string {
+	if !strings.Contains(address, "://") {
+		_, path, _ := strings.Cut(address, ":")
+		return path
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return parsed.Path
+}
+
+// defaultBranch is the CRD's, for sources that were made without it.
+const defaultBranch = "main"
+
+func isTracked(source *v1alpha1.ReleaseSource, branch string) bool {
+	return branch == cmp.Or(source.Spec.Ref.Branch, defaultBranch)
+}
+
+// concerned are the objects that an event may be news for. What was merged is Git's to show.
+func (r *Receiver) concerned(ctx context.Context, source *v1alpha1.ReleaseSource, e forge.Event) ([]client.Object, error) {
+	merged := e.Kind == forge.EventPullRequest && e.Action == "closed" && e.Merged
+	if e.Kind == forge.EventPush || merged {
+		if isTracked(source, e.Branch) {
+			return []client.Object{&v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name}}}, nil
+		}
+	}
+	waitsFor := awaiting(source, e)
+	if waitsFor == nil {
+		return nil, nil
+	}
+	return r.gates(ctx, source, waitsFor)
+}
+
+// awaiting tells gates for which an event may be news from others; nil if it is news for none.
+func awaiting(source *v1alpha1.ReleaseSource, e forge.Event) func(*v1alpha1.Gate) bool {
+	switch {
+	case e.Kind == forge.EventPullRequest && (e.Action == "closed" || e.Action == "reopened"):
+		return func(g *v1alpha1.Gate) bool { return isFor(g, source, e.Number) }
+	case e.Kind == forge.EventReview:
+		return func(g *v1alpha1.Gate) bool { return isFor(g, source, e.Number) && asksForReviews(g) }
+	case e.Kind == forge.EventStatus:
+		return func(g *v1alpha1.Gate) bool {
+			policy := g.Spec.Policy.CommitStatus
+			return policy != nil && g.Spec.Commit == e.SHA && strings.EqualFold(policy.Context, e.Name)
+		}
+	case e.Kind == forge.EventCheckRun && e.Action == "completed":
+		return func(g *v1alpha1.Gate) bool {
+			policy := g.Spec.Policy.CheckRun
+			return policy != nil && g.Spec.Commit == e.SHA && policy.Name == e.Name && policy.App == e.App
+		}
+	case e.Kind == forge.EventCheckSuite && e.Action == "completed":
+		return func(g *v1alpha1.Gate) bool {
+			policy := g.Spec.Policy.CheckRun
+			return policy != nil && g.Spec.Commit == e.SHA && policy.App == e.App
+		}
+	}
+	return nil
+}
+
+func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, number int) bool {
+	opened := g.Status.PullRequest
+	return opened != nil && opened.Number == int64(number) &&
+		opened.Source == v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name}
+}
+
+// asksForReviews tells gates that reviews can decide: where none are asked for the merge alone does.
+func asksForReviews(g *v1alpha1.Gate) bool {
+	return g.Spec.Policy.PullRequest != nil && g.Spec.Policy.PullRequest.MinApprovals > 0
+}
+
+// gates are those of the source's releases that are not decided yet and for which something is news.
+func (r *Receiver) gates(ctx context.Context, source *v1alpha1.ReleaseSource, isNews func(*v1alpha1.Gate) bool) ([]client.Object, error) {
+	var all v1alpha1.GateList
+	if err := r.cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list gates: %w", err)
+	}
+	var found []client.Object
+	for i := range all.Items {
+		g := &all.Items[i]
+		if gate.Decided(g) || !isNews(g) {
+			continue
+		}
+		from, err := r.isFrom(ctx, g, source)
+		if err != nil {
+			return nil, err
+		}
+		if from {
+			found = append(found, &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}})
+		}
+	}
+	return found, nil
+}
+
+// isFrom tells whether a gate is one of a release from a source.
+func (r *Receiver) isFrom(ctx context.Context, g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) (bool, error) {
+	release := &v1alpha1.BatchRelease{}
+	key := client.ObjectKey{Namespace: g.Namespace, Name: g.Spec.ReleaseRef.Name}
+	if err := r.cached.Get(ctx, key, release, client.UnsafeDisableDeepCopy); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return release.Labels[v1alpha1.SourceLabel] == source.LabelIn(g.Namespace), nil
+}
+
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources;gates,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
+// hint asks for a look at an object. Several hints before the next look are one.
+func (r *Receiver) hint(ctx context.Context, object client.Object) error {
+	now := r.options.Clock.Now().UTC().Format(time.RFC3339Nano)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{v1alpha1.RequestedAtAnnotation: now},
+	}})
+	if err != nil {
+		return fmt.Errorf("write a patch: %w", err)
+	}
+	raw := client.RawPatch(types.MergePatchType, patch)
+	if err := r.cached.Patch(ctx, object, raw, client.FieldOwner(v1alpha1.OwnerApprovals)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("ask for a look at %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+package webhook_test
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+func TestMain(m *testing.M) { cptest.Main(m) }
