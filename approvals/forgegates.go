@@ -56,7 +56,7 @@ func (r *ForgeGates) reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile
 		return reconcile.Result{}, err
 	}
 	if facts.Source == nil || facts.Source.Spec.Forge == nil {
-		_, err := r.decide(ctx, g, nil)
+		_, _, err := r.decide(ctx, g, facts)
 		return reconcile.Result{}, err
 	}
 	err = r.look(ctx, g, facts)
@@ -103,7 +103,11 @@ func (r *ForgeGates) look(ctx context.Context, g *v1alpha1.Gate, facts gate.Fact
 		return err
 	}
 	r.looks.done(g, onBranch, r.clock.Now().Add(intervalOf(facts.Source)))
-	_, err = r.decide(ctx, g, known)
+	facts.Forge = known
+	_, recorded, err := r.decide(ctx, g, facts)
+	if !recorded {
+		r.looks.forget(g.UID) // what was seen is lost
+	}
 	return err
 }
 

@@ -47,31 +47,31 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 
 // Reconcile decides g, writes what is new, and says when to look again.
 func (r *Reconciler) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
-	decision, err := r.decide(ctx, g, nil)
+	facts, err := r.facts(ctx, r.client, g)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	decision, _, err := r.decide(ctx, g, facts)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: r.nap(decision.WakeUp)}, nil
 }
 
-// decide judges g by what the cluster and the forge say, and records what is new. What would open
-// the gate is judged once more on a live read of the cluster.
-func (r *Reconciler) decide(ctx context.Context, g *v1alpha1.Gate, known *gate.ForgeFacts) (gate.Decision, error) {
-	facts, err := r.facts(ctx, r.client, g)
-	if err != nil {
-		return gate.Decision{}, err
-	}
-	facts.Forge = known
+// decide judges g by facts that belong together, and records what is new. What would open the gate is
+// judged once more, on a live read of the cluster. It reports false if g is no longer what was judged.
+func (r *Reconciler) decide(ctx context.Context, g *v1alpha1.Gate, facts gate.Facts) (gate.Decision, bool, error) {
 	decision := gate.Evaluate(g, facts, r.clock.Now())
 	if opens(g, decision) {
-		if facts, err = r.facts(ctx, r.live, g); err != nil {
-			return gate.Decision{}, err
+		live, err := r.facts(ctx, r.live, g)
+		if err != nil {
+			return gate.Decision{}, false, err
 		}
-		facts.Forge = known
-		decision = gate.Evaluate(g, facts, r.clock.Now())
+		live.Forge = facts.Forge
+		facts, decision = live, gate.Evaluate(g, live, r.clock.Now())
 	}
-	_, err = r.record(ctx, g, facts.Release, decision.Status)
-	return decision, err
+	recorded, err := r.record(ctx, g, facts.Release, decision.Status)
+	return decision, recorded, err
 }
 
 // facts are the gate's release and where that comes from, as reader has them.

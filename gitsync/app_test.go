@@ -2,6 +2,7 @@ package gitsync_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -54,7 +55,7 @@ func TestReadsAsGitHubApp(t *testing.T) {
 	w.wantImage("web", "web:1")
 	forge.ForgetRequests()
 	w.sync("shop")
-	if slices.ContainsFunc(forge.Requests(), func(r devforge.Request) bool { return r.Method == "POST" }) {
+	if slices.ContainsFunc(forge.Requests(), func(r devforge.Request) bool { return r.Method == http.MethodPost }) {
 		t.Error("want the token used for as long as it is good")
 	}
 

@@ -70,11 +70,12 @@ const header = `# Approval of one step of a release. Once this file is on the tr
 # next step. It counts for this step of this revision alone, and once.
 `
 
-// Format writes a record as the file that is put into Git.
+// Format writes a record as the file that is put into Git. Everything is quoted: YAML takes names such as
+// on, 1e3 and null for something else.
 func Format(r v1alpha1.ApprovalRecord) []byte {
 	var out bytes.Buffer
 	out.WriteString(header)
-	fmt.Fprintf(&out, "namespace: %s\nrelease: %s\n", r.Namespace, r.Release)
+	fmt.Fprintf(&out, "namespace: %q\nrelease: %q\n", r.Namespace, r.Release)
 	if r.Commit != "" {
 		fmt.Fprintf(&out, "commit: %q\n", r.Commit)
 	}

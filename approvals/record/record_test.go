@@ -24,8 +24,8 @@ func gate() *v1alpha1.Gate {
 
 const whole = `# Approval of one step of a release. Once this file is on the tracked branch, the release goes on to its
 # next step. It counts for this step of this revision alone, and once.
-namespace: shop
-release: web
+namespace: "shop"
+release: "web"
 commit: "1e100"
 revision: "7f9c"
 step: 1
@@ -72,7 +72,7 @@ func TestParseRefuses(t *testing.T) {
 	without := func(line string) string { return strings.Replace(whole, line+"\n", "", 1) }
 	tests := map[string]struct{ content, want string }{
 		"Nothing":     {"", "namespace is missing"},
-		"NoRelease":   {without("release: web"), "release is missing"},
+		"NoRelease":   {without(`release: "web"`), "release is missing"},
 		"NoRevision":  {without(`revision: "7f9c"`), "revision is missing"},
 		"NoStep":      {without("step: 1"), "step is missing"},
 		"NoNonce":     {without(`nonce: "5e1f"`), "nonce is missing"},

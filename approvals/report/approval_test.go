@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write the golden bodies anew")
 // asked is a release that waits for the gate after its second batch, with a batch of three pods.
 func asked() (*v1alpha1.Gate, *v1alpha1.BatchRelease, Batch) {
 	s := rolling(good).blockedOn(approval())
+	s.release.Spec.Strategy.Steps[1].Gates = []v1alpha1.GatePolicy{{PullRequest: &v1alpha1.PullRequestGate{}}}
 	s.release.Annotations[v1alpha1.AuthorAnnotation] = "Ada Lovelace <ada@example.com>"
 	s.release.Annotations[v1alpha1.SubjectAnnotation] = "Use the new engine"
 	batch := Batch{Replicas: 10, Updated: 3, Ready: 2, Available: 2, Pods: []Pod{
@@ -147,6 +148,7 @@ func TestCommitMessage(t *testing.T) {
 
 func TestVoided(t *testing.T) {
 	t.Parallel()
+	const edit = "the steps of the release were changed. Another pull request asks for the approval, if it is still needed."
 	next := func(r *v1alpha1.BatchRelease) {
 		r.Status.Attempt, r.Status.UpdateRevision, r.Status.Commit, r.Status.Gates = 4, "c0de", fix, nil
 	}
@@ -159,9 +161,15 @@ func TestVoided(t *testing.T) {
 		"rolled back":        {func(r *v1alpha1.BatchRelease) { next(r); r.Status.RollbackTo = "58d4" }, "revision `7f9c` was rolled back to revision `58d4`."},
 		"release deleted":    {func(r *v1alpha1.BatchRelease) { r.DeletionTimestamp = new(metav1.NewTime(made)) }, "the release was deleted."},
 		"release made anew":  {func(r *v1alpha1.BatchRelease) { r.UID = "uid-other" }, "the release was deleted."},
+		"superseded in Git":  {func(r *v1alpha1.BatchRelease) { r.Annotations[v1alpha1.CommitAnnotation] = fix }, "revision `7f9c` was superseded by commit " + fix + "."},
+		"rollback asked for": {func(r *v1alpha1.BatchRelease) { r.Annotations[v1alpha1.RollbackAnnotation] = "true" }, "revision `7f9c` is being rolled back."},
 		"release at its end": {func(r *v1alpha1.BatchRelease) { r.Status.Phase, r.Status.Gates = v1alpha1.PhaseCompleted, nil }, "the release has come to its end without it."},
-		"strategy edited":    {func(r *v1alpha1.BatchRelease) { r.Status.Gates = nil }, "the steps of the release were changed, and it is asked for no more."},
-		"gate deleted":       {func(*v1alpha1.BatchRelease) {}, "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."},
+		"step taken out":     {func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.Steps = r.Spec.Strategy.Steps[:1] }, edit},
+		"gate taken out":     {func(r *v1alpha1.BatchRelease) { r.Status.Gates, r.Spec.Strategy.Steps[1].Gates = nil, nil }, edit},
+		"policy edited": {func(r *v1alpha1.BatchRelease) {
+			r.Spec.Strategy.Steps[1].Gates[0].PullRequest = &v1alpha1.PullRequestGate{MinApprovals: 1}
+		}, edit},
+		"gate deleted": {func(*v1alpha1.BatchRelease) {}, "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."},
 	}
 	for name, tc := range tests {
 		g, release, _ := asked()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -14,6 +15,7 @@ import (
 const (
 	supersededBy = "superseded by "
 	rollingBack  = "rolling back to "
+	stuckBack    = "rollback stuck on the way to "
 	rolledBackTo = "rolled back to "
 )
 
@@ -45,8 +47,7 @@ func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1
 // was told to, and Git had the commit still. A revert in Git is released as a commit of its own, but for
 // one that only follows such a rollback: it takes no more than the quarantine away.
 func takenBack(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) bool {
-	told := last != nil && last.Commit == status.Commit &&
-		(strings.HasPrefix(last.Description, rollingBack) || strings.HasPrefix(last.Description, rolledBackTo))
+	told := last != nil && last.Commit == status.Commit && saysBack(last.Description)
 	return status.RollbackTo != "" && (len(status.Quarantined) > 0 || told)
 }
 
@@ -57,7 +58,7 @@ func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) s
 	case v1alpha1.PhaseCompleted:
 		return failure(rolledBackTo + to + whyBack(status, last))
 	case v1alpha1.PhaseFailed:
-		return failure("rollback to " + to + " failed: " + status.Message)
+		return failure(stuckBack + to + ": " + status.Message)
 	default:
 		return failure(rollingBack + to + whyBack(status, last))
 	}
@@ -73,10 +74,12 @@ func whyBack(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) st
 			return reason
 		}
 	}
-	switch forge.State(last.State) {
-	case forge.StateFailure:
+	switch failed := last.State == string(forge.StateFailure); {
+	case strings.HasPrefix(last.Description, stuckBack):
+		return "" // it was told why it was stuck instead
+	case failed:
 		return ": " + last.Description
-	case forge.StateSuccess:
+	case last.State == string(forge.StateSuccess):
 		return ": asked for after it was released"
 	default:
 		return ": asked for" + atBatch(last)
@@ -137,10 +140,16 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 	return standing{}, false
 }
 
-// ended reports whether a description is one that nothing follows.
+// ended reports whether a description is one that nothing of the same attempt follows.
 func ended(description string) bool {
-	return strings.HasPrefix(description, supersededBy) || strings.HasPrefix(description, rolledBackTo) ||
-		strings.HasPrefix(description, rollingBack)
+	return strings.HasPrefix(description, supersededBy) || saysBack(description)
+}
+
+// saysBack reports whether a description tells of a commit that is rolled back from.
+func saysBack(description string) bool {
+	return slices.ContainsFunc([]string{rollingBack, stuckBack, rolledBackTo}, func(beginning string) bool {
+		return strings.HasPrefix(description, beginning)
+	})
 }
 
 var batchNumber = regexp.MustCompile(`\bbatch ([0-9]+/[0-9]+)`)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -33,9 +35,18 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		return fmt.Sprintf("revision %s is being rolled back.", code(g.Spec.Revision))
 	case status.Phase == v1alpha1.PhaseCompleted:
 		return "the release has come to its end without it."
-	case slices.ContainsFunc(status.Gates, named):
+	case slices.ContainsFunc(status.Gates, named) && !edited(g, release):
 		return "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."
 	default:
-		return "the steps of the release were changed, and it is asked for no more."
+		return "the steps of the release were changed. Another pull request asks for the approval, if it is still needed."
 	}
+}
+
+// edited reports whether the release asks for something else now where it asked for g.
+func edited(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
+	all := steps(release)
+	if int(g.Spec.Step) >= len(all) || int(g.Spec.Index) >= len(all[g.Spec.Step].Gates) {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(all[g.Spec.Step].Gates[g.Spec.Index], g.Spec.Policy)
 }

@@ -210,8 +210,11 @@ func (s *shop) firstRelease(ctx context.Context) error {
 	return pass(ctx, settle)
 }
 
-// push publishes a version and returns its commit.
+// push publishes a version, on top of what was merged meanwhile, and returns its commit.
 func (s *shop) push(ctx context.Context, version int) (string, error) {
+	if _, err := s.work.git(ctx, "pull", "--quiet", "--ff-only"); err != nil {
+		return "", err
+	}
 	return s.work.push(ctx, "deployment.yaml", s.fleet.deploymentFile(version))
 }
 

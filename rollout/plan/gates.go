@@ -5,12 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // passStep goes on from a step that is done: to its gates, to the next step, to the end.
 func (p *pass) passStep() {
 	policies := p.gatesToPass()
+	p.dropGates(policies)
 	switch {
 	case p.LastScale.IsZero() && !p.SetsLive: // what an earlier process wrote may be in no cache yet
 		p.need(Needs{Sets: true})
@@ -54,6 +57,29 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 	return !p.out.Needs.Any()
 }
 
+// dropGates deletes the gates of this attempt that have not passed and that the step does not ask for,
+// or no longer in these words, because the steps were edited. A cache may show one as it was before it
+// passed, so that they are read live first.
+func (p *pass) dropGates(policies []indexed) {
+	for _, gate := range p.undecided() {
+		switch {
+		case p.asksFor(&gate, policies):
+		case !p.GatesLive:
+			p.need(Needs{Gates: true})
+			return
+		default:
+			p.do(CloseGate{Reason: "the steps were edited", Name: gate.Name})
+		}
+	}
+}
+
+// asksFor reports whether a gate of this attempt is one of the step's, with the same policy.
+func (p *pass) asksFor(gate *v1alpha1.Gate, policies []indexed) bool {
+	return slices.ContainsFunc(policies, func(g indexed) bool {
+		return gate.Name == p.gateName(g.index) && equality.Semantic.DeepEqual(gate.Spec.Policy, g.policy)
+	})
+}
+
 // openGates makes sure that the step's gates exist and returns those that have not passed.
 // None is opened before the pods are exactly as the step says, nor before one of the same name is gone:
 // what was opened for it on a forge is closed first.
@@ -65,7 +91,7 @@ func (p *pass) openGates(policies []indexed) []waitingGate {
 		name := p.gateName(g.index)
 		p.status.Gates = append(p.status.Gates, v1alpha1.GateReference{Name: name, Type: spec.Type})
 		gate := p.findGate(name, spec)
-		if gate == nil && !p.leaving(name) {
+		if gate == nil && !p.leaving(name, spec) {
 			p.do(OpenGate{Reason: Reason("batch " + p.status.Batch + " is done"), Name: name, Spec: spec})
 		}
 		if gate == nil || gate.Status.Decision != v1alpha1.DecisionPassed {
@@ -98,23 +124,30 @@ func (p *pass) gateSpec(g indexed) v1alpha1.GateSpec {
 	}
 }
 
-// findGate returns the gate of this name if it is bound to what the spec says.
+// findGate returns the gate of this name if it is bound to what the spec says. One that has passed
+// stays so, whatever its policy would be today.
 func (p *pass) findGate(name string, want v1alpha1.GateSpec) *v1alpha1.Gate {
 	for i := range p.Gates {
 		gate := &p.Gates[i]
-		have := &gate.Spec
-		if gate.Name == name && gate.DeletionTimestamp == nil &&
-			have.ReleaseRef == want.ReleaseRef && have.Revision == want.Revision &&
-			have.Attempt == want.Attempt && have.Step == want.Step && have.Index == want.Index {
+		if gate.Name == name && gate.DeletionTimestamp == nil && boundTo(&gate.Spec, &want) &&
+			(gate.Status.Decision == v1alpha1.DecisionPassed || equality.Semantic.DeepEqual(gate.Spec.Policy, want.Policy)) {
 			return gate
 		}
 	}
 	return nil
 }
 
-// leaving reports whether a gate of this name is being deleted.
-func (p *pass) leaving(name string) bool {
-	return slices.ContainsFunc(p.Gates, func(g v1alpha1.Gate) bool { return g.Name == name && g.DeletionTimestamp != nil })
+// boundTo reports whether a gate lets through what another would, whatever it asks for.
+func boundTo(have, want *v1alpha1.GateSpec) bool {
+	return have.ReleaseRef == want.ReleaseRef && have.Revision == want.Revision &&
+		have.Attempt == want.Attempt && have.Step == want.Step && have.Index == want.Index
+}
+
+// leaving reports whether a gate has this name that is being deleted, or is about to be.
+func (p *pass) leaving(name string, want v1alpha1.GateSpec) bool {
+	return slices.ContainsFunc(p.Gates, func(g v1alpha1.Gate) bool {
+		return g.Name == name && (g.DeletionTimestamp != nil || boundTo(&g.Spec, &want))
+	})
 }
 
 // block says what the step waits for. A user's confirmation stays until it is judged.

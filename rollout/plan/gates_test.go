@@ -24,6 +24,11 @@ func blocked(state v1alpha1.StepState, names ...string) func(*v1alpha1.BatchRele
 	}
 }
 
+// asking gives a gate its policy.
+func asking(policy v1alpha1.GatePolicy) func(*v1alpha1.Gate) {
+	return func(g *v1alpha1.Gate) { g.Spec.Type, g.Spec.Policy = policy.Type(), policy }
+}
+
 // rejectedBefore says that the status names a gate that was rejected.
 func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
 	return func(s *v1alpha1.BatchReleaseStatus) {
@@ -41,6 +46,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		second    = "RollingUpdate 2/3 Upgrade StepUpgrading"
 		name      = "web-v2-1-0-0"
 		grows     = "scale v2 1 -> 2: batch 2/3"
+		edited    = "close gate web-v2-1-0-0: the steps were edited"
 	)
 	blocking := blocked(v1alpha1.StepBlocking, name)
 	checkPlans(t, map[string]planned{
@@ -101,7 +107,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 			doneStep().gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepCompleted, "web-v2-1-7-0")), outcome{Is: blocks},
 		},
 		"a confirmation of fewer gates than there are is none": {
-			doneStep().steps(step("1", manual, soak), step("50%"), step("100%")).gates(gate(1, 0, 0), gate(1, 0, 1)).
+			doneStep().steps(step("1", manual, soak), step("50%"), step("100%")).gates(gate(1, 0, 0), gate(1, 0, 1, asking(soak))).
 				status(blocked(v1alpha1.StepCompleted, name)),
 			outcome{Is: blocks},
 		},
@@ -109,7 +115,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 			doneStep().status(blocked(v1alpha1.StepCompleted)), outcome{Script: []string{opens}, Is: blocks},
 		},
 		"a confirmation of what no person decides is none": {
-			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).
+			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0, asking(soak))).
 				status(blocked(v1alpha1.StepCompleted, name)),
 			outcome{Is: blocks},
 		},
@@ -138,7 +144,31 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"a gate that is taken out of the step is waited for no more": {
 			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
+			outcome{Script: []string{edited, grows}, Is: second, Wake: tenMinutes},
+		},
+		"so it is where others are left": {
+			doneStep().gates(gate(1, 0, 0), gate(1, 0, 1, asking(soak))).status(blocking),
+			outcome{Script: []string{"close gate web-v2-1-0-1: the steps were edited"}, Is: blocks},
+		},
+		"one that passed stays as the record": {
+			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0, passed)).status(blocking),
 			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+		},
+		"a gate that is asked for in other words is deleted, and another opened when it is gone": {
+			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
+			outcome{Script: []string{edited}, Is: blocks},
+		},
+		"so is one that was rejected": {
+			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0, rejected)).status(rejectedBefore(name)),
+			outcome{Script: []string{edited}, Is: blocks},
+		},
+		"one that passed has passed, in whatever words": {
+			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0, passed)).status(blocking),
+			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+		},
+		"it may have passed by now": {
+			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking).cached(),
+			outcome{Script: []string{"needs gates"}, Is: blocks},
 		},
 	})
 }
@@ -160,7 +190,10 @@ func TestTheMessageNamesWhatAStepWaitsFor(t *testing.T) {
 	smoke := v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke"}}
 	check := v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e"}}
 	opened := func(number int64) func(*v1alpha1.Gate) {
-		return func(g *v1alpha1.Gate) { g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: number} }
+		return func(g *v1alpha1.Gate) {
+			asking(approval)(g)
+			g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: number}
+		}
 	}
 	tests := map[string]struct {
 		policies []v1alpha1.GatePolicy

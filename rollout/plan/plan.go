@@ -103,13 +103,16 @@ func (p *pass) anotherWorkload() bool {
 	return p.Workload != nil && p.status.WorkloadUID != "" && p.status.WorkloadUID != p.Workload.UID
 }
 
-// forgetWorkload starts over: the workload of this name is another one now.
+// forgetWorkload starts over: the workload of this name is another one now. What was told to a forge is
+// not ours to forget.
 func (p *pass) forgetWorkload() {
 	p.status = v1alpha1.BatchReleaseStatus{
 		Attempt:            p.status.Attempt,
 		Quarantined:        p.status.Quarantined,
 		Conditions:         p.status.Conditions,
 		ObservedGeneration: p.status.ObservedGeneration,
+		Report:             p.status.Report,
+		Refusal:            p.status.Refusal,
 	}
 }
 

@@ -3,6 +3,8 @@ package plan
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -105,6 +107,16 @@ func TestAnotherWorkloadOfTheNameStartsOver(t *testing.T) {
 			outcome{Is: "- - - RolledBack"},
 		},
 	})
+}
+
+func TestWhatWasToldToAForgeIsKept(t *testing.T) {
+	t.Parallel()
+	told, refused := &v1alpha1.ForgeReport{Commit: "c0ffee", Posts: 3}, &v1alpha1.ForgeReport{Commit: "bad"}
+	status := next(t, completed(10).resolved("v2").but(func(o *Observation) { o.Workload.UID = "deployment-2" }).
+		status(func(s *v1alpha1.BatchReleaseStatus) { s.Report, s.Refusal = told, refused })).Status
+	if diff := cmp.Diff([]*v1alpha1.ForgeReport{told, refused}, []*v1alpha1.ForgeReport{status.Report, status.Refusal}); diff != "" {
+		t.Errorf("another workload starts over, but the approvals part has told what it has told (-want +got):\n%s", diff)
+	}
 }
 
 func TestYieldToHolderOfTheWorkload(t *testing.T) {

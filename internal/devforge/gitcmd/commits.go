@@ -33,6 +33,11 @@ func (r *Repository) Log(ctx context.Context, args ...string) ([]Commit, error) 
 	if err != nil {
 		return nil, fmt.Errorf("list commits: %w", err)
 	}
+	return parseCommits(out)
+}
+
+// parseCommits reads what git log prints.
+func parseCommits(out string) ([]Commit, error) {
 	var commits []Commit
 	for record := range strings.SplitSeq(out, "\x00") {
 		if record == "" {
@@ -49,7 +54,11 @@ func (r *Repository) Log(ctx context.Context, args ...string) ([]Commit, error) 
 
 // Commit reads one commit by its object name.
 func (r *Repository) Commit(ctx context.Context, sha string) (Commit, error) {
-	commits, err := r.Log(ctx, "--max-count=1", sha, "--")
+	out, err := r.outputOf(ctx, []string{"log", "-z", logFormat, "--max-count=1", "--end-of-options"}, sha)
+	if err != nil {
+		return Commit{}, fmt.Errorf("read commit: %w", err)
+	}
+	commits, err := parseCommits(out)
 	if err != nil {
 		return Commit{}, err
 	}

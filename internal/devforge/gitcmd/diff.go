@@ -29,17 +29,17 @@ func (r *Repository) Diff(ctx context.Context, from, to string) ([]Change, error
 	if from == "" {
 		from = emptyTree
 	}
-	raw, err := r.output(ctx, call{args: []string{"diff-tree", "-r", "-z", "-M", "--raw", "--no-abbrev", from, to}})
+	raw, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-z", "-M", "--raw", "--no-abbrev"}, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("diff: %w", err)
 	}
 	changes := parseRaw(raw)
-	numbers, err := r.output(ctx, call{args: []string{"diff-tree", "-r", "-z", "-M", "--numstat", from, to}})
+	numbers, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-z", "-M", "--numstat"}, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("count diff: %w", err)
 	}
 	addCounts(changes, numbers)
-	patch, err := r.output(ctx, call{args: []string{"diff-tree", "-r", "-M", "--patch", "--no-color", from, to}})
+	patch, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-M", "--patch", "--no-color"}, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("print diff: %w", err)
 	}

@@ -65,17 +65,17 @@ func (r *Repository) DefaultBranch(ctx context.Context) (string, error) {
 
 // IsAncestor tells whether a commit is another's ancestor, or the other itself.
 func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) bool {
-	_, err := r.git(ctx, "merge-base", "--is-ancestor", ancestor, descendant)
+	_, err := r.outputOf(ctx, []string{"merge-base", "--is-ancestor"}, ancestor, descendant)
 	return err == nil
 }
 
 // MergeBase is the best common ancestor of two commits.
 func (r *Repository) MergeBase(ctx context.Context, a, b string) (string, error) {
-	sha, err := r.git(ctx, "merge-base", a, b)
+	sha, err := r.outputOf(ctx, []string{"merge-base"}, a, b)
 	if err != nil {
 		return "", fmt.Errorf("merge base of %s and %s: %w", a, b, errors.Join(ErrNotFound, ctx.Err()))
 	}
-	return sha, nil
+	return strings.TrimSpace(sha), nil
 }
 
 // BranchesContaining are the branches that hold the commit.

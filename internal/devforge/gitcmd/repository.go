@@ -20,6 +20,7 @@ const Zero = "0000000000000000000000000000000000000000"
 type Repository struct {
 	dir    string
 	runner *Runner
+	memo   memo
 }
 
 // Open is the repository in a folder. Nothing is read yet.
@@ -75,9 +76,9 @@ func (r *Repository) TypeOf(ctx context.Context, sha string) (string, error) {
 	if !objectName.MatchString(sha) {
 		return "", fmt.Errorf("object %q: %w", sha, ErrNotFound)
 	}
-	kind, err := r.git(ctx, "cat-file", "-t", sha)
+	kind, err := r.outputOf(ctx, []string{"cat-file", "-t"}, sha)
 	if err != nil {
 		return "", fmt.Errorf("object %s: %w", sha, errors.Join(ErrNotFound, ctx.Err()))
 	}
-	return kind, nil
+	return strings.TrimSpace(kind), nil
 }

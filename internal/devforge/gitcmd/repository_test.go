@@ -2,7 +2,9 @@ package gitcmd_test
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -65,6 +67,30 @@ func TestACommitIsReadAsItWasWritten(t *testing.T) {
 	check(t, err)
 	if len(changes) != 1 || changes[0].Status != "modified" || changes[0].Patch != "@@ -1 +1 @@\n-one\n+two" {
 		t.Errorf("a diff says what has changed: got %+v", changes)
+	}
+}
+
+func TestWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	first := commit(t, r, "a", "one\n")
+	second := commit(t, r, "a", "two\n", first)
+	for _, sha := range []string{first, second} {
+		check(t, r.SetRef(t.Context(), "refs/heads/main", sha))
+		if got, err := r.Commit(t.Context(), "main"); err != nil || got.SHA != sha {
+			t.Errorf("a branch is looked up each time: got %s, %v, want %s", got.SHA, err, sha)
+		}
+	}
+	before, err := r.Diff(t.Context(), first, second)
+	check(t, err)
+	check(t, os.RemoveAll(filepath.Join(r.Dir(), "objects")))
+	again, err := r.Diff(t.Context(), first, second)
+	check(t, err)
+	if diff := cmp.Diff(before, again); diff != "" {
+		t.Errorf("what git said of objects is not asked again (-first +second):\n%s", diff)
+	}
+	if _, err := r.TypeOf(t.Context(), first); err == nil {
+		t.Error("an error is not remembered, nor what was never asked")
 	}
 }
 

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+)
+
+// refused is the release of a commit that stands while Git has another, which can't be released.
+func refused(commit, reason string) *scene {
+	s := rolling(good).completed()
+	s.release.Generation = 5
+	s.release.Annotations[v1alpha1.CommitAnnotation] = commit
+	s.release.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: 5,
+		Message: "the API server refuses spec.template: no containers",
+	}}
+	return s
+}
+
+func (s *scene) stalled(change func(*metav1.Condition)) *scene {
+	change(&s.release.Status.Conditions[0])
+	return s
+}
+
+func (s *scene) toldRefusal(state forge.State, description string) *scene {
+	s.release.Status.Refusal = &v1alpha1.ForgeReport{Commit: bad, Context: context, State: string(state), Description: description, Posts: 1}
+	return s
+}
+
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	const (
+		why      = "the API server refuses spec.template: no containers"
+		released = "900d success released: 10/10 updated to 7f9c"
+		template = v1alpha1.ReasonInvalidTemplate
+	)
+	tests := map[string]struct {
+		scene *scene
+		// next is what Next says of the release, refusal what is said of the commit that is refused.
+		next, refusal []string
+	}{
+		"another commit is refused": {refused(bad, template), []string{released}, []string{"bad0 failure " + why}},
+		"it was told":               {refused(bad, template).toldRefusal(forge.StateFailure, why), []string{released}, nil},
+		"something else was told":   {refused(bad, template).toldRefusal(forge.StateFailure, "no steps"), []string{released}, []string{"bad0 failure " + why}},
+		"the first is refused": {
+			refused(bad, template).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Commit = "", "" }), nil, []string{"bad0 failure " + why},
+		},
+		"what is released is refused":        {refused(good, v1alpha1.ReasonInvalidStrategy), []string{"900d failure " + why}, nil},
+		"no commit":                          {refused("", template), []string{released}, nil},
+		"it stands still for another reason": {refused(bad, v1alpha1.ReasonGateRejected), []string{released}, nil},
+		"an earlier spec was refused": {
+			refused(bad, template).stalled(func(c *metav1.Condition) { c.ObservedGeneration = 4 }), []string{released}, nil,
+		},
+		"it is refused no more": {
+			refused(bad, template).stalled(func(c *metav1.Condition) { c.Status = metav1.ConditionFalse }), []string{released}, nil,
+		},
+		"nothing is refused": {rolling(good).completed(), []string{released}, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.next, lines(Next(tc.scene.release, nil, Options{}))); diff != "" {
+				t.Errorf("Next(...): -want +got:\n%s", diff)
+			}
+			var got []string
+			if request, due := Refusal(tc.scene.release, Options{}); due {
+				got = lines([]forge.StatusRequest{request})
+			}
+			if diff := cmp.Diff(tc.refusal, got); diff != "" {
+				t.Errorf("Refusal(...): -want +got:\n%s", diff)
+			}
+		})
+	}
+}
