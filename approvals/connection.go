@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,6 +70,7 @@ func (e *pausedError) lasting() bool {
 // connections are the forges of all sources. One that is slow, limited or gone holds up its own
 // source and no other.
 type connections struct {
+	writer  client.Client
 	live    client.Reader
 	clock   clock.PassiveClock
 	options Options
@@ -78,8 +80,8 @@ type connections struct {
 	all map[types.NamespacedName]*connection
 }
 
-func newConnections(live client.Reader, now clock.PassiveClock, options Options) *connections {
-	return &connections{live: live, clock: now, options: options, all: map[types.NamespacedName]*connection{}}
+func newConnections(writer client.Client, live client.Reader, now clock.PassiveClock, options Options) *connections {
+	return &connections{writer: writer, live: live, clock: now, options: options, all: map[types.NamespacedName]*connection{}}
 }
 
 // connection is the forge of one source.
@@ -97,6 +99,10 @@ type connection struct {
 	mu       sync.Mutex
 	failures int
 	paused   *pausedError
+	// letIn says that the forge knows the present client and its repository, and condition is what was
+	// last written of that.
+	letIn     bool
+	condition metav1.Condition
 }
 
 // identity is what a client was made of.
@@ -139,16 +145,30 @@ func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, t
 	if err := con.pausedNow(); err != nil {
 		return err
 	}
+	err := c.tell(ctx, con, source, teams, what)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = con.note(err)
+	return errors.Join(err, c.publish(ctx, con, source.Generation, err))
+}
+
+// tell makes the request, after the first one of a client has shown that it is let in.
+func (c *connections) tell(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
 	api, err := c.client(ctx, con, source, teams)
 	if err != nil {
 		return err
 	}
-	err = what(ctx, api)
-	publishBudget(con.source, api.Budget())
-	if ctx.Err() != nil {
-		return ctx.Err()
+	defer func() { publishBudget(con.source, api.Budget()) }()
+	if !con.proved() {
+		if err := prove(ctx, api); err != nil {
+			return err
+		}
+		con.mu.Lock()
+		con.letIn = true
+		con.mu.Unlock()
 	}
-	return con.note(err)
+	return what(ctx, api)
 }
 
 func (c *connection) pausedNow() error {
@@ -209,6 +229,9 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 	}
 	wanted.secretVersion = string(secret.UID) + secret.ResourceVersion
 	if con.api == nil || wanted != con.identity {
+		con.mu.Lock()
+		con.letIn = false
+		con.mu.Unlock()
 		if con.api, err = c.connect(source, &secret, wanted.teams); err != nil {
 			return nil, err
 		}

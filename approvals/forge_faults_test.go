@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (s *shop) learn() []request {
 		path := regexp.QuoteMeta(strings.TrimPrefix(r.Path, s.root()))
 		path = anyBranch.ReplaceAllString(anyCommit.ReplaceAllString(path, anyCommit.String()), anyBranch.String()) + "$"
 		one := request{method: r.Method, path: path}
-		if count := seen[one]; count == 0 || r.Method != "GET" {
+		if count := seen[one]; count == 0 || r.Method != http.MethodGet {
 			all = append(all, request{method: r.Method, path: path, after: count})
 		}
 		seen[one]++

@@ -73,24 +73,19 @@ func (s *shop) call(login, method, path string, body, answer any) {
 
 func (s *shop) try(login, method, path string, body, answer any) (status int) {
 	s.Helper()
-	return s.ask(login, method, "repos/shop/"+s.name+"/"+path, body, answer)
-}
-
-// ask sends a request to the forge and gives the status of the answer.
-func (w *forgeWorld) ask(login, method, path string, body, answer any) (status int) {
-	w.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
-		w.Fatal(err)
+		s.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(w.Context(), method, w.forge.APIURL()+path, bytes.NewReader(data))
+	url := s.forge.APIURL() + "repos/shop/" + s.name + "/" + path
+	request, err := http.NewRequestWithContext(s.Context(), method, url, bytes.NewReader(data))
 	if err != nil {
-		w.Fatal(err)
+		s.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+w.tokens[login])
+	request.Header.Set("Authorization", "Bearer "+s.tokens[login])
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		w.Fatal(err)
+		s.Fatal(err)
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
@@ -98,7 +93,7 @@ func (w *forgeWorld) ask(login, method, path string, body, answer any) (status i
 		err = json.Unmarshal(content, answer)
 	}
 	if err != nil {
-		w.Fatalf("%s %s as %s: %v", method, path, login, err)
+		s.Fatalf("%s %s of %s as %s: %v", method, path, s.name, login, err)
 	}
 	return response.StatusCode
 }

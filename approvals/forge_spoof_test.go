@@ -4,11 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"testing"
-	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/devforge"
@@ -23,7 +19,7 @@ func endToEnd(conclusions ...v1alpha1.CheckConclusion) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "tester", Conclusions: conclusions}}
 }
 
-// report is what is said of a release commit on the forge, and what a gate makes of it.
+// reportCase is what is said of a release commit on the forge, and what a gate makes of it.
 type reportCase struct {
 	reason string
 	policy v1alpha1.GatePolicy
@@ -112,30 +108,20 @@ var reportCases = map[string]reportCase{
 	},
 }
 
-// newApp makes an app that may write checks, and what is needed to act as it: its login then.
+// newApp makes an app that may write checks. Its slug is a login then.
 func (w *forgeWorld) newApp(slug string) {
 	w.Helper()
 	app, err := w.forge.CreateApp(slug, devforge.Permissions{"checks": "write", "metadata": "read"})
 	if err != nil {
 		w.Fatal(err)
 	}
-	installation, err := w.forge.InstallApp(app.ID, "shop")
+	installed, err := w.forge.InstallApp(app.ID, "shop")
 	if err != nil {
 		w.Fatal(err)
 	}
-	key, err := jwt.ParseRSAPrivateKeyFromPEM(app.PrivateKey)
-	if err != nil {
+	if w.tokens[slug], err = w.forge.CreateInstallationToken(app.ID, installed); err != nil {
 		w.Fatal(err)
 	}
-	w.tokens[slug], err = jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
-		Issuer: strconv.FormatInt(app.ID, 10), ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Minute)),
-	}).SignedString(key)
-	if err != nil {
-		w.Fatal(err)
-	}
-	var token struct{ Token string }
-	w.ask(slug, http.MethodPost, "app/installations/"+strconv.FormatInt(installation, 10)+"/access_tokens", map[string]string{}, &token)
-	w.tokens[slug] = token.Token
 }
 
 // check completes a run of e2e on the release commit.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,9 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	if err == nil {
 		err = r.deploy(ctx, release, source)
+	}
+	if kind := forge.KindOf(err); kind == forge.Forbidden || kind == forge.NotFound || kind == forge.Invalid {
+		r.events.Eventf(release, source, corev1.EventTypeWarning, "ReportFailed", "Report", "%v", err)
 	}
 	return r.forges.outcome(ctx, source, err)
 }
@@ -228,11 +232,14 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	}
 	source = r.told.newest(source)
 	status, due := report.Sync(source, r.words)
-	if !due {
-		return reconcile.Result{}, nil
+	var err error
+	switch {
+	case due:
+		err = r.forges.post(ctx, source, source.UID, status)
+	case !r.forges.of(source).current(source):
+		err = r.forges.ask(ctx, source, false, func(context.Context, *github.Client) error { return nil })
 	}
-	err := r.forges.post(ctx, source, source.UID, status)
-	if err == nil {
+	if due && err == nil {
 		err = r.writeDown(ctx, source, report.After(source.Status.Report, status, r.clock.Now()))
 	}
 	return r.forges.outcome(ctx, source, err)

@@ -37,7 +37,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := gates.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gates: %w", err)
 	}
-	forges := newConnections(mgr.GetAPIReader(), now, options)
+	forges := newConnections(gates.client, mgr.GetAPIReader(), now, options)
 	words := report.Options{Cluster: options.Cluster}
 	if err := setupForgeGates(mgr, &ForgeGates{
 		Reconciler: gates, forges: forges, looks: newLooks(), prefix: words.Prefix(), own: newWritten[*v1alpha1.Gate](),

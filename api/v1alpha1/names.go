@@ -63,6 +63,9 @@ const (
 	ConditionStalled     = "Stalled"
 	ConditionProgressing = "Progressing"
 	ConditionTakenOver   = "TakenOver"
+
+	// ConditionForgeReady on a ReleaseSource says whether its forge lets us work on the repository.
+	ConditionForgeReady = "ForgeReady"
 )
 
 // Reasons of a BatchRelease, in status.reason and in its conditions.
@@ -97,4 +100,14 @@ const (
 	ReasonFilesInvalid   = "FilesInvalid"
 	ReasonApplyFailed    = "ApplyFailed"
 	ReasonPruneHeld      = "PruneHeld"
+)
+
+// Reasons of the condition ForgeReady of a ReleaseSource.
+const (
+	ReasonForgeConnected   = "ForgeConnected"
+	ReasonForgeLimited     = "ForgeLimited"
+	ReasonForgeRefused     = "ForgeRefused"
+	ReasonForgeNotFound    = "ForgeNotFound"
+	ReasonForgeInvalid     = "ForgeInvalid"
+	ReasonForgeUnreachable = "ForgeUnreachable"
 )

@@ -55,18 +55,23 @@ func allOf[T any](want, limit int, read page[T]) ([]T, error) {
 	return items, counted(len(items), want)
 }
 
-// allCounted reads a list of which nothing may be overlooked, and that comes without a count. In
-// pages of one item the number of the last page is the count.
+// allCounted reads a list of which nothing may be overlooked, and that comes without a count.
 func allCounted[T any](read page[T]) ([]T, error) {
 	items, err := all(read)
 	if err != nil {
 		return nil, err
 	}
+	return items, countedAll(len(items), read)
+}
+
+// countedAll fails where a list is longer than what was got of it. In pages of one item the number of
+// the last page is the count.
+func countedAll[T any](got int, read page[T]) error {
 	first, resp, err := read(github.ListOptions{Page: 1, PerPage: 1})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return items, counted(len(items), max(resp.LastPage, len(first)))
+	return counted(got, max(resp.LastPage, len(first)))
 }
 
 // counted fails where some of a list is missing.

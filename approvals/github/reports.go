@@ -19,15 +19,22 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 	if err := checkSHA(sha); err != nil {
 		return nil, err
 	}
-	var statuses []forge.Status
-	wanted := func(s forge.Status) bool { return len(creators) == 0 || slices.ContainsFunc(creators, s.Creator.Same) }
-	err := walk(func(page github.ListOptions) ([]*github.RepoStatus, *github.Response, error) {
+	list := func(page github.ListOptions) ([]*github.RepoStatus, *github.Response, error) {
 		return c.api.Repositories.ListStatuses(ctx, c.owner, c.name, sha, &page)
-	}, func(some []*github.RepoStatus) bool {
+	}
+	wanted := func(s forge.Status) bool { return len(creators) == 0 || slices.ContainsFunc(creators, s.Creator.Same) }
+	var statuses []forge.Status
+	seen := 0
+	err := walk(list, func(some []*github.RepoStatus) bool {
+		seen += len(some)
 		inContext := slices.DeleteFunc(convert(some, status(sha)), func(s forge.Status) bool { return !strings.EqualFold(s.Context, name) })
 		statuses = append(statuses, inContext...)
 		return slices.ContainsFunc(inContext, wanted)
 	})
+	// Full pages are whole; of any other a newer status may be missing that takes back what is there.
+	if err == nil && (seen == 0 || seen%pageSize != 0) {
+		err = countedAll(seen, list)
+	}
 	if err != nil {
 		return nil, c.explain(err, "read statuses of commit %s", sha)
 	}
@@ -82,7 +89,7 @@ func (c *Client) OpenDeployment(ctx context.Context, r forge.DeploymentRequest) 
 	if err := checkSHA(r.SHA); err != nil {
 		return forge.Deployment{}, err
 	}
-	known, err := all(func(page github.ListOptions) ([]*github.Deployment, *github.Response, error) {
+	known, err := allCounted(func(page github.ListOptions) ([]*github.Deployment, *github.Response, error) {
 		return c.api.Repositories.ListDeployments(ctx, c.owner, c.name, &github.DeploymentsListOptions{
 			SHA: r.SHA, Task: r.Task, Environment: r.Environment, ListOptions: page,
 		})

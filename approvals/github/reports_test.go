@@ -66,8 +66,12 @@ func TestCommitStatusesOfABusyCommit(t *testing.T) {
 	}
 	asked := w.asked(func(context.Context) { w.statuses(sha, "sluice/shop/web") })
 	if len(asked) != 1 {
-		t.Errorf("reading must end with the page that holds the newest: got %v", asked)
+		t.Errorf("reading must end with the full page that holds the newest: got %v", asked)
 	}
+	off := w.inject(devforge.FaultPartialPage, "GET /commits/"+sha+"/statuses")
+	_, err := w.client.CommitStatuses(t.Context(), sha, "sluice/shop/web")
+	wantKind(t, err, forge.Transient, "what is missing may take back what is there")
+	off()
 }
 
 // Whoever may write can post as many statuses in a context as they like. The one that counts must be

@@ -95,8 +95,12 @@ func (s *secrets) of(key client.ObjectKey) *secret {
 	return s.known[key]
 }
 
+// unused tells whether nobody has signed with a secret for long. One that is being read is in use, and is not
+// waited for.
 func (known *secret) unused(now time.Time) bool {
-	known.mu.Lock()
+	if !known.mu.TryLock() {
+		return false
+	}
 	defer known.mu.Unlock()
 	return now.Sub(known.read) > forgetAfter
 }

@@ -12,9 +12,9 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
-	"testing/fstest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,11 +79,11 @@ func (s *shop) openForge(ctx context.Context) error {
 	}
 	s.forge = forge
 	s.stops = append(s.stops, forge.Close)
-	files, err := s.fleet.files(1)
-	if err != nil {
+	seed := filepath.Join(dir, "seed")
+	if err := s.fleet.writeFiles(seed); err != nil {
 		return err
 	}
-	if err := forge.CreateRepository(ctx, shopRepository, branch, files); err != nil {
+	if err := forge.CreateRepository(ctx, shopRepository, branch, os.DirFS(seed)); err != nil {
 		return fmt.Errorf("seed repository: %w", err)
 	}
 	for _, name := range []string{developer, approver, releaser} {
@@ -111,29 +111,33 @@ func invite(forge *devforge.Forge, name string) (string, error) {
 	return forge.CreateToken(name, rights[name])
 }
 
-// files are the manifests of the fleet's first Deployment and of its release.
-func (f fleet) files(version int) (fstest.MapFS, error) {
+// shopDeployment is the file that a developer changes.
+const shopDeployment = "deployment.yaml"
+
+// writeFiles writes the manifests of the fleet's first Deployment and of its release.
+func (f fleet) writeFiles(dir string) error {
 	steps, err := json.Marshal(f.steps)
 	if err != nil {
-		return nil, fmt.Errorf("encode steps: %w", err)
+		return fmt.Errorf("encode steps: %w", err)
 	}
-	return fstest.MapFS{
-		"deployment.yaml": {Data: []byte(f.deploymentFile(version))},
-		"release.yaml": {Data: fmt.Appendf(nil, `apiVersion: rollouts.sluice.dev/v1alpha1
+	release := fmt.Sprintf(`apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
 metadata: {name: %[1]s}
 spec:
   workloadRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}
   strategy: {steps: %[2]s}
-`, f.names()[0], steps)},
-	}, nil
+`, f.names()[0], steps)
+	return errors.Join(
+		writeFile(filepath.Join(dir, "release.yaml"), release),
+		writeFile(filepath.Join(dir, shopDeployment), f.manifest(1)),
+	)
 }
 
 // versionAnnotation on pods tells those of one version from others.
 const versionAnnotation = "bench.sluice.dev/version"
 
-// deploymentFile is what a developer changes for a new version. Its pods are ready at once.
-func (f fleet) deploymentFile(version int) string {
+// manifest is the fleet's first Deployment. Its pods are ready at once.
+func (f fleet) manifest(version int) string {
 	return fmt.Sprintf(`apiVersion: apps/v1
 kind: Deployment
 metadata: {name: %[1]s}
@@ -215,7 +219,7 @@ func (s *shop) push(ctx context.Context, version int) (string, error) {
 	if _, err := s.work.git(ctx, "pull", "--quiet", "--ff-only"); err != nil {
 		return "", err
 	}
-	return s.work.push(ctx, "deployment.yaml", s.fleet.deploymentFile(version))
+	return s.work.push(ctx, shopDeployment, s.fleet.manifest(version))
 }
 
 // merge merges a pull request as a person does who may.

@@ -76,7 +76,7 @@ func TestShop(t *testing.T) {
 	if _, err := s.work.git(t.Context(), "merge-base", "--is-ancestor", approval, commit); err != nil {
 		t.Errorf("the push must be on top of what was merged: %v", err)
 	}
-	if content, err := os.ReadFile(filepath.Join(s.work.dir, "deployment.yaml")); err != nil || !strings.Contains(string(content), image(2)) {
+	if content, err := os.ReadFile(filepath.Join(s.work.dir, shopDeployment)); err != nil || !strings.Contains(string(content), image(2)) {
 		t.Errorf("want version 2 pushed, got %s (%v)", content, err)
 	}
 	for _, r := range s.forge.Requests() {

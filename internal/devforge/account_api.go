@@ -104,10 +104,7 @@ func (c *call) createAccessToken() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	expires := c.forge.now().Add(tokenLifetime)
-	token := c.forge.who.issue("ghs_", &credential{
-		account: installed.app.bot, expires: expires, permissions: granted, installation: installed, repositories: repositories,
-	})
+	token, expires := c.forge.issueFor(installed, granted, repositories)
 	selection := installed.selection()
 	if repositories != nil {
 		selection = "selected"

@@ -128,6 +128,29 @@ func (f *Forge) InstallApp(id int64, owner string, repositories ...string) (int6
 	return made.id, nil
 }
 
+// CreateInstallationToken makes a token of an installation with all its rights, without the detour by
+// which the app gets one itself.
+func (f *Forge) CreateInstallationToken(app, installed int64) (string, error) {
+	a := f.who.app(app)
+	if a == nil {
+		return "", fmt.Errorf("create token of app %d: %w", app, ErrUnknown)
+	}
+	i := f.who.installed(a, func(i *installation) bool { return i.id == installed })
+	if i == nil {
+		return "", fmt.Errorf("create token of installation %d: %w", installed, ErrUnknown)
+	}
+	token, _ := f.issueFor(i, a.permissions, nil)
+	return token, nil
+}
+
+// issueFor makes a token of an installation for some repositories; nil for all that it has.
+func (f *Forge) issueFor(i *installation, granted Permissions, repositories map[int64]bool) (token string, expires time.Time) {
+	expires = f.now().Add(tokenLifetime)
+	return f.who.issue("ghs_", &credential{
+		account: i.app.bot, expires: expires, permissions: granted, installation: i, repositories: repositories,
+	}), expires
+}
+
 func (d *directory) addApp(a *app) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

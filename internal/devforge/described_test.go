@@ -156,6 +156,15 @@ func TestAppsInSomeRepositories(t *testing.T) {
 	if _, err := w.InstallApp(app.ID, "nobody"); !errors.Is(err, devforge.ErrUnknown) {
 		t.Errorf("there is no such account: %v", err)
 	}
+	given, err := w.CreateInstallationToken(app.ID, id)
+	must(t, err)
+	_, _, err = w.client(given).Repositories.Get(w.ctx(), owner, web)
+	wantStatus(t, "a token that is given to the app", err, 200)
+	_, err = w.CreateInstallationToken(app.ID, id+1)
+	_, other := w.CreateInstallationToken(app.ID+1, id)
+	if !errors.Is(err, devforge.ErrUnknown) || !errors.Is(other, devforge.ErrUnknown) {
+		t.Errorf("there is no such installation: %v, %v", err, other)
+	}
 	signed := w.client(signJWT(t, app, w.now()))
 	_, _, err = signed.Repositories.Get(w.ctx(), owner, web)
 	wantStatus(t, "an app without an installation's token", err, 403)

@@ -61,6 +61,9 @@ func (r *Repository) Resolve(ctx context.Context, rev string) (string, error) {
 	if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") {
 		return "", fmt.Errorf("resolve %q: %w", rev, ErrNotFound)
 	}
+	if kind, err := r.TypeOf(ctx, rev); err == nil && kind == "commit" { // no branch is named like that
+		return rev, nil
+	}
 	for _, prefix := range []string{"refs/heads/", ""} {
 		if sha, err := r.git(ctx, "rev-parse", "--verify", "--quiet", prefix+rev+"^{commit}"); err == nil {
 			return sha, nil

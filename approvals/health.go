@@ -1,0 +1,111 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/github"
+)
+
+// reasons of the condition ForgeReady, by what went wrong.
+var reasons = map[forge.Kind]string{
+	forge.Limited:      v1alpha1.ReasonForgeLimited,
+	forge.Unauthorised: v1alpha1.ReasonForgeRefused,
+	forge.Forbidden:    v1alpha1.ReasonForgeRefused,
+	forge.NotFound:     v1alpha1.ReasonForgeNotFound,
+	forge.Invalid:      v1alpha1.ReasonForgeInvalid,
+}
+
+// health is the condition ForgeReady of a source, as far as the last request tells: false where it
+// tells nothing of the connection, but of the one thing that was asked.
+func health(err error, proved bool) (metav1.Condition, bool) {
+	condition := metav1.Condition{Type: v1alpha1.ConditionForgeReady, Status: metav1.ConditionFalse}
+	paused, isPaused := errors.AsType[*pausedError](err)
+	kind := forge.KindOf(err)
+	switch {
+	case err == nil:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonForgeConnected
+		condition.Message = "the forge lets us work on the repository"
+		return condition, true
+	case isPaused && !paused.lasting(), kind == "":
+		return condition, false
+	case proved && !isPaused && kind != forge.Unauthorised:
+		return condition, false
+	}
+	condition.Reason, condition.Message = v1alpha1.ReasonForgeUnreachable, err.Error()
+	if reason, known := reasons[kind]; known {
+		condition.Reason = reason
+	}
+	return condition, true
+}
+
+// prove finds out whether the forge knows us and the repository. Both are asked for once: what comes
+// later needs them.
+func prove(ctx context.Context, api *github.Client) error {
+	if _, err := api.Self(ctx); err != nil {
+		return err
+	}
+	_, err := api.Repository(ctx)
+	return err
+}
+
+// publish writes the condition of a source where it has changed.
+func (c *connections) publish(ctx context.Context, con *connection, generation int64, err error) error {
+	condition, tells := health(err, con.proved())
+	condition.ObservedGeneration = generation
+	if !tells || con.told(condition) {
+		return nil
+	}
+	problem := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		source := &v1alpha1.ReleaseSource{}
+		if err := c.live.Get(ctx, con.source, source); err != nil {
+			return err
+		}
+		before := source.DeepCopy()
+		if !meta.SetStatusCondition(&source.Status.Conditions, condition) {
+			return nil
+		}
+		guard := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		return c.writer.Status().Patch(ctx, source, guard)
+	})
+	if client.IgnoreNotFound(problem) != nil {
+		return fmt.Errorf("write condition of source: %w", problem)
+	}
+	con.remember(condition)
+	return nil
+}
+
+// told tells whether the condition was written before.
+func (c *connection) told(condition metav1.Condition) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.condition == condition
+}
+
+func (c *connection) remember(condition metav1.Condition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.condition = condition
+}
+
+// proved tells whether the present client has been let in once.
+func (c *connection) proved() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.letIn
+}
+
+// current tells whether what is known of the connection is about the source as it is now.
+func (c *connection) current(source *v1alpha1.ReleaseSource) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.letIn && c.condition.ObservedGeneration == source.Generation
+}
