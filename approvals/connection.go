@@ -45,6 +45,8 @@ const (
 type Options struct {
 	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
 	Cluster string
+	// SharedNamespaces are those that sources of any namespace write into.
+	SharedNamespaces []string
 	// DeniedNetworks are never connected to. Nil means the link-local ones.
 	DeniedNetworks []netip.Prefix
 	// Timeout of one request to a forge. Default 30s.

@@ -133,6 +133,37 @@ func (w *forgeWorld) sweep(kinds []string) {
 		"%d requests at most (%d without faults), all done after %s", len(requests), kinds, len(shops), most, len(clean.requests()), took)
 }
 
+// F17. The same for the requests by which the status of a commit is read: what stands in the way of a gate
+// is not overlooked, and what opens it is seen in the end.
+func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 1500 * time.Millisecond })
+	var shops []*shop
+	for name, fault := range badAnswers {
+		for _, ends := range []string{"success", "failure"} {
+			for after := range 2 {
+				s := w.newShop(fmt.Sprintf("%s-%s-%d", ends, name, after)).begin()
+				s.post("ci", s.commit, "ci/smoke", "success")
+				s.post("ci", s.commit, "ci/smoke", ends)
+				fault.After, fault.Times = after, 1
+				s.inject(fault, http.MethodGet, "/commits/"+s.commit+"/statuses$")
+				shops = append(shops, s)
+			}
+		}
+	}
+	for _, s := range shops {
+		s.waits(smoke())
+	}
+	open, shut := outcomes(shops, func(s *shop) (says, reason string) {
+		if strings.HasPrefix(s.name, "failure") {
+			return "it is failure", "the newest status is a failure"
+		}
+		return "", ""
+	})
+	t.Logf("F17: each of 2 requests for the status of a commit met %d bad answers: %d gates opened, %d stayed shut", len(badAnswers), open, shut)
+}
+
 // F17. A forge that answers badly to all that one source asks holds up that source's gates, and nothing
 // else: what other sources release, and what of this one needs no forge.
 func TestForgeThatIsDownHoldsUpNobodyElse(t *testing.T) {

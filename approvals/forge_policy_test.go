@@ -219,7 +219,7 @@ var approvalCases = map[string]approvalCase{
 			s.merge("grace", "merge")
 			s.setMain("ada", s.commit)
 		},
-		says: "has not been read from branch main",
+		says: "does not show its record on branch main",
 	},
 	"force-push-with-record": {
 		reason: "the record alone, without the merge, is none",
@@ -249,7 +249,7 @@ var approvalCases = map[string]approvalCase{
 			s.put("eve", branch, path, string(record.Format(other)))
 			s.merge("grace", "merge")
 		},
-		says: "has not been read from branch main",
+		says: "does not show its record on branch main",
 	},
 	"pushed-past-the-pull-request": {
 		reason: "who pushes the record to the branch has approved nothing",

@@ -278,7 +278,7 @@ func (r *ForgeGates) tidy(ctx context.Context, g *v1alpha1.Gate) (reconcile.Resu
 	if !controllerutil.ContainsFinalizer(g, v1alpha1.ForgeFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	source, err := sourceOf(ctx, r.client, g)
+	source, err := r.sourceOf(ctx, r.client, g)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
@@ -177,5 +178,27 @@ func TestReleaseFromNoSource(t *testing.T) {
 	w.awaitMessage(g, "ReleaseSource")
 	if strings.Contains(fmt.Sprint(w.readGate(g).Finalizers), v1alpha1.ForgeFinalizer) {
 		t.Error("want no finalizer on a gate for which nothing can be open")
+	}
+}
+
+// A label can be set by whoever may write to a namespace: it does not lend them the credentials of a source
+// of another one, unless theirs is a namespace that sources share.
+func TestSourceOfAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	there := func() *forgeWorld {
+		other := *w
+		other.world = &world{TB: t, Client: w.Client, namespace: cptest.Namespace(t)}
+		w.more = append(w.more, other.namespace)
+		t.Cleanup(other.letGo)
+		return &other
+	}
+	foreign, shared := there(), there()
+	w.startForgeApprovals(func(o *approvals.Options) { o.SharedNamespaces = []string{shared.namespace} })
+	label := w.namespace + "_shop"
+	number := shared.awaitPull(shared.blockOn(shared.releaseFrom(label, "web"), approval()))
+	foreign.awaitMessage(foreign.blockOn(foreign.releaseFrom(label, "web"), approval()), "ReleaseSource")
+	if pulls := w.pulls(); len(pulls) != 1 || int64(pulls[0].Number) != number {
+		t.Errorf("want one pull request, that of the shared namespace, got %+v", pulls)
 	}
 }

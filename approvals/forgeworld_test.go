@@ -40,6 +40,8 @@ type forgeWorld struct {
 	tokens map[string]string
 	// commit is the release commit.
 	commit string
+	// more are namespaces that are watched, too.
+	more []string
 }
 
 // newForgeWorld starts a forge with the repository shop/web and makes the source "shop" of it. We are
@@ -151,10 +153,14 @@ func (w *forgeWorld) startForgeApprovals(change ...func(*approvals.Options)) (st
 	w.Helper()
 	cfg := cptest.Config(w)
 	cfg.QPS = -1
+	namespaces := map[string]cache.Config{w.namespace: {}}
+	for _, namespace := range w.more {
+		namespaces[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:     w.Scheme(),
 		Logger:     logr.FromSlogHandler(slog.DiscardHandler),
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:      cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Pod{}, &corev1.Secret{}}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},

@@ -27,6 +27,8 @@ type Reconciler struct {
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
+	// shared are the namespaces that sources of any namespace write into.
+	shared []string
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
@@ -86,7 +88,7 @@ func (r *Reconciler) facts(ctx context.Context, reader client.Reader, g *v1alpha
 	case !gate.Asks(g.Spec.Type):
 		return gate.Facts{Release: release}, nil
 	}
-	source, err := sourceOf(ctx, reader, release)
+	source, err := r.sourceOf(ctx, reader, release)
 	return gate.Facts{Release: release, Source: source}, err
 }
 

@@ -43,7 +43,7 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	release = r.told.newest(release)
-	source, err := sourceOf(ctx, r.client, release)
+	source, err := r.sourceOf(ctx, r.client, release)
 	if err != nil || source == nil || source.Spec.Forge == nil {
 		return reconcile.Result{}, err
 	}

@@ -34,6 +34,7 @@ const (
 func Setup(mgr ctrl.Manager, options Options) error {
 	now := clock.RealClock{}
 	gates := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(v1alpha1.OwnerApprovals), now)
+	gates.shared = options.SharedNamespaces
 	if err := gates.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gates: %w", err)
 	}
@@ -167,7 +168,7 @@ func (r *Reconciler) fromSource(ctx context.Context, object client.Object) []v1a
 	if !ok {
 		return nil
 	}
-	releases, err := releasesOf(ctx, r.client, source)
+	releases, err := r.releasesOf(ctx, source)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "find what came from source", "source", client.ObjectKeyFromObject(source))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,17 +14,19 @@ import (
 )
 
 // sourceOf finds the ReleaseSource by the label of something that came from it, or belongs to what
-// did. It is nil where there is none.
-func sourceOf(ctx context.Context, reader client.Reader, object client.Object) (*v1alpha1.ReleaseSource, error) {
-	label := object.GetLabels()[v1alpha1.SourceLabel]
-	if label == "" {
+// did. It is nil where there is none. Whoever may write to a namespace can set labels there, so a source of
+// another namespace, whose credentials would be used, is found from shared namespaces alone.
+func (r *Reconciler) sourceOf(ctx context.Context, reader client.Reader, object client.Object) (*v1alpha1.ReleaseSource, error) {
+	label, namespace := object.GetLabels()[v1alpha1.SourceLabel], object.GetNamespace()
+	distant := strings.Contains(label, "_")
+	switch {
+	case label == "", distant && !slices.Contains(r.shared, namespace):
 		return nil, nil
-	}
-	if strings.Contains(label, "_") {
-		return distantSource(ctx, reader, object.GetNamespace(), label)
+	case distant:
+		return distantSource(ctx, reader, namespace, label)
 	}
 	source := &v1alpha1.ReleaseSource{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: label}, source)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: label}, source)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -47,16 +50,16 @@ func distantSource(ctx context.Context, reader client.Reader, namespace, label s
 	return nil, nil
 }
 
-// releasesOf lists what came from a source, in all namespaces.
-func releasesOf(ctx context.Context, reader client.Reader, source *v1alpha1.ReleaseSource) ([]v1alpha1.BatchRelease, error) {
+// releasesOf lists what came from a source.
+func (r *Reconciler) releasesOf(ctx context.Context, source *v1alpha1.ReleaseSource) ([]v1alpha1.BatchRelease, error) {
+	namespaces := append([]string{source.Namespace}, r.shared...)
+	slices.Sort(namespaces)
 	var found []v1alpha1.BatchRelease
-	for _, of := range [][]client.ListOption{
-		{client.InNamespace(source.Namespace), client.MatchingLabels{v1alpha1.SourceLabel: source.Name}},
-		{client.MatchingLabels{v1alpha1.SourceLabel: source.LabelIn("")}},
-	} {
+	for _, namespace := range slices.Compact(namespaces) {
 		var list v1alpha1.BatchReleaseList
-		if err := reader.List(ctx, &list, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
-			return nil, fmt.Errorf("list releases of the source: %w", err)
+		mine := client.MatchingLabels{v1alpha1.SourceLabel: source.LabelIn(namespace)}
+		if err := r.client.List(ctx, &list, client.InNamespace(namespace), mine, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list releases of the source in %s: %w", namespace, err)
 		}
 		found = append(found, list.Items...)
 	}

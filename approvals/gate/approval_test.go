@@ -157,11 +157,11 @@ func brokenRules() map[string]broken {
 		"the file renamed": {mergeAlone, file(func(f *forge.ChangedFile) { f.PreviousPath = "old.yaml" }), "it does something else than to write " + recordPath + anew},
 		"the file a link":  {mergeAlone, file(func(f *forge.ChangedFile) { f.Status = forge.FileChanged }), "it does something else than to write " + recordPath + anew},
 
-		"a record for another release":  {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Release = "api" }), "its record has not been read from branch main: there is none yet"},
-		"a record for another revision": {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Revision = "58d4" }), "its record has not been read from branch main: of the one there, it is for revision 58d4"},
-		"a record for another commit":   {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Commit = "c0ffee" }), "its record has not been read from branch main: of the one there, it is for commit c0ffee"},
-		"a record for another step":     {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Step = 0 }), "its record has not been read from branch main: of the one there, it is for step 1"},
-		"a record with another nonce":   {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Nonce = "0" }), "its record has not been read from branch main: of the one there, it is for another gate of this step"},
+		"a record for another release":  {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Release = "api" }), "Git does not show its record on branch main yet"},
+		"a record for another revision": {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Revision = "58d4" }), "Git does not show its record on branch main yet: of the one there, it is for revision 58d4"},
+		"a record for another commit":   {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Commit = "c0ffee" }), "Git does not show its record on branch main yet: of the one there, it is for commit c0ffee"},
+		"a record for another step":     {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Step = 0 }), "Git does not show its record on branch main yet: of the one there, it is for step 1"},
+		"a record with another nonce":   {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Nonce = "0" }), "Git does not show its record on branch main yet: of the one there, it is for another gate of this step"},
 		"record changed after the review": {
 			mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Blob = "another" }),
 			"the record on branch main is not the file of the pull request: put that back, or delete this Gate to ask anew",

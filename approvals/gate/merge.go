@@ -74,8 +74,13 @@ func (a approval) recordAlone() string {
 // recordRead: Git has the record of this gate on the branch. It is read by Git alone, so that nobody
 // has to trust what the forge says of the branch.
 func (a approval) recordRead() string {
-	if problem := missing(recordOf(a.gate, a.source), a.gate); problem != "" {
-		return fmt.Sprintf("its record has not been read from branch %s: %s", a.branch(), problem)
+	found := recordOf(a.gate, a.source)
+	problem := missing(found, a.gate)
+	switch {
+	case found == nil:
+		return fmt.Sprintf("Git does not show its record on branch %s yet", a.branch())
+	case problem != "":
+		return fmt.Sprintf("Git does not show its record on branch %s yet: %s", a.branch(), problem)
 	}
 	return ""
 }

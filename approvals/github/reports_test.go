@@ -69,7 +69,7 @@ func TestCommitStatusesOfABusyCommit(t *testing.T) {
 		t.Errorf("reading must end with the full page that holds the newest: got %v", asked)
 	}
 	off := w.inject(devforge.FaultPartialPage, "GET /commits/"+sha+"/statuses")
-	_, err := w.client.CommitStatuses(t.Context(), sha, "sluice/shop/web")
+	_, err := w.newClient().CommitStatuses(t.Context(), sha, "sluice/shop/web")
 	wantKind(t, err, forge.Transient, "what is missing may take back what is there")
 	off()
 }

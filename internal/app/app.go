@@ -163,9 +163,10 @@ func addReceiver(mgr manager.Manager, opts Options) error {
 
 func approvalOptions(opts Options) approvals.Options {
 	return approvals.Options{
-		Cluster:        opts.Cluster,
-		DeniedNetworks: opts.Git.DeniedNetworks,
-		Timeout:        opts.ForgeTimeout,
+		Cluster:          opts.Cluster,
+		SharedNamespaces: opts.SharedNamespaces,
+		DeniedNetworks:   opts.Git.DeniedNetworks,
+		Timeout:          opts.ForgeTimeout,
 	}
 }
 
