@@ -1,17 +1,32 @@
-// Package approvals answers Gates.
+// Package approvals answers Gates, and tells the forge how releases go.
 //
-// It watches Gates and the BatchReleases that wait for them, has package gate decide, and
-// writes Gate.status, which nobody else writes for the gate types it knows:
+// Gates that need no forge are decided by what the cluster says:
 //
 //	Gate, BatchRelease (cache) ──► gate.Evaluate ──► waits ──► Gate.status, wake-up
 //	                                   │
 //	                                   └─ would pass ──► BatchRelease (live) ──► gate.Evaluate
 //	                                                                   └──► Gate.status, event
 //
+// Those that do have a controller of their own, so that a forge that hangs holds up nobody else. It opens the
+// pull request, looks at the forge when there is reason to, and closes what is open when the gate is over:
+//
+//	Gate ──► finalizer ──► pull request ──► Gate.status.pullRequest
+//	webhook (annotation), Git (ReleaseSource.status.approvals), interval ──► look ──► gate.Evaluate
+//	Gate passed or deleted ──► close, remove branch ──► finalizer off
+//
+// Reports go the other way. They read objects only, so there is no circle:
+//
+//	BatchRelease, Gates ──► report.Next ──► commit status, deployment ──► BatchRelease.status.report
+//	ReleaseSource       ──► report.Sync ──► commit status             ──► ReleaseSource.status.report
+//
 // What must hold:
 //
 //   - a gate is opened on a live read of its release only: a cache that lags opens nothing;
 //   - a decision is written to the very version of the Gate that it was made on. If the Gate
 //     has changed since, the decision is dropped and made anew on what the watch brings;
+//   - nothing is opened on a forge before the Gate says so: after a crash it is looked for, and never
+//     opened twice;
+//   - each source has a connection of its own: one that is slow, limited or gone is left alone for a
+//     while, and costs no other source anything;
 //   - nothing is written where nothing changed, and the event follows the write.
 package approvals

@@ -3,6 +3,7 @@ package journeys
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -289,3 +290,34 @@ func TestRollbackClosesApproval(t *testing.T) {
 	w.awaitClosed(number, "rolled back")
 	w.awaitStatus(commit, "failure: rolled back")
 }
+
+// A release with three pull requests takes few requests to the forge, when webhooks say what happens there.
+func TestForgeRequestsOfRelease(t *testing.T) {
+	gated := pullRequest(v1alpha1.PullRequestGate{})
+	w := newForgeWorld(t, step(1, gated), step(2, gated), step(3, gated), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	w.forge.ForgetRequests()
+	commit := w.push("web:2")
+	for i := range int32(3) {
+		number := w.awaitPull(i)
+		w.await(web.blocksAt(i))
+		w.as("grace").merge(number, "squash")
+	}
+	w.await(web.completed)
+	w.awaitStatus(commit, "success: ")
+	sent := map[string]int{}
+	total := 0
+	for _, r := range w.forge.Requests() {
+		if api, is := strings.CutPrefix(r.Path, "/api/v3/repos/"+repository); is && r.User == "sluice" {
+			sent[r.Method+" "+kindOfPath.ReplaceAllString(api, "/*")]++
+			total++
+		}
+	}
+	t.Logf("%d requests: %v", total, sent)
+	if total >= 30 {
+		t.Errorf("want fewer than 30 requests, got %d: %v", total, sent)
+	}
+}
+
+// kindOfPath matches what tells one object's path from another's.
+var kindOfPath = regexp.MustCompile(`/([0-9]+|[0-9a-f]{40}|sluice/.*)`)
