@@ -125,7 +125,7 @@ func (w *forgeWorld) sweep(kinds []string) {
 	most := 0
 	for i, s := range shops {
 		if ends[i]() != 1 {
-			w.Errorf("%s must have met its fault", s.name)
+			w.Errorf("%s must have met its fault: %+v", s.name, requests)
 		}
 		most = max(most, len(s.requests()))
 	}

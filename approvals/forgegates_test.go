@@ -198,7 +198,7 @@ func TestSourceOfAnotherNamespace(t *testing.T) {
 	label := w.namespace + "_shop"
 	number := shared.awaitPull(shared.blockOn(shared.releaseFrom(label, "web"), approval()))
 	foreign.awaitMessage(foreign.blockOn(foreign.releaseFrom(label, "web"), approval()), "ReleaseSource")
-	if pulls := w.pulls(); len(pulls) != 1 || int64(pulls[0].Number) != number {
+	if pulls := w.pulls(); len(pulls) != 1 || pulls[0].Number != number {
 		t.Errorf("want one pull request, that of the shared namespace, got %+v", pulls)
 	}
 }

@@ -96,11 +96,11 @@ func (w *world) wantClosedOnce(branch string) {
 }
 
 // closing is all that becomes of the approval of a gate that is void.
-func (w *world) closing(client *github.Client, number int, branch string) error {
-	if err := client.CloseApproval(w.t.Context(), number, "void"); err != nil {
+func closing(ctx context.Context, client *github.Client, number int, branch string) error {
+	if err := client.CloseApproval(ctx, number, "void"); err != nil {
 		return err
 	}
-	return client.DeleteBranch(w.t.Context(), branch)
+	return client.DeleteBranch(ctx, branch)
 }
 
 func TestCloseApprovalSurvivesEachFault(t *testing.T) {
@@ -111,8 +111,8 @@ func TestCloseApprovalSurvivesEachFault(t *testing.T) {
 			w := newWorld(t)
 			free := request("fault-free")
 			number := w.open(free).Number
-			requests := w.asked(func(context.Context) {
-				if err := w.closing(w.newClient(), number, free.Branch); err != nil {
+			requests := w.asked(func(ctx context.Context) {
+				if err := closing(ctx, w.newClient(), number, free.Branch); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -120,12 +120,10 @@ func TestCloseApprovalSurvivesEachFault(t *testing.T) {
 				r := request(fmt.Sprint("fault-", i))
 				pull := w.open(r)
 				met := strings.NewReplacer(free.Branch, r.Branch, fmt.Sprint(number), fmt.Sprint(pull.Number)).Replace(line)
-				off := w.inject(kind, met)
-				_ = w.closing(w.newClient(impatient(kind)), pull.Number, r.Branch)
-				if off() != 1 {
-					t.Errorf("%s must have met the fault", met)
-				}
-				if err := w.closing(w.newClient(), pull.Number, r.Branch); err != nil {
+				w.faulty(kind, met, func(ctx context.Context, client *github.Client) error {
+					return closing(ctx, client, pull.Number, r.Branch)
+				})
+				if err := closing(t.Context(), w.newClient(), pull.Number, r.Branch); err != nil {
 					t.Errorf("after a fault of %s it must be possible to do it again: %v", met, err)
 				}
 				w.wantClosedOnce(r.Branch)

@@ -278,17 +278,13 @@ func TestReadApprovalSurvivesEachFault(t *testing.T) {
 			query := w.full(pull, release)
 			var truth forge.Approval
 			for _, line := range w.asked(func(context.Context) { truth = w.read(query) }) {
-				off := w.inject(kind, line)
-				got, err := w.newClient(impatient(kind)).ReadApproval(t.Context(), query)
-				if off() != 1 {
-					t.Errorf("%s must have met the fault", line)
-				}
-				if err != nil && forge.KindOf(err) == "" {
-					t.Errorf("%s: an error must have a kind: %v", line, err)
-				}
-				if diff := cmp.Diff(truth, got); err == nil && diff != "" {
-					t.Errorf("%s: want the truth or an error (-want +got):\n%s", line, diff)
-				}
+				w.faulty(kind, line, func(ctx context.Context, client *github.Client) error {
+					got, err := client.ReadApproval(ctx, query)
+					if diff := cmp.Diff(truth, got); err == nil && diff != "" {
+						t.Errorf("%s: want the truth or an error (-want +got):\n%s", line, diff)
+					}
+					return err
+				})
 			}
 		})
 	}

@@ -22,21 +22,34 @@ var faults = map[string]devforge.FaultKind{
 	"Redirect": devforge.FaultRedirect, "Primary": devforge.FaultPrimaryLimit, "Secondary": devforge.FaultSecondaryLimit,
 }
 
-// inject has one request of that line, such as "GET /pulls", meet a fault.
-func (w *world) inject(kind devforge.FaultKind, line string) (off func() int) {
+// fault is that of one request of a line such as "GET /pulls".
+func fault(kind devforge.FaultKind, line string) devforge.Fault {
 	method, path, _ := strings.Cut(line, " ")
-	return w.forge.Inject(devforge.Fault{
+	return devforge.Fault{
 		Kind: kind, Method: method, Path: regexp.MustCompile(regexp.QuoteMeta(path) + "$"), Times: 1,
 		Location: "http://127.0.0.1:1/", Wait: time.Minute,
-	})
+	}
 }
 
-// impatient gives up soon where the forge says nothing, and only there.
-func impatient(kind devforge.FaultKind) func(*github.Options) {
-	return func(o *github.Options) {
-		if kind == devforge.FaultHang || kind == devforge.FaultStall {
-			o.Timeout = 500 * time.Millisecond
-		}
+func (w *world) inject(kind devforge.FaultKind, line string) (off func() int) {
+	return w.forge.Inject(fault(kind, line))
+}
+
+// faulty has a client that knows nothing do something while one of its requests meets a fault. Where
+// the forge says nothing the client gives up at once.
+func (w *world) faulty(kind devforge.FaultKind, line string, act func(context.Context, *github.Client) error) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	met := fault(kind, line)
+	met.Hanging = cancel
+	off := w.forge.Inject(met)
+	err := act(ctx, w.newClient())
+	if err != nil && forge.KindOf(err) == "" && ctx.Err() == nil {
+		w.t.Errorf("%s: an error must have a kind: %v", line, err)
+	}
+	if hits := off(); hits != 1 {
+		w.t.Errorf("%s must have met the fault once: got %d", line, hits)
 	}
 }
 
@@ -62,14 +75,10 @@ func TestOpenApprovalSurvivesEachFault(t *testing.T) {
 // openFaulty opens an approval while one of its requests meets a fault, and then again.
 func (w *world) openFaulty(r forge.ApprovalRequest, line string, kind devforge.FaultKind) {
 	w.t.Helper()
-	off := w.inject(kind, line)
-	_, err := w.newClient(impatient(kind)).OpenApproval(w.t.Context(), r)
-	if err != nil && forge.KindOf(err) == "" {
-		w.t.Errorf("%s: an error must have a kind: %v", line, err)
-	}
-	if hits := off(); hits != 1 {
-		w.t.Errorf("%s must have met the fault once: got %d", line, hits)
-	}
+	w.faulty(kind, line, func(ctx context.Context, client *github.Client) error {
+		_, err := client.OpenApproval(ctx, r)
+		return err
+	})
 	r.First = false // whoever comes after a crash can't know
 	pull, err := w.newClient().OpenApproval(w.t.Context(), r)
 	if err != nil {

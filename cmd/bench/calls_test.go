@@ -22,7 +22,7 @@ func TestKindOf(t *testing.T) {
 	sha := strings.Repeat("0a", 20)
 	for path, want := range map[string]string{
 		"/user":                                          "GET /user",
-		"/repos/bench/shop":                              "GET /",
+		"/repos/bench/shop":                              "GET /repos/{owner}/{repo}",
 		"/repos/bench/shop/pulls/12":                     "GET /pulls/{number}",
 		"/repos/bench/shop/pulls/12/files":               "GET /pulls/{number}/files",
 		"/repos/bench/shop/statuses/" + sha:              "GET /statuses/{sha}",
@@ -37,26 +37,27 @@ func TestKindOf(t *testing.T) {
 
 func TestReportOfCalls(t *testing.T) {
 	t.Parallel()
-	second := []devforge.Request{
+	inRelease := []devforge.Request{
 		{Method: http.MethodGet, Path: "/bench/shop.git/info/refs", Git: true, User: releaser},
 		apiRequest(http.MethodPost, "/repos/bench/shop/pulls"),
 		apiRequest(http.MethodGet, "/repos/bench/shop/pulls/1"),
 		apiRequest(http.MethodGet, "/repos/bench/shop/pulls/2"),
 	}
-	first := append([]devforge.Request{apiRequest(http.MethodGet, "/user")}, second...)
+	atStart := append([]devforge.Request{apiRequest(http.MethodGet, "/user")}, inRelease[0])
 	const want = `B0  calls
-                                              Sluice   wanted
-  requests to the forge's API                 3        < 4      met
-    GET /pulls/{number}                       2
-    POST /pulls                               1
-    more in the first release after a start   1
-  requests to Git                             1
+                                                          Sluice   wanted
+  requests to the forge's API                             3        < 4      met
+    GET /pulls/{number}                                   2
+    POST /pulls                                           1
+  requests to Git                                         1
+  before it, from the controller's start on, to the API   1
+    GET /user                                             1
 
 `
-	if diff := cmp.Diff(want, printed(t, calls{goal: 4}.report(first, second), "B0", "calls")); diff != "" {
+	if diff := cmp.Diff(want, printed(t, calls{goal: 4}.report(atStart, inRelease), "B0", "calls")); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]verdict{"requests to the forge's API": missed}, verdicts(calls{goal: 3}.report(first, second))); diff != "" {
+	if diff := cmp.Diff(map[string]verdict{"requests to the forge's API": missed}, verdicts(calls{goal: 3}.report(atStart, inRelease))); diff != "" {
 		t.Errorf("verdict at the limit (-want +got):\n%s", diff)
 	}
 }

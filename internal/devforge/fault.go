@@ -58,6 +58,8 @@ type Fault struct {
 	After int
 	// Times is how many requests go wrong; 0 for all until the fault is switched off.
 	Times int
+	// Hanging, if it is given, is called when a client begins to wait for what will not come.
+	Hanging func()
 	// Status, Wait and Location are for the kinds that name them.
 	Status   int
 	Wait     time.Duration
@@ -147,7 +149,7 @@ func (f *Forge) instead(fault Fault, w http.ResponseWriter, r *http.Request) boo
 		w.WriteHeader(orStatus(fault.Status, http.StatusBadGateway))
 		io.WriteString(w, "<html><body><h1>Unicorn!</h1></body></html>")
 	case FaultHang:
-		f.faults.hang(r)
+		f.faults.hang(r, fault.Hanging)
 	case FaultRedirect:
 		http.Redirect(w, r, fault.Location, orStatus(fault.Status, http.StatusTemporaryRedirect))
 	case FaultPrimaryLimit:
@@ -161,8 +163,11 @@ func (f *Forge) instead(fault Fault, w http.ResponseWriter, r *http.Request) boo
 }
 
 // hang ends with the client or the forge. Only once the body is read does the server see a client go.
-func (s *faultSet) hang(r *http.Request) {
+func (s *faultSet) hang(r *http.Request, tell func()) {
 	if _, err := io.Copy(io.Discard, r.Body); err == nil {
+		if tell != nil {
+			tell()
+		}
 		select {
 		case <-r.Context().Done():
 		case <-s.ended:
@@ -217,7 +222,7 @@ func (f *Forge) spoil(fault Fault, w http.ResponseWriter, r *http.Request, next 
 		answer.body.Truncate(answer.body.Len() / 2)
 		answer.send(w)
 		if http.NewResponseController(w).Flush() == nil {
-			f.faults.hang(r)
+			f.faults.hang(r, fault.Hanging)
 		}
 		panic(http.ErrAbortHandler)
 	case FaultMalformed:
