@@ -18,8 +18,26 @@ func (p *pass) rest() bool {
 		p.need(Needs{Release: true})
 	} else if w.heldBy(p.Release) {
 		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover(), Template: p.completedTemplate()})
+	} else {
+		p.sweepGates()
 	}
 	return true
+}
+
+// sweepGates deletes what nobody decides any more, and what passes that died on lagging caches have
+// overlooked: people would be asked for an approval that counts for nothing.
+func (p *pass) sweepGates() {
+	for _, gate := range p.Gates {
+		over := gate.Spec.Attempt <= p.status.Attempt && gate.Status.Decision != v1alpha1.DecisionPassed
+		switch {
+		case !over || gate.DeletionTimestamp != nil:
+		case !p.GatesLive:
+			p.need(Needs{Gates: true})
+			return
+		default:
+			p.do(CloseGate{Reason: "the release is completed", Name: gate.Name})
+		}
+	}
 }
 
 // completedTemplate is what a workload is to have again that was taken over for another template

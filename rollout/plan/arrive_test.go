@@ -47,6 +47,13 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 		"but not on the word of a cache: the release may have started again": {
 			done().but(hold).cached(), outcome{Script: []string{"needs release"}, Is: rests},
 		},
+		"a gate that nobody decides any more, and that a pass that died has left, is closed; passed ones stay": {
+			done().gates(gate(1, 0, 0), gate(1, 1, 0, passed), gate(1, 1, 1, leaving), gate(2, 0, 0)),
+			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed"}, Is: rests},
+		},
+		"but not on the word of a cache either: it may have passed": {
+			done().gates(gate(1, 0, 0)).but(func(o *Observation) { o.GatesLive = false }), outcome{Script: []string{"needs gates"}, Is: rests},
+		},
 	})
 }
 
