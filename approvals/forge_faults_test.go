@@ -115,17 +115,18 @@ func (w *forgeWorld) sweep(kinds []string) {
 	var ends []func() int
 	for i, r := range requests {
 		for _, kind := range kinds {
-			s := w.newShop(fmt.Sprintf("%s-%d", kind, i))
 			fault := badAnswers[kind]
 			fault.After, fault.Times = r.after, 1
-			shops, ends = append(shops, s), append(ends, s.inject(fault, r.method, r.path))
+			shops = append(shops, w.newShop(fmt.Sprintf("%s-%d", kind, i), func(s *shop) {
+				ends = append(ends, s.inject(fault, r.method, r.path))
+			}))
 		}
 	}
 	took := timeOf(func() { releaseAll(shops...) })
 	most := 0
 	for i, s := range shops {
 		if ends[i]() != 1 {
-			w.Errorf("%s must have met its fault: %+v", s.name, requests)
+			w.Errorf("%s must have met its fault", s.name)
 		}
 		most = max(most, len(s.requests()))
 	}

@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"encoding/base64"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -314,4 +315,26 @@ func outcomes(shops []*shop, wanted func(*shop) (says, reason string)) (open, sh
 		}
 	}
 	return open, shut
+}
+
+// Where the forge removes the branch of what is merged, nothing is asked for that.
+func TestForgeThatDeletesBranches(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	s := w.newShop("tidy", func(s *shop) {
+		if err := w.forge.DeleteBranchesOnMerge("shop/" + s.name); err != nil {
+			t.Fatal(err)
+		}
+	})
+	releaseAll(s)
+	for _, r := range s.requests() {
+		if r.Method == http.MethodDelete {
+			t.Errorf("want nothing deleted, got %s %s", r.Method, r.Path)
+		}
+	}
+	branch := s.readGate(s.gate).Status.PullRequest.Branch
+	if got := s.try("ada", http.MethodGet, "git/ref/heads/"+branch, nil, nil); got != http.StatusNotFound {
+		t.Errorf("want branch %s gone, got status %d", branch, got)
+	}
 }

@@ -32,8 +32,8 @@ type shop struct {
 	number  int64
 }
 
-// newShop makes the repository shop/<name>, and a source of that name.
-func (w *forgeWorld) newShop(name string) *shop {
+// newShop makes the repository shop/<name>, and a source of that name, of which nobody has heard before.
+func (w *forgeWorld) newShop(name string, before ...func(*shop)) *shop {
 	w.Helper()
 	own := *w
 	s := &shop{forgeWorld: &own, name: name}
@@ -45,6 +45,9 @@ func (w *forgeWorld) newShop(name string) *shop {
 		if err := w.forge.Grant("shop/"+name, login, devforge.RoleWrite); err != nil {
 			w.Fatal(err)
 		}
+	}
+	for _, act := range before {
+		act(s)
 	}
 	source := &v1alpha1.ReleaseSource{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
@@ -101,11 +104,14 @@ func (s *shop) try(login, method, path string, body, answer any) (status int) {
 // sync does what gitsync does: it tells what is at the tip of the branch, and gives that.
 func (s *shop) sync() string {
 	s.Helper()
-	var tip struct {
-		SHA    string
-		Commit struct{ Tree struct{ SHA string } }
+	var branch struct {
+		Commit struct {
+			SHA    string
+			Commit struct{ Tree struct{ SHA string } }
+		}
 	}
-	s.call("ada", "GET", "commits/main", nil, &tip)
+	s.call("ada", http.MethodGet, "branches/main", nil, &branch)
+	tip := branch.Commit
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{
 		"observedCommit": tip.SHA, "observedTree": tip.Commit.Tree.SHA, "approvals": s.records(tip.SHA),
 	}})
@@ -123,6 +129,9 @@ func (s *shop) sync() string {
 // records are what the commit has of the release's approval.
 func (s *shop) records(commit string) []v1alpha1.ApprovalRecord {
 	s.Helper()
+	if s.release == nil {
+		return []v1alpha1.ApprovalRecord{}
+	}
 	var file struct{ SHA, Content string }
 	if s.try("ada", "GET", "contents/"+record.Path(s.namespace, s.name)+"?ref="+commit, nil, &file) != http.StatusOK {
 		return []v1alpha1.ApprovalRecord{}

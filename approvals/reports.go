@@ -87,8 +87,12 @@ func (r *Reports) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) (
 // post tells what is new, one status after the other. Each is written down before the next is sent.
 func (r *Reports) post(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, gates []v1alpha1.Gate) error {
 	for _, status := range report.Next(release, gates, r.words) {
-		if err := r.forges.post(ctx, source, release.UID, status); err != nil {
+		posted, err := r.forges.post(ctx, source, release.UID, status)
+		if err != nil {
 			return err
+		}
+		if !posted {
+			continue
 		}
 		told := report.After(release.Status.Report, status, r.clock.Now())
 		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
@@ -105,7 +109,7 @@ func (r *Reports) refuse(ctx context.Context, release *v1alpha1.BatchRelease, so
 	if !due {
 		return nil
 	}
-	if err := r.forges.post(ctx, source, release.UID, status); err != nil {
+	if posted, err := r.forges.post(ctx, source, release.UID, status); err != nil || !posted {
 		return err
 	}
 	told := report.After(release.Status.Refusal, status, r.clock.Now())
@@ -138,8 +142,11 @@ func (r *Reports) confirm(ctx context.Context, release *v1alpha1.BatchRelease, s
 	again := forge.StatusRequest{
 		SHA: last.Commit, Context: last.Context, State: forge.State(last.State), Description: last.Description, TargetURL: last.URL,
 	}
-	if err := r.forges.post(ctx, source, release.UID, again); err != nil {
+	posted, err := r.forges.post(ctx, source, release.UID, again)
+	if err != nil {
 		r.seen.forget(key)
+	}
+	if err != nil || !posted {
 		return err
 	}
 	told := report.After(last, again, r.clock.Now())
@@ -235,7 +242,7 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	var err error
 	switch {
 	case due:
-		err = r.forges.post(ctx, source, source.UID, status)
+		due, err = r.forges.post(ctx, source, source.UID, status)
 	case !r.forges.of(source).current(source):
 		err = r.forges.ask(ctx, source, false, func(context.Context, *github.Client) error { return nil })
 	}
@@ -256,19 +263,21 @@ func (r *SyncReports) writeDown(ctx context.Context, source *v1alpha1.ReleaseSou
 	return nil
 }
 
-// post sends a status. One that the forge refuses is not sent again.
-func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, status forge.StatusRequest) error {
-	if c.refused.has(of, status) {
-		return nil
+// post sends a status. It reports false for one that the forge has refused before: that is not sent
+// again until the source changes.
+func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, status forge.StatusRequest) (bool, error) {
+	refusal := refusal{status, source.UID, source.Generation}
+	if c.refused.has(of, refusal) {
+		return false, nil
 	}
 	err := c.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
 		_, err := api.PostStatus(ctx, status)
 		return err
 	})
 	if forge.KindOf(err) == forge.Invalid {
-		c.refused.add(of, status)
+		c.refused.add(of, refusal)
 	}
-	return err
+	return err == nil, err
 }
 
 // outcome is what a reconciliation that asked a forge returns: when to try again.
@@ -288,25 +297,32 @@ func (c *connections) outcome(ctx context.Context, source *v1alpha1.ReleaseSourc
 	return reconcile.Result{RequeueAfter: max(again.Sub(c.clock.Now()), time.Millisecond)}, nil
 }
 
-// refusals remembers statuses that the forge does not take.
+// refusal is a status that the forge of a source, as it was then, did not take.
+type refusal struct {
+	status     forge.StatusRequest
+	source     types.UID
+	generation int64
+}
+
+// refusals remembers the last one of each object.
 type refusals struct {
 	mu  sync.Mutex
-	all map[types.UID]forge.StatusRequest
+	all map[types.UID]refusal
 }
 
-func (r *refusals) has(of types.UID, status forge.StatusRequest) bool {
+func (r *refusals) has(of types.UID, one refusal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.all[of] == status
+	return r.all[of] == one
 }
 
-func (r *refusals) add(of types.UID, status forge.StatusRequest) {
+func (r *refusals) add(of types.UID, one refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
-		r.all = map[types.UID]forge.StatusRequest{}
+		r.all = map[types.UID]refusal{}
 	}
-	r.all[of] = status
+	r.all[of] = one
 }
 
 // sightings remembers which releases this process has seen.

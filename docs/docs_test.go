@@ -164,6 +164,20 @@ func TestFeaturesNameTheirTests(t *testing.T) {
 	}
 }
 
+// TestReliabilityNamesItsTests: what is said to hold is shown by a test that exists.
+func TestReliabilityNamesItsTests(t *testing.T) {
+	t.Parallel()
+	names := tested.FindAllStringSubmatch(read(t, "reliability.md"), -1)
+	if len(names) == 0 {
+		t.Error("want the tests named that show it")
+	}
+	for _, name := range names {
+		if !hasTest(t, name[1], name[2]) {
+			t.Errorf("package %s has no %s", name[1], name[2])
+		}
+	}
+}
+
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))

@@ -203,7 +203,7 @@ func (f *tokens) answer(w http.ResponseWriter, r *http.Request) {
 		answering(http.StatusUnauthorized, `{"message":"Bad credentials"}`)(w, r)
 	default:
 		f.used = append(f.used, token)
-		answering(http.StatusOK, "[]")(w, r)
+		answering(http.StatusOK, `{"total_count":0,"check_runs":[]}`)(w, r)
 	}
 }
 
@@ -229,7 +229,7 @@ func (f *tokens) client(t *testing.T) *github.Client {
 
 func use(t *testing.T, c *github.Client) error {
 	t.Helper()
-	_, err := c.CommitStatuses(t.Context(), someCommit, "ci")
+	_, err := c.CheckRuns(t.Context(), someCommit, "e2e", "")
 	return err
 }
 

@@ -128,6 +128,7 @@ func TestCloseApprovalSurvivesEachFault(t *testing.T) {
 				}
 				w.wantClosedOnce(r.Branch)
 			}
+			t.Logf("%d requests met the fault", len(requests))
 		})
 	}
 }

@@ -192,7 +192,7 @@ func TestUnchangedAnswersComeFromMemory(t *testing.T) {
 	if got := read(); got != 2 {
 		t.Errorf("a new answer must be seen: got %d", got)
 	}
-	if got := client.Budget(); got.Requests != 3 || got.Unchanged != 1 {
+	if got := client.Budget(); got.Requests != 6 || got.Unchanged != 2 {
 		t.Errorf("the budget must tell what cost nothing: got %+v", got)
 	}
 }

@@ -120,11 +120,15 @@ func TestEndlessListIsAnError(t *testing.T) {
 func TestFullPageIsNotTheLast(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("page") == "2" {
+		switch q := r.URL.Query(); {
+		case q.Get("per_page") == "1":
+			w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?page=101>; rel="last"`, r.Host, r.URL.Path))
+			fmt.Fprint(w, `[{"context":"other"}]`)
+		case q.Get("page") == "2":
 			fmt.Fprint(w, `[{"id":1,"context":"ci"}]`)
-			return
+		default:
+			fmt.Fprintf(w, `[%s{"context":"other"}]`, strings.Repeat(`{"context":"other"},`, 99))
 		}
-		fmt.Fprintf(w, `[%s{"context":"other"}]`, strings.Repeat(`{"context":"other"},`, 99))
 	})
 	statuses, err := clientOf(t, s.URL).CommitStatuses(t.Context(), someCommit, "ci")
 	if err != nil || len(statuses) != 1 {
