@@ -30,13 +30,13 @@ type pull struct {
 func (w *forgeWorld) pulls() []pull {
 	w.Helper()
 	var listed []pull
-	w.as("ada").do("GET", "pulls?state=all&per_page=100", nil, &listed)
+	w.as("ada").Do("GET", "pulls?state=all&per_page=100", nil, &listed)
 	return listed
 }
 
 func (w *forgeWorld) hasBranch(name string) bool {
 	w.Helper()
-	return w.as("ada").try("GET", "git/ref/heads/"+name, nil, nil) == http.StatusOK
+	return w.as("ada").Try("GET", "git/ref/heads/"+name, nil, nil) == http.StatusOK
 }
 
 // A gate opens one pull request, passes by its merge once Git shows it, and leaves no branch.
@@ -51,7 +51,7 @@ func TestApprovalIsMerged(t *testing.T) {
 	if !w.hasBranch(branch) {
 		t.Fatalf("want branch %s on the forge", branch)
 	}
-	merged := w.as("grace").merge(number, "squash")
+	merged := w.as("grace").Merge(number, "squash")
 	w.hint(g)
 	w.awaitMessage(g, "was merged") // but Git has not shown it
 	if w.readGate(g).Status.Decision != v1alpha1.DecisionWaiting {
@@ -112,7 +112,7 @@ func TestVoidGateIsClosed(t *testing.T) {
 		t.Errorf("want branch %s gone", branch)
 	}
 	var comments []struct{ Body string }
-	w.as("ada").do("GET", fmt.Sprintf("issues/%d/comments", number), nil, &comments)
+	w.as("ada").Do("GET", fmt.Sprintf("issues/%d/comments", number), nil, &comments)
 	if len(comments) != 1 || comments[0].Body == "" {
 		t.Errorf("want one comment that says why, got %+v", comments)
 	}

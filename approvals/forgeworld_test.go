@@ -1,13 +1,10 @@
 package approvals_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -109,7 +106,7 @@ func (w *forgeWorld) sync(source string) {
 		SHA    string
 		Commit struct{ Tree struct{ SHA string } }
 	}
-	w.as("ada").do("GET", "commits/main", nil, &tip)
+	w.as("ada").Do("GET", "commits/main", nil, &tip)
 	status := map[string]any{"observedCommit": tip.SHA, "observedTree": tip.Commit.Tree.SHA, "approvals": w.records(tip.SHA)}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
@@ -133,7 +130,7 @@ func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 	for i := range releases.Items {
 		var file struct{ SHA, Content string }
 		path := record.Path(w.namespace, releases.Items[i].Name)
-		if w.as("ada").try("GET", "contents/"+path+"?ref="+commit, nil, &file) != http.StatusOK {
+		if w.as("ada").Try("GET", "contents/"+path+"?ref="+commit, nil, &file) != http.StatusOK {
 			continue
 		}
 		content, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(file.Content, "\n", ""))
@@ -268,70 +265,13 @@ func (w *forgeWorld) letGo() {
 	}
 }
 
-// user is somebody who works with the API of the forge.
-type user struct {
-	w     *forgeWorld
-	login string
-}
-
-func (w *forgeWorld) as(login string) user { return user{w, login} }
-
-// do sends a request about the repository, which must succeed.
-func (u user) do(method, path string, body, answer any) {
-	u.w.Helper()
-	if status := u.try(method, path, body, answer); status >= http.StatusMultipleChoices {
-		u.w.Fatalf("%s %s as %s: status %d", method, path, u.login, status)
-	}
-}
-
-func (u user) try(method, path string, body, answer any) (status int) {
-	u.w.Helper()
-	status, err := u.send(method, path, body, answer)
-	if err != nil {
-		u.w.Fatalf("%s %s as %s: %v", method, path, u.login, err)
-	}
-	return status
-}
-
-func (u user) send(method, path string, body, answer any) (status int, err error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return 0, err
-	}
-	request, err := http.NewRequestWithContext(u.w.Context(), method, u.w.forge.APIURL()+"repos/shop/web/"+path, bytes.NewReader(data))
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Authorization", "Bearer "+u.w.tokens[u.login])
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && answer != nil && response.StatusCode < http.StatusMultipleChoices {
-		err = json.Unmarshal(content, answer)
-	}
-	return response.StatusCode, err
+// as is somebody who works with the API of the forge.
+func (w *forgeWorld) as(login string) forgetest.User {
+	return forgetest.As(w, w.forge, "shop/web", login, w.tokens[login])
 }
 
 // write commits a file and returns the commit.
 func (w *forgeWorld) write(login, branch, path, content string) string {
 	w.Helper()
-	var known struct{ SHA string }
-	w.as(login).try("GET", "contents/"+path+"?ref="+branch, nil, &known)
-	var made struct{ Commit struct{ SHA string } }
-	body := map[string]any{"message": "Write " + path, "content": []byte(content), "branch": branch}
-	if known.SHA != "" {
-		body["sha"] = known.SHA
-	}
-	w.as(login).do("PUT", "contents/"+path, body, &made)
-	return made.Commit.SHA
-}
-
-func (u user) merge(number int64, method string) string {
-	u.w.Helper()
-	var merged struct{ SHA string }
-	u.do("PUT", fmt.Sprintf("pulls/%d/merge", number), map[string]string{"merge_method": method}, &merged)
-	return merged.SHA
+	return w.as(login).Put(branch, path, []byte(content))
 }

@@ -33,7 +33,7 @@ func (w *forgeWorld) passes() *v1alpha1.Gate {
 	w.Helper()
 	g := w.blockOn(w.releaseFrom("shop", "web"), approval())
 	number := w.awaitPull(g)
-	w.as("grace").merge(number, "squash")
+	w.as("grace").Merge(number, "squash")
 	w.sync("shop")
 	w.awaitDecision(g, v1alpha1.DecisionPassed)
 	return g
@@ -62,7 +62,7 @@ func TestGitHubApp(t *testing.T) {
 			w.startForgeApprovals()
 			g := w.passes()
 			var opened struct{ User struct{ Login, Type string } }
-			w.as("ada").do("GET", fmt.Sprintf("pulls/%d", w.readGate(g).Status.PullRequest.Number), nil, &opened)
+			w.as("ada").Do("GET", fmt.Sprintf("pulls/%d", w.readGate(g).Status.PullRequest.Number), nil, &opened)
 			if opened.User.Login != "sluice-shop[bot]" || opened.User.Type != "Bot" {
 				t.Errorf("want the app as the author, got %+v", opened.User)
 			}

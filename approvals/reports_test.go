@@ -17,7 +17,7 @@ import (
 func (w *forgeWorld) statuses(context string) []string {
 	w.Helper()
 	var listed []struct{ Context, State, Description string }
-	w.as("ada").do("GET", "commits/"+w.commit+"/statuses?per_page=100", nil, &listed)
+	w.as("ada").Do("GET", "commits/"+w.commit+"/statuses?per_page=100", nil, &listed)
 	var lines []string
 	for _, status := range slices.Backward(listed) {
 		if status.Context == context {
@@ -96,7 +96,7 @@ func TestOlderReportNeverStands(t *testing.T) {
 	w.awaitStatuses(context, "pending: ", "success: ")
 	w.awaitReport(release, "success")
 	stop()
-	w.as("sluice").do("POST", "statuses/"+w.commit, map[string]string{"context": context, "state": "pending", "description": "batch 1/3"}, nil)
+	w.as("sluice").Do("POST", "statuses/"+w.commit, map[string]string{"context": context, "state": "pending", "description": "batch 1/3"}, nil)
 	w.startForgeApprovals()
 	w.awaitStatuses(context, "pending: ", "success: ", "pending: batch 1/3", "success: ")
 }
@@ -155,12 +155,12 @@ func (w *forgeWorld) awaitDeployment(want ...string) {
 			SHA         string
 			Environment string
 		}
-		w.as("ada").do("GET", "deployments?per_page=100", nil, &deployments)
+		w.as("ada").Do("GET", "deployments?per_page=100", nil, &deployments)
 		if len(deployments) != 1 || deployments[0].SHA != w.commit || deployments[0].Environment != "production" {
 			return fmt.Errorf("want one deployment of the commit to production, got %+v", deployments)
 		}
 		var listed []struct{ State string }
-		w.as("ada").do("GET", fmt.Sprintf("deployments/%d/statuses?per_page=100", deployments[0].ID), nil, &listed)
+		w.as("ada").Do("GET", fmt.Sprintf("deployments/%d/statuses?per_page=100", deployments[0].ID), nil, &listed)
 		var states []string
 		for _, status := range slices.Backward(listed) {
 			states = append(states, status.State)

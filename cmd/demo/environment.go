@@ -32,7 +32,7 @@ type environment struct {
 	plane  *controlplane.ControlPlane
 	forge  *devforge.Forge
 	// people are those with an account on the forge, by name.
-	people   map[string]*person
+	people   map[string]somebody
 	webhooks webhooks
 	config   *rest.Config
 	cluster  client.Client

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-dev/sluice/examples"
 	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/devforge/person"
 )
 
 // The sample repository on the forge.
@@ -54,7 +55,7 @@ func (e *environment) startForge(ctx context.Context) error {
 	if err := forge.CreateRepository(ctx, repositoryName(), branch, seed); err != nil {
 		return fmt.Errorf("seed forge: %w", err)
 	}
-	e.people = map[string]*person{}
+	e.people = map[string]somebody{}
 	for _, name := range slices.Sorted(maps.Keys(rights)) {
 		if e.people[name], err = invite(forge, name); err != nil {
 			return err
@@ -67,27 +68,27 @@ func (e *environment) startForge(ctx context.Context) error {
 func repositoryName() string { return organization + "/" + repository }
 
 // invite makes an account that may write to the repository, and a token for it.
-func invite(forge *devforge.Forge, name string) (*person, error) {
+func invite(forge *devforge.Forge, name string) (somebody, error) {
 	if _, err := forge.CreateUser(name); err != nil {
-		return nil, fmt.Errorf("invite: %w", err)
+		return somebody{}, fmt.Errorf("invite: %w", err)
 	}
 	if err := forge.Grant(repositoryName(), name, devforge.RoleWrite); err != nil {
-		return nil, fmt.Errorf("invite: %w", err)
+		return somebody{}, fmt.Errorf("invite: %w", err)
 	}
 	token, err := forge.CreateToken(name, rights[name])
 	if err != nil {
-		return nil, fmt.Errorf("invite: %w", err)
+		return somebody{}, fmt.Errorf("invite: %w", err)
 	}
-	return &person{name: name, token: token, api: forge.APIURL() + "repos/" + repositoryName()}, nil
+	return somebody{person.New(forge, repositoryName(), name, token)}, nil
 }
 
 // cloneURL holds a person's token, as git would be given it by a credential helper.
-func (e *environment) cloneURL(p *person) (string, error) {
+func (e *environment) cloneURL(p somebody) (string, error) {
 	address, err := url.Parse(e.forge.CloneURL(repositoryName()))
 	if err != nil {
 		return "", fmt.Errorf("read address of repository: %w", err)
 	}
-	address.User = url.UserPassword(p.name, p.token)
+	address.User = url.UserPassword(p.Login, p.Token)
 	return address.String(), nil
 }
 

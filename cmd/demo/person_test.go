@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/internal/devforge/person"
 )
 
 func TestPeopleOnTheForge(t *testing.T) {
@@ -42,7 +44,7 @@ func TestPeopleOnTheForge(t *testing.T) {
 func TestStrangersSeeNothing(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
-	stranger := &person{name: "eve", token: "guess", api: w.people[developer].api}
+	stranger := somebody{person.New(w.forge, repositoryName(), "eve", "guess")}
 	if _, err := stranger.statuses(t.Context(), branch); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("the repository is private: got %v", err)
 	}
@@ -99,7 +101,7 @@ func (w *town) openPull(head string) (string, int64) {
 		Number int64 `json:"number"`
 	}{}
 	request := map[string]string{"title": "Change", "head": head, "base": branch}
-	if err := w.people[developer].call(w.Context(), http.MethodPost, "/pulls", request, &pull); err != nil {
+	if err := w.people[developer].Call(w.Context(), http.MethodPost, "/pulls", request, &pull); err != nil {
 		w.Fatal(err)
 	}
 	return commit, pull.Number

@@ -129,5 +129,5 @@ func instructions(env *environment, url string) string {
   # With three pods %s finds it good by itself, and it goes on to all of them.
 
 `, env.plane.Kubeconfig, kubectl, developer, identity, url, repository, images[len(images)-1], manifestFile,
-		approver, env.people[approver].token, env.pullsURL(), tester)
+		approver, env.people[approver].Token, env.pullsURL(), tester)
 }

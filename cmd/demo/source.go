@@ -27,7 +27,7 @@ const pollTimeout = time.Minute
 
 // createSource points a ReleaseSource at the repository, and the repository's webhook at it.
 func (e *environment) createSource(ctx context.Context) error {
-	token := e.people[releaser].token
+	token := e.people[releaser].Token
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		secret(credentialsName, map[string]string{"username": releaser, "password": token, "token": token}),

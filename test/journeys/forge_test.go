@@ -32,7 +32,7 @@ func TestReleaseThroughForge(t *testing.T) {
 			t.Errorf("want the pull request to say %q, got:\n%s", says, opened.Body)
 		}
 	}
-	merged := w.as("grace").merge(number, "merge")
+	merged := w.as("grace").Merge(number, "merge")
 
 	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 5, "web:2": 5})))
 	w.wantEvidence("PullRequestMerged", "grace", merged)
@@ -53,7 +53,7 @@ func TestReleaseThroughForge(t *testing.T) {
 	if len(slices.Compact(slices.Clone(lines))) != len(lines) {
 		t.Errorf("want no status twice, got:\n%s", strings.Join(lines, "\n"))
 	}
-	if status := w.as("ada").try("GET", "git/ref/heads/"+opened.Head.Ref, nil, nil); status != http.StatusNotFound {
+	if status := w.as("ada").Try("GET", "git/ref/heads/"+opened.Head.Ref, nil, nil); status != http.StatusNotFound {
 		t.Errorf("want branch %s of the approval gone, got status %d", opened.Head.Ref, status)
 	}
 	w.wantStops("1 of 10", "5 of 10")
@@ -68,7 +68,7 @@ func TestMergedInEachWay(t *testing.T) {
 	for i, method := range []string{"merge", "squash", "rebase"} {
 		number := w.awaitPull(int32(i))
 		w.await(web.blocksAt(int32(i)))
-		w.as("grace").merge(number, method)
+		w.as("grace").Merge(number, method)
 	}
 	w.await(all(web.completed, web.serves("web:2", 10)))
 	if pulls := w.pulls(); len(pulls) != 3 {
@@ -83,7 +83,7 @@ func TestWithoutWebhooks(t *testing.T) {
 	w.startWithForge(time.Second)
 	commit := w.push("web:2")
 	number := w.awaitPull(0)
-	w.as("grace").merge(number, "squash")
+	w.as("grace").Merge(number, "squash")
 	w.await(web.blocksAt(1))
 	w.as("ci").postStatus(commit, "ci/smoke", "success")
 	w.await(all(web.completed, web.serves("web:2", 10)))
@@ -108,7 +108,7 @@ func TestClosedAndReopened(t *testing.T) {
 	w.as("grace").setState(number, "open")
 	w.await(web.blocksAt(0))
 	w.awaitStatus(commit, "pending: ")
-	w.as("grace").merge(number, "merge")
+	w.as("grace").Merge(number, "merge")
 	w.await(all(web.completed, web.serves("web:2", 10)))
 	w.awaitStatus(commit, "success: ")
 }
@@ -128,7 +128,7 @@ func TestNewCommitVoidsApproval(t *testing.T) {
 	}
 	w.awaitStatus(old, "superseded by "+next[:7])
 	w.awaitClosed(first, "web:3", next[:7])
-	w.as("grace").merge(second, "merge")
+	w.as("grace").Merge(second, "merge")
 	w.await(all(web.completed, web.serves("web:3", 10)))
 	w.awaitStatus(next, "success: ")
 	w.awaitStatus(old, "superseded by "+next[:7])
@@ -139,7 +139,7 @@ func (w *forgeWorld) awaitClosed(number int64, says ...string) {
 	w.Helper()
 	cptest.Eventually(w, soon, func() error {
 		var found struct{ State string }
-		w.as("ada").do("GET", fmt.Sprintf("pulls/%d", number), nil, &found)
+		w.as("ada").Do("GET", fmt.Sprintf("pulls/%d", number), nil, &found)
 		if found.State != "closed" {
 			return fmt.Errorf("want pull request #%d closed", number)
 		}
@@ -149,7 +149,7 @@ func (w *forgeWorld) awaitClosed(number int64, says ...string) {
 		Body string
 		User struct{ Login string }
 	}
-	w.as("ada").do("GET", fmt.Sprintf("issues/%d/comments", number), nil, &comments)
+	w.as("ada").Do("GET", fmt.Sprintf("issues/%d/comments", number), nil, &comments)
 	if len(comments) != 1 || comments[0].User.Login != "sluice" ||
 		!slices.ContainsFunc(says, func(text string) bool { return strings.Contains(comments[0].Body, text) }) {
 		w.Errorf("want one comment of sluice that says one of %q, got %+v", says, comments)
@@ -191,7 +191,7 @@ func TestReviewersAreCounted(t *testing.T) {
 	number := w.awaitPull(0)
 	w.as("grace").review(number, "APPROVE")
 	w.as("ada").review(number, "APPROVE") // who wrote the release
-	w.as("grace").merge(number, "squash")
+	w.as("grace").Merge(number, "squash")
 	w.await(gateSays(0, v1alpha1.GatePullRequest, "was merged, but"))
 	w.as("eve").review(number, "APPROVE")
 	w.await(all(web.completed, web.serves("web:2", 10)))
@@ -233,7 +233,7 @@ func TestBadTemplateIsReported(t *testing.T) {
 	if lines := w.statuses(bad, w.context()); len(lines) != 1 {
 		t.Errorf("want one status on the bad commit, got %q", lines)
 	}
-	w.as("grace").merge(w.awaitPull(0), "merge")
+	w.as("grace").Merge(w.awaitPull(0), "merge")
 	w.await(all(web.completed, web.serves("web:3", 10)))
 	w.awaitStatus(mended, "success: ")
 }
@@ -259,7 +259,7 @@ func TestAskedAnew(t *testing.T) {
 	w.startWithForge(never, w.withWebhooks())
 	w.push("web:2")
 	first := w.awaitPull(0)
-	w.as("eve").merge(first, "merge")
+	w.as("eve").Merge(first, "merge")
 	w.await(gateSays(0, v1alpha1.GatePullRequest, "delete this Gate"))
 	stuck := w.now().gateOf("web", 0, v1alpha1.GatePullRequest)
 	w.kubectl("delete", "gate", stuck.Name)
@@ -274,7 +274,7 @@ func TestAskedAnew(t *testing.T) {
 	if first == second {
 		t.Fatalf("want another pull request than #%d", first)
 	}
-	w.as("grace").merge(second, "merge")
+	w.as("grace").Merge(second, "merge")
 	w.await(all(web.completed, web.serves("web:2", 10)))
 }
 
@@ -301,7 +301,7 @@ func TestForgeRequestsOfRelease(t *testing.T) {
 	for i := range int32(3) {
 		number := w.awaitPull(i)
 		w.await(web.blocksAt(i))
-		w.as("grace").merge(number, "squash")
+		w.as("grace").Merge(number, "squash")
 	}
 	w.await(web.completed)
 	w.awaitStatus(commit, "success: ")

@@ -1,12 +1,9 @@
 package journeys
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -168,83 +165,33 @@ func (w *forgeWorld) push(image string) string {
 // write commits a file to a branch.
 func (w *forgeWorld) write(login, branch, path string, content []byte) string {
 	w.Helper()
-	var known struct{ SHA string }
-	w.as(login).try("GET", "contents/"+path+"?ref="+branch, nil, &known)
-	var made struct{ Commit struct{ SHA string } }
-	body := map[string]any{"message": "Write " + path, "content": content, "branch": branch}
-	if known.SHA != "" {
-		body["sha"] = known.SHA
-	}
-	w.as(login).do("PUT", "contents/"+path, body, &made)
-	return made.Commit.SHA
+	return w.as(login).Put(branch, path, content)
 }
 
 // user is somebody who works with the API of the forge.
-type user struct {
-	w     *forgeWorld
-	login string
-}
+type user struct{ forgetest.User }
 
-func (w *forgeWorld) as(login string) user { return user{w, login} }
-
-// do sends a request about the repository, which must succeed.
-func (u user) do(method, path string, body, answer any) {
-	u.w.Helper()
-	if status := u.try(method, path, body, answer); status >= http.StatusMultipleChoices {
-		u.w.Fatalf("%s %s as %s: status %d", method, path, u.login, status)
-	}
-}
-
-func (u user) try(method, path string, body, answer any) (status int) {
-	u.w.Helper()
-	url := u.w.forge.APIURL() + "repos/" + repository + "/" + path
-	request, err := http.NewRequestWithContext(u.w.Context(), method, strings.TrimSuffix(url, "/"), bytes.NewReader(encode(body)))
-	if err != nil {
-		u.w.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+u.w.tokens[u.login])
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		u.w.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && answer != nil && response.StatusCode < http.StatusMultipleChoices {
-		err = json.Unmarshal(content, answer)
-	}
-	if err != nil {
-		u.w.Fatalf("%s %s as %s: %v", method, path, u.login, err)
-	}
-	return response.StatusCode
-}
-
-func (u user) merge(number int64, method string) string {
-	u.w.Helper()
-	var merged struct{ SHA string }
-	u.do("PUT", fmt.Sprintf("pulls/%d/merge", number), map[string]string{"merge_method": method}, &merged)
-	return merged.SHA
+func (w *forgeWorld) as(login string) user {
+	return user{forgetest.As(w, w.forge, repository, login, w.tokens[login])}
 }
 
 func (u user) review(number int64, event string) {
-	u.w.Helper()
-	u.do("POST", fmt.Sprintf("pulls/%d/reviews", number), map[string]string{"event": event, "body": "seen"}, nil)
+	u.Do("POST", fmt.Sprintf("pulls/%d/reviews", number), map[string]string{"event": event, "body": "seen"}, nil)
 }
 
 func (u user) setState(number int64, state string) {
-	u.w.Helper()
-	u.do("PATCH", fmt.Sprintf("pulls/%d", number), map[string]string{"state": state}, nil)
+	u.Do("PATCH", fmt.Sprintf("pulls/%d", number), map[string]string{"state": state}, nil)
 }
 
 func (u user) postStatus(sha, context, state string) {
-	u.w.Helper()
-	u.do("POST", "statuses/"+sha, map[string]string{"context": context, "state": state}, nil)
+	u.Do("POST", "statuses/"+sha, map[string]string{"context": context, "state": state}, nil)
 }
 
 // statuses are what the forge lists of a commit, oldest first.
 func (w *forgeWorld) statuses(sha, context string) []string {
 	w.Helper()
 	var listed []struct{ Context, State, Description string }
-	w.as("ada").do("GET", "commits/"+sha+"/statuses?per_page=100", nil, &listed)
+	w.as("ada").Do("GET", "commits/"+sha+"/statuses?per_page=100", nil, &listed)
 	var lines []string
 	for _, status := range listed {
 		if status.Context == context {
@@ -283,7 +230,7 @@ type pull struct {
 func (w *forgeWorld) pulls() []pull {
 	w.Helper()
 	var listed []pull
-	w.as("ada").do("GET", "pulls?state=all&sort=created&direction=asc&per_page=100", nil, &listed)
+	w.as("ada").Do("GET", "pulls?state=all&sort=created&direction=asc&per_page=100", nil, &listed)
 	return listed
 }
 
