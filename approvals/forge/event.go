@@ -31,6 +31,8 @@ type Event struct {
 	// Number of the pull request, and whether it was merged.
 	Number int
 	Merged bool
+	// Head is the branch that a pull request proposes.
+	Head string
 	// SHA is the commit that the branch is at now, the head of the pull request, or the commit that a status
 	// or check is about.
 	SHA string

@@ -70,6 +70,7 @@ type payload struct {
 			Ref string `json:"ref"`
 		} `json:"base"`
 		Head struct {
+			Ref string `json:"ref"`
 			SHA string `json:"sha"`
 		} `json:"head"`
 	} `json:"pull_request"`
@@ -120,7 +121,7 @@ func (p *payload) event(kind forge.EventKind) forge.Event {
 		e.SHA = p.After
 	case forge.EventPullRequest, forge.EventReview:
 		e.Number, e.Merged = p.PullRequest.Number, p.PullRequest.Merged
-		e.Branch, e.SHA = p.PullRequest.Base.Ref, p.PullRequest.Head.SHA
+		e.Branch, e.Head, e.SHA = p.PullRequest.Base.Ref, p.PullRequest.Head.Ref, p.PullRequest.Head.SHA
 	case forge.EventStatus:
 		e.SHA, e.Name = p.SHA, p.Context
 	case forge.EventCheckRun:

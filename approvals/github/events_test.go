@@ -95,13 +95,13 @@ func converted(t *testing.T, kind forge.EventKind, parsed any) forge.Event {
 		p := e.GetPullRequest()
 		return forge.Event{
 			Kind: kind, Repository: in(e.GetRepo()), Action: e.GetAction(), Number: e.GetNumber(), Merged: p.GetMerged(),
-			Branch: p.GetBase().GetRef(), SHA: p.GetHead().GetSHA(),
+			Branch: p.GetBase().GetRef(), Head: p.GetHead().GetRef(), SHA: p.GetHead().GetSHA(),
 		}
 	case *gogithub.PullRequestReviewEvent:
 		p := e.GetPullRequest()
 		return forge.Event{
 			Kind: kind, Repository: in(e.GetRepo()), Action: e.GetAction(), Number: p.GetNumber(), Merged: p.GetMerged(),
-			Branch: p.GetBase().GetRef(), SHA: p.GetHead().GetSHA(),
+			Branch: p.GetBase().GetRef(), Head: p.GetHead().GetRef(), SHA: p.GetHead().GetSHA(),
 		}
 	case *gogithub.StatusEvent:
 		return forge.Event{Kind: kind, Repository: in(e.GetRepo()), SHA: e.GetSHA(), Name: e.GetContext()}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/approvals/record"
 )
 
 // isOf tells whether a source is of the repository owner/name. Where no forge is configured, its clone address
@@ -67,9 +68,9 @@ func (r *Receiver) concerned(ctx context.Context, source *v1alpha1.ReleaseSource
 func awaiting(source *v1alpha1.ReleaseSource, e forge.Event) func(*v1alpha1.Gate) bool {
 	switch {
 	case e.Kind == forge.EventPullRequest && (e.Action == "closed" || e.Action == "reopened"):
-		return func(g *v1alpha1.Gate) bool { return isFor(g, source, e.Number) }
+		return func(g *v1alpha1.Gate) bool { return isFor(g, source, e) }
 	case e.Kind == forge.EventReview:
-		return func(g *v1alpha1.Gate) bool { return isFor(g, source, e.Number) && asksForReviews(g) }
+		return func(g *v1alpha1.Gate) bool { return isFor(g, source, e) && asksForReviews(g) }
 	case e.Kind == forge.EventStatus:
 		return func(g *v1alpha1.Gate) bool {
 			policy := g.Spec.Policy.CommitStatus
@@ -89,9 +90,14 @@ func awaiting(source *v1alpha1.ReleaseSource, e forge.Event) func(*v1alpha1.Gate
 	return nil
 }
 
-func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, number int) bool {
+// isFor tells whether an event is about the pull request of a gate. One that was opened just now is known by its
+// branch: the gate may not say its number yet, or the cache not have heard of it.
+func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, e forge.Event) bool {
 	opened := g.Status.PullRequest
-	return opened != nil && opened.Number == int64(number) &&
+	if opened == nil || opened.Number == 0 {
+		return g.Spec.Type == v1alpha1.GatePullRequest && e.Head == record.Branch(g)
+	}
+	return opened.Number == int64(e.Number) &&
 		opened.Source == v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/record"
 )
 
 func pullGate(approvals int32) v1alpha1.GatePolicy {
@@ -45,7 +46,7 @@ func TestWhatIsLookedAt(t *testing.T) {
 	w.gate("pull-closed", ours, pullGate(0), decided(v1alpha1.DecisionRejected, w.opened("shop", 13)))
 	w.gate("pull-passed", ours, pullGate(1), decided(v1alpha1.DecisionPassed, w.opened("shop", 14)))
 	w.gate("pull-reviewed", ours, pullGate(2), w.opened("shop", 15))
-	w.gate("pull-unopened", ours, pullGate(2), nil)
+	unopened := record.Branch(w.gate("pull-unopened", ours, pullGate(2), nil))
 	w.gate("pull-elsewhere", theirs, pullGate(2), w.opened("other", 12))
 	w.gate("status", ours, smoke, nil)
 	w.gate("status-passed", ours, smoke, decided(v1alpha1.DecisionPassed, nil))
@@ -70,6 +71,7 @@ func TestWhatIsLookedAt(t *testing.T) {
 		{"closed", "pull_request", pull("closed", 12, false, "main"), []string{"gate pull"}},
 		{"opened again", "pull_request", pull("reopened", 13, false, "main"), []string{"gate pull-closed"}},
 		{"closed after the decision", "pull_request", pull("closed", 14, false, "main"), nil},
+		{"closed before the gate says that it is open", "pull_request", pullFrom(16, unopened), []string{"gate pull-unopened"}},
 		{"a label", "pull_request", pull("labeled", 12, false, "main"), nil},
 		{"no number", "pull_request", pull("closed", 0, false, "main"), nil},
 		{"a review", "pull_request_review", review("submitted", 15), []string{"gate pull-reviewed"}},

@@ -209,13 +209,13 @@ func (w *world) release(name, source string) *v1alpha1.BatchRelease {
 }
 
 // gate makes a gate of a release on a commit, in the state that the change gives it.
-func (w *world) gate(name string, release *v1alpha1.BatchRelease, policy v1alpha1.GatePolicy, change func(*v1alpha1.GateStatus)) {
+func (w *world) gate(name string, release *v1alpha1.BatchRelease, policy v1alpha1.GatePolicy, change func(*v1alpha1.GateStatus)) *v1alpha1.Gate {
 	w.Helper()
 	gate := &v1alpha1.Gate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
 		Spec: v1alpha1.GateSpec{
 			ReleaseRef: v1alpha1.ReleaseReference{Name: release.Name, UID: release.UID},
-			Revision:   "7f9c", Attempt: 1, Type: policy.Type(), Policy: policy, Nonce: "n", Commit: commit,
+			Revision:   "7f9c", Attempt: 1, Type: policy.Type(), Policy: policy, Nonce: name, Commit: commit,
 		},
 	}
 	w.create(gate)
@@ -228,6 +228,7 @@ func (w *world) gate(name string, release *v1alpha1.BatchRelease, policy v1alpha
 		w.Fatalf("write status of gate: %v", err)
 	}
 	w.inCache(gate)
+	return gate
 }
 
 // commit that is released.
@@ -337,6 +338,12 @@ func push(branch string) string {
 func pull(action string, number int, merged bool, base string) string {
 	return fmt.Sprintf(`{"action":%q,"number":%d,"pull_request":{"number":%[2]d,"merged":%t,"base":{"ref":%q},"head":{"sha":%q}},%s}`,
 		action, number, merged, base, commit, repository)
+}
+
+// pullFrom is a pull request that was closed, of a branch.
+func pullFrom(number int, head string) string {
+	return fmt.Sprintf(`{"action":"closed","number":%d,"pull_request":{"number":%[1]d,"base":{"ref":"main"},"head":{"ref":%q,"sha":%q}},%s}`,
+		number, head, commit, repository)
 }
 
 func review(action string, number int) string {

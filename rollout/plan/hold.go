@@ -41,6 +41,11 @@ func (p *pass) goOn() bool {
 	}
 	p.status.Held = &p.Workload.Hold.HeldWorkload
 	p.status.WorkloadUID = p.Workload.UID
+	if p.status.Attempt == p.Release.Status.Attempt {
+		// Not before the attempt is on record: the one before may be gone on with after a crash, and its
+		// gates are the evidence for how far it is.
+		p.closeGates("a new attempt voids the gates of the one before")
+	}
 	return false
 }
 
@@ -70,7 +75,6 @@ func (p *pass) takeOver(held bool) {
 		return
 	}
 	p.do(TakeOver{Reason: p.takeOverReason(held), Template: &template, Hold: p.holdValue(held)})
-	p.closeGates("a new attempt voids the gates of the one before")
 }
 
 // template is where the template to write comes from: the release, as long as that is what
