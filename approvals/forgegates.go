@@ -26,7 +26,6 @@ type ForgeGates struct {
 	forges *connections
 	looks  *looks
 	prefix string
-	own    *written[*v1alpha1.Gate]
 }
 
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=gates,verbs=get;list;watch;patch
@@ -40,7 +39,7 @@ func (r *ForgeGates) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile
 	g = r.own.newest(g)
 	before := g.ResourceVersion
 	result, err := r.reconcile(ctx, g)
-	if g.ResourceVersion != before && g.DeletionTimestamp == nil {
+	if g.ResourceVersion != before {
 		r.own.keep(g)
 	}
 	return result, err

@@ -27,6 +27,7 @@ type Reconciler struct {
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
+	own    *written[*v1alpha1.Gate]
 	// shared are the namespaces that sources of any namespace write into.
 	shared []string
 }
@@ -39,6 +40,7 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 		live:   live,
 		events: recorder,
 		clock:  now,
+		own:    newWritten[*v1alpha1.Gate](),
 	}
 }
 
@@ -49,6 +51,10 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 
 // Reconcile decides g, writes what is new, and says when to look again.
 func (r *Reconciler) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
+	g = r.own.newest(g)
+	if gate.Decided(g) {
+		return reconcile.Result{}, nil
+	}
 	facts, err := r.facts(ctx, r.client, g)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -117,6 +123,7 @@ func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1al
 	case err != nil:
 		return false, fmt.Errorf("write status of gate: %w", err)
 	}
+	r.own.keep(g)
 	if release != nil && before.Status.Decision != status.Decision {
 		r.tell(g, release)
 	}

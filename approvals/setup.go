@@ -41,7 +41,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	forges := newConnections(gates.client, mgr.GetAPIReader(), now, options)
 	words := report.Options{Cluster: options.Cluster}
 	if err := setupForgeGates(mgr, &ForgeGates{
-		Reconciler: gates, forges: forges, looks: newLooks(), prefix: words.Prefix(), own: newWritten[*v1alpha1.Gate](),
+		Reconciler: gates, forges: forges, looks: newLooks(), prefix: words.Prefix(),
 	}); err != nil {
 		return fmt.Errorf("set up gates of forges: %w", err)
 	}
@@ -63,7 +63,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals").
-		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(undecided))).
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsNoForge))).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(false))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(r.client, r))
@@ -99,10 +99,10 @@ func setupSyncReports(mgr ctrl.Manager, r *SyncReports) error {
 		Complete(r)
 }
 
-// undecided lets through the gates that are decided without a forge and whose decision is not final.
-func undecided(object client.Object) bool {
+// needsNoForge lets through the gates that are decided by what the cluster says.
+func needsNoForge(object client.Object) bool {
 	g, ok := object.(*v1alpha1.Gate)
-	return ok && !gate.Asks(g.Spec.Type) && !gate.Decided(g)
+	return ok && !gate.Asks(g.Spec.Type)
 }
 
 func asksForge(object client.Object) bool {

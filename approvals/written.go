@@ -34,7 +34,11 @@ func (w *written[T]) newest(cached T) T {
 	return own.DeepCopyObject().(T)
 }
 
+// keep remembers an object as it was written. One that is about to go is of no use to anybody.
 func (w *written[T]) keep(object T) {
+	if object.GetDeletionTimestamp() != nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all[object.GetUID()] = object.DeepCopyObject().(T)
