@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,13 +20,10 @@ import (
 	"github.com/sluice-dev/sluice/approvals/github"
 )
 
-// Keys of a forge's Secret.
+// Keys of a forge's Secret, but for those of an app.
 const (
-	keyToken        = "token"
-	keyApp          = "appID"
-	keyInstallation = "installationID"
-	keyPrivateKey   = "privateKey"
-	keyCA           = "ca.crt"
+	keyToken = "token"
+	keyCA    = "ca.crt"
 )
 
 const (
@@ -257,35 +253,18 @@ func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Sec
 		Timeout:        c.options.Timeout,
 		Now:            c.clock.Now,
 	}
-	if len(secret.Data[keyApp]) > 0 {
-		app, err := appOf(secret)
-		if err != nil {
-			return nil, err
-		}
-		app.Teams, app.Deployments = teams, where.Environment != ""
-		options.App = app
+	var err error
+	if options.App, err = github.AppOf(secret.Data); err != nil {
+		return nil, err
+	}
+	if options.App != nil {
+		options.App.Teams, options.App.Deployments = teams, where.Environment != ""
 	}
 	api, err := github.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to forge: %w", err)
 	}
 	return api, nil
-}
-
-func appOf(secret *corev1.Secret) (*github.App, error) {
-	app := &github.App{PrivateKey: secret.Data[keyPrivateKey]}
-	for key, into := range map[string]*int64{keyApp: &app.ID, keyInstallation: &app.InstallationID} {
-		text := string(secret.Data[key])
-		if text == "" {
-			continue
-		}
-		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || number <= 0 {
-			return nil, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf("%s in Secret %s is no number of an app", key, secret.Name)}
-		}
-		*into = number
-	}
-	return app, nil
 }
 
 // retryAt is when what failed with err can be tried again, by what the forge or its failures say;

@@ -236,7 +236,7 @@ func (r *ForgeGates) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1al
 func requestFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, text text) forge.ApprovalRequest {
 	return forge.ApprovalRequest{
 		Branch:  record.Branch(g),
-		Base:    branchOf(source),
+		Base:    source.Branch(),
 		Path:    record.Path(g.Namespace, g.Spec.ReleaseRef.Name),
 		Content: record.Format(record.Of(g)),
 		Tip:     source.Status.ObservedCommit,

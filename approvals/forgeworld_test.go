@@ -45,27 +45,13 @@ type forgeWorld struct {
 // sluice; ada, grace, eve and ci are others.
 func newForgeWorld(t *testing.T) *forgeWorld {
 	t.Helper()
-	w := &forgeWorld{world: newWorld(t), tokens: map[string]string{}}
+	w := &forgeWorld{world: newWorld(t)}
 	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
-	for _, login := range []string{"sluice", "ada", "grace", "eve", "ci"} {
-		if _, err := w.forge.CreateUser(login); err != nil {
-			t.Fatal(err)
-		}
-		token, err := w.forge.CreateToken(login, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.tokens[login] = token
-	}
 	seed := fstest.MapFS{"web.yaml": {Data: []byte("image: web:1\n")}}
 	if err := w.forge.CreateRepository(t.Context(), "shop/web", "main", seed); err != nil {
 		t.Fatal(err)
 	}
-	for login := range w.tokens {
-		if err := w.forge.Grant("shop/web", login, devforge.RoleWrite); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.tokens = forgetest.Invite(t, w.forge, "shop/web", "sluice", "ada", "grace", "eve", "ci")
 	w.commit = w.write("ada", "main", "web.yaml", "image: web:2\n")
 	w.addSource("shop", w.forge.URL())
 	t.Cleanup(w.letGo)

@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -64,9 +63,4 @@ func (r *Reconciler) releasesOf(ctx context.Context, source *v1alpha1.ReleaseSou
 		found = append(found, list.Items...)
 	}
 	return found, nil
-}
-
-// branchOf is the branch that a source follows.
-func branchOf(source *v1alpha1.ReleaseSource) string {
-	return cmp.Or(source.Spec.Ref.Branch, "main")
 }

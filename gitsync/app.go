@@ -3,7 +3,6 @@ package gitsync
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,14 +28,14 @@ type appIdentity struct {
 
 // appAuth gives the credentials of the GitHub App that a Secret holds: a token that is good for reading this
 // repository and for nothing else.
-func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource, secret *corev1.Secret, memory *memory) (gitrepo.Auth, error) {
+func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource, secret *corev1.Secret, as *github.App, memory *memory) (gitrepo.Auth, error) {
 	if source.Spec.Forge == nil {
 		return gitrepo.Auth{}, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(
 			"Secret %s holds a GitHub App: set spec.forge, which says where it is installed", secret.Name)}
 	}
 	of := appIdentity{secretVersion: string(secret.UID) + secret.ResourceVersion, forge: *source.Spec.Forge}
 	if memory.app == nil || memory.app.of != of {
-		client, err := r.appClient(source.Spec.Forge, secret)
+		client, err := r.appClient(source.Spec.Forge, secret, as)
 		if err != nil {
 			return gitrepo.Auth{}, err
 		}
@@ -50,19 +49,8 @@ func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource
 	return gitrepo.Auth{Username: github.GitUser, Password: token, CABundle: secret.Data[keyCA]}, nil
 }
 
-func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret) (*github.Client, error) {
-	as := &github.App{PrivateKey: secret.Data[keyAppKey], GitOnly: true}
-	for key, into := range map[string]*int64{keyApp: &as.ID, keyInstallation: &as.InstallationID} {
-		text := string(secret.Data[key])
-		if text == "" {
-			continue
-		}
-		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || number <= 0 {
-			return nil, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf("%s in Secret %s is no number of an app", key, secret.Name)}
-		}
-		*into = number
-	}
+func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret, as *github.App) (*github.Client, error) {
+	as.GitOnly = true
 	return github.New(github.Options{
 		BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, App: as,
 		CABundle: secret.Data[keyCA], DeniedNetworks: r.options.Git.DeniedNetworks, Now: r.clock.Now,

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 )
 
@@ -23,17 +24,12 @@ const (
 	keyIdentity   = "identity"
 	keyPassphrase = "identity.password"
 	keyKnownHosts = "known_hosts"
-
-	keyApp          = "appID"
-	keyInstallation = "installationID"
-	keyAppKey       = "privateKey"
 )
 
 // The CRD's defaults, for sources that were made without it.
 const (
 	defaultInterval = time.Minute
 	defaultTimeout  = time.Minute
-	defaultBranch   = "main"
 )
 
 func interval(source *v1alpha1.ReleaseSource) time.Duration {
@@ -45,7 +41,7 @@ func interval(source *v1alpha1.ReleaseSource) time.Duration {
 func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (gitrepo.Source, *outcome, error) {
 	repository := gitrepo.Source{
 		URL:     source.Spec.URL,
-		Branch:  cmp.Or(source.Spec.Ref.Branch, defaultBranch),
+		Branch:  source.Branch(),
 		Timeout: cmp.Or(source.Spec.Timeout.Duration, defaultTimeout),
 	}
 	if source.Spec.SecretRef == nil {
@@ -61,11 +57,15 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 	case err != nil:
 		return repository, nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}
-	if len(secret.Data[keyApp]) > 0 {
-		if repository.Auth, err = r.appAuth(ctx, source, &secret, memory); err != nil {
-			problem, err := appFailed(ctx, err)
-			return repository, problem, err
-		}
+	as, err := github.AppOf(secret.Data)
+	if as != nil {
+		repository.Auth, err = r.appAuth(ctx, source, &secret, as, memory)
+	}
+	if err != nil {
+		problem, err := appFailed(ctx, err)
+		return repository, problem, err
+	}
+	if as != nil {
 		return repository, nil, nil
 	}
 	repository.Auth = gitrepo.Auth{

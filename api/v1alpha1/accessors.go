@@ -27,6 +27,17 @@ func (p GatePolicy) Type() GateType {
 	}
 }
 
+// defaultBranch is the CRD's, for sources that were made without it.
+const defaultBranch = "main"
+
+// Branch is the branch that the source follows.
+func (s *ReleaseSource) Branch() string {
+	if s.Spec.Ref.Branch == "" {
+		return defaultBranch
+	}
+	return s.Spec.Ref.Branch
+}
+
 // maxLabel is the longest that the value of a label may be.
 const maxLabel = 63
 

@@ -67,7 +67,7 @@ type Decision struct {
 // does not wait for, or whose type is another controller's, are left as they are.
 func Evaluate(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	check := checkOf(g.Spec.Type)
-	if check == nil || Decided(g) || !awaited(g, facts.Release) {
+	if check == nil || Decided(g) || !Awaited(g, facts.Release) {
 		return unchanged(g)
 	}
 	if problem := unreadable(&g.Spec); problem != nil {
@@ -123,8 +123,8 @@ func checkOf(gateType v1alpha1.GateType) check {
 	}
 }
 
-// awaited reports whether release waits for exactly g.
-func awaited(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
+// Awaited reports whether release waits for exactly g.
+func Awaited(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 	if release == nil || release.UID != g.Spec.ReleaseRef.UID {
 		return false
 	}

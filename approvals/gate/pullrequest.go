@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -112,12 +111,7 @@ func (a approval) evidence() []v1alpha1.Evidence {
 	return facts
 }
 
-func (a approval) branch() string { return trackedBranch(a.source) }
-
-// trackedBranch is the branch that a source follows; the CRD has the same default.
-func trackedBranch(source *v1alpha1.ReleaseSource) string {
-	return cmp.Or(source.Spec.Ref.Branch, "main")
-}
+func (a approval) branch() string { return a.source.Branch() }
 
 // checkRecord passes when the record is on the branch, whoever put it there. It is the rule of
 // sources without a forge: the server that has the branch says who may write to it.
@@ -134,14 +128,14 @@ func checkRecord(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, now time.Time
 	if problem != "" {
 		decision := waiting(fmt.Sprintf("waits for %s on branch %s, as in status.record: %s. "+
 			"ReleaseSource %s/%s has no forge: nobody checks who puts it there",
-			wanted.Path, trackedBranch(source), problem, source.Namespace, source.Name), time.Time{})
+			wanted.Path, source.Branch(), problem, source.Namespace, source.Name), time.Time{})
 		decision.Status.Record = &wanted
 		return decision
 	}
 	decision := passed(fmt.Sprintf("%s is on branch %s; no rule about reviewers could be checked: ReleaseSource %s/%s has no forge",
-		wanted.Path, trackedBranch(source), source.Namespace, source.Name), v1alpha1.Evidence{
+		wanted.Path, source.Branch(), source.Namespace, source.Name), v1alpha1.Evidence{
 		Kind: EvidenceRecordMerged, SHA: source.Status.ObservedCommit,
-		Detail: fmt.Sprintf("%s (blob %s) is on branch %s", wanted.Path, found.Blob, trackedBranch(source)),
+		Detail: fmt.Sprintf("%s (blob %s) is on branch %s", wanted.Path, found.Blob, source.Branch()),
 		Time:   source.Status.LastSyncTime.DeepCopy(),
 	}, now)
 	decision.Status.Record = &wanted

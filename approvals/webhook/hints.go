@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,18 +41,11 @@ func pathOf(address string) string {
 	return parsed.Path
 }
 
-// defaultBranch is the CRD's, for sources that were made without it.
-const defaultBranch = "main"
-
-func isTracked(source *v1alpha1.ReleaseSource, branch string) bool {
-	return branch == cmp.Or(source.Spec.Ref.Branch, defaultBranch)
-}
-
 // concerned are the objects that an event may be news for. What was merged is Git's to show.
 func (r *Receiver) concerned(ctx context.Context, source *v1alpha1.ReleaseSource, e forge.Event) ([]client.Object, error) {
 	merged := e.Kind == forge.EventPullRequest && e.Action == "closed" && e.Merged
 	if e.Kind == forge.EventPush || merged {
-		if isTracked(source, e.Branch) {
+		if e.Branch == source.Branch() {
 			return []client.Object{&v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name}}}, nil
 		}
 	}

@@ -36,18 +36,8 @@ type forgeWorld struct {
 // newForgeWorld starts a forge with a repository that holds ten pods of web:1 and the steps.
 func newForgeWorld(t *testing.T, steps ...v1alpha1.Step) *forgeWorld {
 	t.Helper()
-	w := &forgeWorld{world: newWorld(t), tokens: map[string]string{}}
+	w := &forgeWorld{world: newWorld(t)}
 	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
-	for _, login := range []string{"sluice", "ada", "grace", "eve", "ci"} {
-		if _, err := w.forge.CreateUser(login); err != nil {
-			t.Fatal(err)
-		}
-		token, err := w.forge.CreateToken(login, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.tokens[login] = token
-	}
 	seed := fstest.MapFS{
 		"web.yaml":     {Data: w.deploymentFile("web:1")},
 		"release.yaml": {Data: releaseFile(steps)},
@@ -55,11 +45,7 @@ func newForgeWorld(t *testing.T, steps ...v1alpha1.Step) *forgeWorld {
 	if err := w.forge.CreateRepository(t.Context(), repository, "main", seed); err != nil {
 		t.Fatal(err)
 	}
-	for login := range w.tokens {
-		if err := w.forge.Grant(repository, login, devforge.RoleWrite); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.tokens = forgetest.Invite(t, w.forge, repository, "sluice", "ada", "grace", "eve", "ci")
 	w.create(
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "git"}, StringData: map[string]string{"username": "sluice", "password": w.tokens["sluice"]}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "forge"}, StringData: map[string]string{"token": w.tokens["sluice"]}},

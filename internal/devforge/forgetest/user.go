@@ -21,6 +21,25 @@ func As(tb testing.TB, forge *devforge.Forge, repository, login, token string) U
 	return User{tb, person.New(forge, repository, login, token)}
 }
 
+// Invite makes accounts that may write to a repository, and returns their tokens by login.
+func Invite(tb testing.TB, forge *devforge.Forge, repository string, logins ...string) map[string]string {
+	tb.Helper()
+	tokens := map[string]string{}
+	for _, login := range logins {
+		_, err := forge.CreateUser(login)
+		if err == nil {
+			err = forge.Grant(repository, login, devforge.RoleWrite)
+		}
+		if err == nil {
+			tokens[login], err = forge.CreateToken(login, nil)
+		}
+		if err != nil {
+			tb.Fatalf("invite %s: %v", login, err)
+		}
+	}
+	return tokens
+}
+
 // Do sends a request about the repository, which must succeed.
 func (u User) Do(method, path string, body, answer any) {
 	u.tb.Helper()

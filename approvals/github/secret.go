@@ -1,0 +1,39 @@
+package github
+
+import "strconv"
+
+// Keys of a Secret that holds a GitHub App.
+const (
+	keyApp          = "appID"
+	keyInstallation = "installationID"
+	keyPrivateKey   = "privateKey"
+)
+
+// AppOf is the app that the data of a Secret holds; nil if it holds none. A number that is none is a
+// *forge.Error of kind Invalid.
+func AppOf(data map[string][]byte) (*App, error) {
+	if len(data[keyApp]) == 0 {
+		return nil, nil
+	}
+	id, err := numberIn(data, keyApp)
+	if err != nil {
+		return nil, err
+	}
+	installation, err := numberIn(data, keyInstallation)
+	if err != nil {
+		return nil, err
+	}
+	return &App{ID: id, InstallationID: installation, PrivateKey: data[keyPrivateKey]}, nil
+}
+
+// numberIn is 0 for a key that is not there.
+func numberIn(data map[string][]byte, key string) (int64, error) {
+	if len(data[key]) == 0 {
+		return 0, nil
+	}
+	number, err := strconv.ParseInt(string(data[key]), 10, 64)
+	if err != nil || number <= 0 {
+		return 0, invalid("%s in the Secret is no number of an app", key)
+	}
+	return number, nil
+}
