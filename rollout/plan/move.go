@@ -295,7 +295,7 @@ func (p *pass) need(more Needs) {
 
 // changes are the writes that the ledger comes to.
 func (l *ledger) changes() (grow, shrink []Action) {
-	if u := l.update; u.Noted && l.want[u] == u.Replicas && l.oldTotal() > l.oldReplicas() {
+	if u := l.update; u.Noted && l.oldTotal() > l.oldReplicas() {
 		grow = append(grow, u.unnote("or the native controller empties the others again"))
 	}
 	for _, set := range l.sets() {

@@ -63,6 +63,10 @@ func families() map[string]family {
 			begin:       released,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
 		},
+		"from zero": {
+			begin:       scaledToZero,
+			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: PassDies})},
+		},
 	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
@@ -130,15 +134,32 @@ func sick(setup Setup) *State {
 }
 
 // released is a release that is completed.
-func released(setup Setup) *State {
-	s := releasing(setup)
-	for {
+func released(setup Setup) *State { return calmed(releasing(setup), func(*State) bool { return false }) }
+
+// scaledToZero is a release that waits at its first gate, with a workload of no pods.
+func scaledToZero(setup Setup) *State {
+	s := calmed(releasing(setup), atStep(0))
+	Event{Kind: Scale}.Apply(s)
+	for s.Release.Status.Replicas > 0 {
+		for _, event := range calmTurns(s) {
+			if event.Kind != Confirm && !event.idle(s) {
+				event.Apply(s)
+			}
+		}
+	}
+	return s
+}
+
+// calmed lets things go their way until something is so, or to the end.
+func calmed(s *State, until func(*State) bool) *State {
+	for !until(s) {
 		next, _ := Calm(s)
 		if next == nil {
-			return s
+			break
 		}
 		s = next
 	}
+	return s
 }
 
 // TestEveryOrderOfEvents holds every write in every order of events against the laws, for up to

@@ -109,6 +109,19 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 	}
 }
 
+// judgeSaturated holds the native controller against T2: while a step leaves pods to the version
+// before, it must never find the new ReplicaSet complete beside them, for then it takes them all.
+func (n native) judgeSaturated() {
+	w, d, status := n.World, &n.Workload, n.Release.Status
+	emptied := total(n.Sets) > n.current().Replicas
+	if !emptied || d.Hold == nil || w.Past.Meddled || n.Template != d.Template || status.UpdateRevision != d.Template || status.RollbackTo != "" {
+		return
+	}
+	if most(w.allowed(status), d.Replicas) < d.Replicas {
+		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
+	}
+}
+
 func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }

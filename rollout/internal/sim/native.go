@@ -85,6 +85,7 @@ func (n native) scale() bool {
 	changed := false
 	switch {
 	case n.saturated():
+		n.judgeSaturated()
 		for _, s := range n.old() {
 			changed = n.resize(s, 0) || changed
 		}
