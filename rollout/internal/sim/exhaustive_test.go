@@ -134,7 +134,9 @@ func sick(setup Setup) *State {
 }
 
 // released is a release that is completed.
-func released(setup Setup) *State { return calmed(releasing(setup), func(*State) bool { return false }) }
+func released(setup Setup) *State {
+	return calmed(releasing(setup), func(*State) bool { return false })
+}
 
 // scaledToZero is a release that waits at its first gate, with a workload of no pods.
 func scaledToZero(setup Setup) *State {
