@@ -75,6 +75,11 @@ type BatchReleaseSpec struct {
 	// +kubebuilder:default=Revert
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Suspend stops the release where it stands: no step is entered or carried on, and no new template
+	// is released. Rollbacks go on, and spec.replicas of the workload is followed.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // DeletionPolicy says what becomes of a workload whose release is deleted in mid-release.
@@ -265,6 +270,11 @@ type BatchReleaseStatus struct {
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 
+	// Queued is a new template that waits, for a suspended or frozen release to go on for example.
+	// Only the newest does.
+	// +optional
+	Queued *QueuedTemplate `json:"queued,omitempty"`
+
 	// Resolved ties spec.template, as given, to what the API server made of it.
 	// +optional
 	Resolved *ResolvedTemplate `json:"resolved,omitempty"`
@@ -311,6 +321,16 @@ type ResolvedTemplate struct {
 	Digest string `json:"digest"`
 	// Revision is the pod template hash.
 	Revision string `json:"revision"`
+}
+
+// QueuedTemplate is a template that waits to be released.
+type QueuedTemplate struct {
+	ResolvedTemplate `json:",inline"`
+	// Commit brought the template.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Since is when it began to wait.
+	Since metav1.Time `json:"since"`
 }
 
 // HeldWorkload is what is put back when a workload is handed back.

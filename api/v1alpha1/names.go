@@ -18,6 +18,8 @@ const (
 	RollbackAnnotation = "rollback"
 	// RetryAnnotation on a BatchRelease asks a failed release to go on: "true".
 	RetryAnnotation = "retry"
+	// FreezeAnnotation on a BatchRelease stops it as spec.suspend does. Its value is a Freeze as JSON.
+	FreezeAnnotation = Prefix + "freeze"
 
 	// CommitAnnotation on a BatchRelease is the commit that brought its template.
 	CommitAnnotation = Prefix + "commit"
@@ -63,6 +65,8 @@ const (
 	ConditionStalled     = "Stalled"
 	ConditionProgressing = "Progressing"
 	ConditionTakenOver   = "TakenOver"
+	// ConditionSuspended says that the release is suspended or frozen.
+	ConditionSuspended = "Suspended"
 
 	// ConditionForgeReady on a ReleaseSource says whether its forge lets us work on the repository.
 	ConditionForgeReady = "ForgeReady"
@@ -85,12 +89,15 @@ const (
 	ReasonInvalidStrategy  = "InvalidStrategy"
 	ReasonNoTemplate       = "NoTemplate"
 	ReasonRevisionNotFound = "RollbackRevisionNotFound"
+	ReasonFrozen           = "Frozen"
 )
+
+// ReasonSuspended is one of a BatchRelease and of a ReleaseSource.
+const ReasonSuspended = "Suspended"
 
 // Reasons of a ReleaseSource.
 const (
 	ReasonSynced         = "Synced"
-	ReasonSuspended      = "Suspended"
 	ReasonInvalidSpec    = "InvalidSpec"
 	ReasonInvalidSecret  = "InvalidSecret"
 	ReasonFetchFailed    = "FetchFailed"

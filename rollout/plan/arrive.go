@@ -11,7 +11,7 @@ func (p *pass) rest() bool {
 	if p.status.Phase != v1alpha1.PhaseCompleted {
 		return false
 	}
-	if p.status.Reason == v1alpha1.ReasonWorkloadNotFound {
+	if p.saidElse() && p.status.Queued == nil {
 		p.sayCompleted()
 	}
 	if w := p.Workload; w.heldBy(p.Release) && !p.ReleaseLive {

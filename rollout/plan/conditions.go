@@ -29,9 +29,11 @@ func (p *pass) setConditions() {
 	}
 	p.setCondition(v1alpha1.ConditionTakenOver, p.status.Held != nil, holdMessage(p.status.Held), orWord(reason, v1alpha1.ReasonCompleted))
 	p.setStalled(stalled)
+	p.setSuspended()
 	under := phase != "" && phase != v1alpha1.PhaseCompleted && phase != v1alpha1.PhaseFailed
 	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
-	p.setCondition(v1alpha1.ConditionProgressing, under && p.status.CurrentStepState != v1alpha1.StepBlocking, message, orWord(reason, v1alpha1.ReasonCompleted))
+	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil
+	p.setCondition(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
 	ready := phase == v1alpha1.PhaseCompleted && stalled == nil && reason != v1alpha1.ReasonWorkloadNotFound
 	if stalled != nil {
 		reason, message = stalled.Reason, stalled.Message
@@ -96,7 +98,8 @@ func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 	again := p.status.Reason == before.Reason && p.status.CurrentStepIndex == before.CurrentStepIndex
 	switch p.status.Reason {
 	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonDeadlineExceeded,
-		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound:
+		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
+		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen:
 		return started || !again
 	default:
 		return started && p.status.RollbackTo != ""

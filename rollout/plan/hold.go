@@ -13,6 +13,9 @@ func (p *pass) hold() bool {
 	if held && w.Hold.UID == p.Release.UID && w.secured() && w.Digest == p.status.Resolved.Digest {
 		return p.goOn()
 	}
+	if p.notTakenOver() {
+		return true
+	}
 	if !held && w.Behind > 0 {
 		p.say(v1alpha1.ReasonTakingOver, "waiting for the native controller to see the workload as it is now")
 		return true // it may be about to make the first ReplicaSet, whose pods are the old ones

@@ -19,6 +19,16 @@ func (p *pass) kept(revision string) *Kept {
 	return nil
 }
 
+// keptDigest returns the kept template of a digest, nil if there is none.
+func (p *pass) keptDigest(digest string) *Kept {
+	for i := range p.Kept {
+		if p.Kept[i].Digest == digest {
+			return &p.Kept[i]
+		}
+	}
+	return nil
+}
+
 // keepWorkloadTemplate records the workload's template, unless it is kept already.
 func (p *pass) keepWorkloadTemplate(why Reason) {
 	w := p.Workload

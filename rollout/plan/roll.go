@@ -10,7 +10,14 @@ import (
 
 // roll takes the held workload through the steps.
 func (p *pass) roll() bool {
-	if p.nativeMayAct() || !p.enterFirstStep() {
+	if p.nativeMayAct() {
+		return true
+	}
+	if why := p.stopped(); why != nil {
+		p.stand(why)
+		return true
+	}
+	if !p.enterFirstStep() {
 		return true
 	}
 	p.follow()
@@ -116,7 +123,7 @@ func sum(sets []*Set, of func(*Set) int32) int32 {
 // do while the workload is paused, with as many pods of the first step as there is room for.
 func (p *pass) createSet() {
 	target := p.target
-	if p.status.Phase == v1alpha1.PhaseFailed {
+	if p.status.Phase == v1alpha1.PhaseFailed || p.stopped() != nil {
 		target = 0
 	}
 	if p.mayGrow() {
@@ -152,9 +159,15 @@ func (p *pass) normaliseState() {
 	case p.status.CurrentStepState != v1alpha1.StepCompleted:
 		p.status.CurrentStepState = v1alpha1.StepBlocking
 	}
-	if p.status.CurrentStepState == v1alpha1.StepUpgrade && p.status.Reason == v1alpha1.ReasonWorkloadNotFound {
+	if p.status.CurrentStepState == v1alpha1.StepUpgrade && p.saidElse() {
 		p.sayUpgrading()
 	}
+}
+
+// saidElse reports whether the status still speaks of something that is over: the workload was missing, or
+// the release was stopped.
+func (p *pass) saidElse() bool {
+	return p.status.Reason == v1alpha1.ReasonWorkloadNotFound || slices.Contains(stopReasons, p.status.Reason)
 }
 
 func (p *pass) rollingPhase() v1alpha1.Phase {
@@ -239,10 +252,7 @@ func (p *pass) follow() {
 // is no other ReplicaSet left; in a rollback those too, and what spec.replicas asks for beyond the
 // bad ones, which are not added to.
 func (p *pass) only() int32 {
-	replicas, have := p.Workload.Replicas, int32(0)
-	if update := p.updateSet(); update != nil {
-		have = min(update.Replicas, replicas)
-	}
+	replicas, have := p.Workload.Replicas, p.updated()
 	switch {
 	case p.status.RollbackTo != "":
 		return max(replicas-p.oldReplicas(), have)

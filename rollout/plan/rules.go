@@ -191,15 +191,22 @@ func (p *pass) chooseTemplate() bool {
 		p.say(v1alpha1.ReasonRolledBack, "spec.template was rolled back: another one starts the next release")
 		return true
 	case p.Given == "", current != nil && current.Given == p.Given, slices.Contains(p.status.Quarantined, p.Given):
+		p.status.Queued = nil
 		return false
+	}
+	switch waiting := p.waiting(); {
+	case waiting != nil && p.unsure():
+		return true
+	case waiting != nil && p.mustWait(waiting):
+		return p.enqueue(*waiting)
 	case p.Resolved == nil || p.Resolved.Given != p.Given:
 		p.out.Needs.Resolve = &Template{Given: true}
 		return true
 	case p.Resolved.Refused != "":
 		return p.refuseTemplate()
-	case current != nil && current.Digest == p.Resolved.Digest:
+	case p.sameAsCurrent(&p.Resolved.ResolvedTemplate):
 		p.status.Resolved.Given = p.Given
-		p.status.Quarantined = nil
+		p.status.Quarantined, p.status.Queued = nil, nil
 		return false
 	default:
 		p.start(p.Resolved.ResolvedTemplate)
@@ -207,22 +214,26 @@ func (p *pass) chooseTemplate() bool {
 	}
 }
 
+// sameAsCurrent reports whether a template comes to the same as what is, or was last, released.
+func (p *pass) sameAsCurrent(template *v1alpha1.ResolvedTemplate) bool {
+	return p.status.Resolved != nil && p.status.Resolved.Digest == template.Digest
+}
+
 // refuseTemplate says what the API server said. A release that is under way goes on with
 // the template it has.
 func (p *pass) refuseTemplate() bool {
 	p.stall(v1alpha1.ReasonInvalidTemplate, "the API server refuses spec.template: "+p.Resolved.Refused)
 	p.wakeAt(p.Now.Add(refusalRetry))
+	p.status.Queued = nil
 	return p.status.Resolved == nil
 }
 
 // start begins the release of a new template. One that was stable before, brought back by
 // a revert in Git, is a rollback and takes its fast plan.
 func (p *pass) start(template v1alpha1.ResolvedTemplate) {
-	known := slices.ContainsFunc(p.Kept, func(k Kept) bool { return k.Digest == template.Digest })
-	// A workload that is taken over has the template since an earlier, unfinished pass of ours.
-	unreleased := p.Workload.Digest != template.Digest || p.Workload.heldBy(p.Release)
+	returns := p.returns(&template)
 	p.endRollback()
-	p.begin(template, known && unreleased)
+	p.begin(template, returns)
 	p.status.Quarantined = nil
 }
 
@@ -245,7 +256,7 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback bool) {
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
 	p.status.Batch, p.status.Gates, p.status.Progress = "", nil, nil
 	p.status.Replicas, p.status.TargetReplicas = 0, 0
-	p.status.Resolved = &template
+	p.status.Resolved, p.status.Queued = &template, nil
 	p.status.UpdateRevision = template.Revision
 	p.status.Commit = p.Release.Annotations[v1alpha1.CommitAnnotation]
 	p.status.RollbackTo = ""

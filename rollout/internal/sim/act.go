@@ -12,7 +12,7 @@ import (
 // carryOut does one action, if what it was decided on is still so.
 func (x *pass) carryOut(action plan.Action) {
 	x.request()
-	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets)}
+	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), workload: x.world.Workload}
 	switch a := action.(type) {
 	case plan.Annotate:
 		x.annotate(a)

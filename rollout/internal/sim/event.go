@@ -48,6 +48,8 @@ const (
 	Give                         // the release gets another template
 	Rollback                     // somebody asks for a rollback
 	Retry                        // somebody asks for a retry
+	Suspend                      // somebody suspends the release
+	Resume                       // somebody lets it go on
 	Confirm                      // somebody confirms the step
 	Approve                      // the approvals part looks at the gates
 	Reject                       // a gate is rejected
@@ -67,7 +69,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -111,7 +113,7 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToSet(s)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
-	case Give, Rollback, Retry, Confirm, Approve, Reject, DeleteRelease:
+	case Give, Rollback, Retry, Suspend, Resume, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
 	default:
 		return e.applyToCaches(s)
@@ -191,6 +193,8 @@ func (e Event) applyToRelease(s *State) bool {
 		return s.Annotate(v1alpha1.RollbackAnnotation, e.Text)
 	case Retry:
 		return s.Annotate(v1alpha1.RetryAnnotation, "true")
+	case Suspend, Resume:
+		return s.World.Suspend(e.Kind == Suspend)
 	case Confirm:
 		return s.World.Confirm()
 	case Approve:

@@ -101,7 +101,15 @@ func explorations() map[string]Exploration {
 		"the release goes":  {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
 		"it goes, stale":    {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
 		"the workload goes": {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
-		"confirmed twice":   {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},
+		"suspended": {
+			Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Give, Text: "v3"}, {Kind: Scale, N: 4}, {Kind: PassDies}},
+			Budget: map[Kind]uint8{Suspend: 2, Resume: 2},
+		},
+		"suspended, stale": {
+			Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: Suspend}, Event{Kind: Give, Text: "v3"}),
+		},
+		"suspended, rolled back": {Offers: []Event{{Kind: Suspend}, rollback, {Kind: Give, Text: "v1"}, {Kind: Give, Text: "v3"}}},
+		"confirmed twice":        {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},
 	}
 }
 

@@ -220,7 +220,7 @@ func Calm(s *State) (*State, Event) {
 }
 
 func calmTurns(s *State) []Event {
-	events := []Event{{Kind: Thaw}, {Kind: Cure}}
+	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}}
 	for i := range s.Sets {
 		for _, kind := range []Kind{SyncSet, PodReady, PodHeals} {
 			events = append(events, Event{Kind: kind, Text: s.Sets[i].Revision})

@@ -54,7 +54,7 @@ func (e *encoder) flag(flags ...bool) {
 }
 
 func (e *encoder) release(r *Release) {
-	e.flag(r.Version == e.world.Release.Version, r.Generation == e.world.Release.Generation, r.Finalizer, r.Deleting, r.Purged)
+	e.flag(r.Version == e.world.Release.Version, r.Generation == e.world.Release.Generation, r.Finalizer, r.Deleting, r.Purged, r.Spec.Suspend)
 	e.text(r.Template)
 	for _, key := range []string{
 		v1alpha1.RollbackAnnotation, v1alpha1.RetryAnnotation,
@@ -75,7 +75,10 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	for _, n := range []int64{int64(s.CurrentStepIndex), s.Attempt, int64(s.Replicas), int64(s.TargetReplicas)} {
 		e.number(n)
 	}
-	e.flag(s.Resolved != nil, s.Held != nil, e.late(s))
+	e.flag(s.Resolved != nil, s.Held != nil, s.Queued != nil, s.Progress != nil, e.late(s))
+	if s.Queued != nil {
+		e.text(s.Queued.Given)
+	}
 	if s.Resolved != nil {
 		e.text(s.Resolved.Given)
 		e.text(s.Resolved.Digest)

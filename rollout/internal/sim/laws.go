@@ -27,9 +27,10 @@ type Past struct {
 
 // change is a write of the process, with what was before it.
 type change struct {
-	action plan.Action
-	pass   *pass
-	sets   []Set
+	action   plan.Action
+	pass     *pass
+	sets     []Set
+	workload Workload
 }
 
 // before and after are a ReplicaSet's size; -1 if it did not exist.
@@ -72,6 +73,7 @@ var laws = []law{
 	{"I5 the updated count never falls", neverFalls},
 	{"I6 no write raises a revision that is rolled back", leavesBad},
 	{"I8 what is held is paused", staysPaused},
+	{"what is suspended stands", standsStill},
 }
 
 // judge holds a write against the laws.

@@ -37,6 +37,17 @@ func (w *World) Annotate(key, value string) bool {
 	return true
 }
 
+// Suspend sets spec.suspend.
+func (w *World) Suspend(suspend bool) bool {
+	if w.Release.Purged || w.Release.Spec.Suspend == suspend {
+		return false
+	}
+	spec := *w.Release.Spec
+	spec.Suspend = suspend
+	w.updateRelease(func(r *Release) { r.Spec, r.Generation = &spec, r.Generation+1 })
+	return true
+}
+
 // waitsForPerson reports whether the step waits for a person to confirm it.
 func (w *World) waitsForPerson() bool {
 	status := w.Release.Status

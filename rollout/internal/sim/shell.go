@@ -235,6 +235,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 		return
 	}
 	w.Past.recorded(w, status)
+	w.judgeStep(&x.release, status)
 	w.Release.Status, w.Release.Version = status, w.next()
 	x.sawRelease()
 	x.wrote(Write{Status: status})

@@ -112,7 +112,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Cure, Scale, Give, Rollback, Retry, Reject,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume,
 			Unpause, EditTemplate, StripHold, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},

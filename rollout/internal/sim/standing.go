@@ -1,0 +1,35 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// standsStill: a process that knows of a suspension adds no updated pods and takes no workload over, unless
+// in a rollback.
+func standsStill(_ *World, c change) string {
+	intent := c.pass.intent
+	if !c.pass.release.Spec.Suspend || intent.RollbackTo != "" {
+		return ""
+	}
+	if s := c.grown(); s != nil && s.Revision == intent.UpdateRevision && s.Revision != c.pass.release.stable() {
+		return fmt.Sprintf("%s is raised to %d", s.Revision, s.Replicas)
+	}
+	if a, is := c.action.(plan.TakeOver); is && a.Template != nil && c.workload.Hold == nil && c.pass.stored.Held == nil {
+		return "the workload is taken over"
+	}
+	return ""
+}
+
+func (r *Release) stable() string { return r.Annotations[v1alpha1.CurrentStableAnnotation] }
+
+// judgeStep: no step is entered by a process that knows of a suspension, unless in a rollback.
+func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus) {
+	was := w.Release.Status
+	if release.Spec.Suspend && status.RollbackTo == "" && status.Phase != v1alpha1.PhaseCompleted &&
+		status.Attempt == was.Attempt && status.CurrentStepIndex > was.CurrentStepIndex {
+		w.breach("what is suspended stands", fmt.Sprintf("step %d is entered", status.CurrentStepIndex))
+	}
+}

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// mustWait reports whether a new template can't be released now. One that is kept to roll back to never
+// waits, nor does one that the workload has been taken over for already, by a pass that did not live to
+// record it; nor one whose predecessor is lost.
+func (p *pass) mustWait(template *v1alpha1.ResolvedTemplate) bool {
+	if p.stop() == nil || p.sameAsCurrent(template) || p.returns(template) {
+		return false
+	}
+	held := p.Workload.heldBy(p.Release)
+	return !held || p.Workload.Digest != template.Digest && !p.lost()
+}
+
+// returns reports whether a template is one that is kept, brought back by a revert in Git.
+func (p *pass) returns(template *v1alpha1.ResolvedTemplate) bool {
+	known := p.keptDigest(template.Digest) != nil
+	// A workload that is taken over has the template since an earlier, unfinished pass of ours.
+	return known && (p.Workload.Digest != template.Digest || p.Workload.heldBy(p.Release))
+}
+
+// unsure asks for live reads of a workload that is held with another template than what is being released:
+// whether a template is lost, or the new one written already, must not rest on a cache.
+func (p *pass) unsure() bool {
+	current := p.status.Resolved
+	if p.stop() == nil || !p.Workload.heldBy(p.Release) || current != nil && p.Workload.Digest == current.Digest {
+		return false
+	}
+	needs := Needs{Workload: !p.Workload.Live, Sets: !p.SetsLive}
+	p.need(needs)
+	return needs.Any()
+}
+
+// lost reports whether the template of what is being released can't be had any more: somebody has changed
+// that of the workload before there was a ReplicaSet of it.
+func (p *pass) lost() bool {
+	revision := p.status.UpdateRevision
+	if p.status.Resolved == nil || p.Workload.Digest == p.status.Resolved.Digest || p.kept(revision) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Revision == revision })
+}
+
+// waiting is what is known of the template that is given: since it waits, or since it was resolved in
+// this pass; nil if nothing is.
+func (p *pass) waiting() *v1alpha1.ResolvedTemplate {
+	switch queued := p.status.Queued; {
+	case queued != nil && queued.Given == p.Given:
+		return &queued.ResolvedTemplate
+	case p.Resolved != nil && p.Resolved.Given == p.Given && p.Resolved.Refused == "":
+		return &p.Resolved.ResolvedTemplate
+	default:
+		return nil
+	}
+}
+
+// enqueue records that a template waits; only the newest does. It reports whether there is nothing else
+// to go on with.
+func (p *pass) enqueue(template v1alpha1.ResolvedTemplate) bool {
+	if queued := p.status.Queued; queued == nil || queued.Given != template.Given {
+		p.status.Queued = &v1alpha1.QueuedTemplate{
+			ResolvedTemplate: template,
+			Commit:           p.Release.Annotations[v1alpha1.CommitAnnotation],
+			Since:            *p.now(),
+		}
+	}
+	idle := p.status.Resolved == nil || p.status.Phase == v1alpha1.PhaseCompleted
+	if why := p.stop(); idle && why != nil {
+		p.sayStopped("revision "+p.status.Queued.Revision+" waits", why)
+	}
+	return p.status.Resolved == nil
+}

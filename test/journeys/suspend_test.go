@@ -1,0 +1,119 @@
+package journeys
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+func (w *world) suspend(suspend bool) {
+	w.Helper()
+	w.patchRelease(fmt.Sprintf(`{"spec":{"suspend":%t}}`, suspend))
+}
+
+// suspended wants the release to stand, for a reason that says something.
+func suspended(reason, says string) check {
+	return all(web.observed, web.reason(reason), func(s *scene) error {
+		release := s.releases["web"]
+		for _, c := range release.Status.Conditions {
+			if c.Type == v1alpha1.ConditionSuspended && c.Reason == reason && strings.Contains(c.Message, says) {
+				return nil
+			}
+		}
+		return fmt.Errorf("want condition Suspended, %s, with %q; have %+v", reason, says, release.Status.Conditions)
+	})
+}
+
+// queued wants a template to wait, or none to.
+func queued(is bool) check {
+	return web.status(fmt.Sprintf("a template that waits: %t", is), func(s *v1alpha1.BatchReleaseStatus) bool { return (s.Queued != nil) == is })
+}
+
+// A suspended release stands at its gate, which may pass meanwhile, and follows spec.replicas.
+func TestSuspended(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(6))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.suspend(true)
+	w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
+	w.confirm("web")
+	w.wantGate(0, "manual", v1alpha1.DecisionPassed)
+	w.scale("8")
+	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), web.runs(pods{"web:1": 5, "web:2": 3})))
+	w.suspend(false)
+	w.await(all(web.completed, web.serves("web:2", 8)))
+}
+
+// Nothing is taken over while a release is suspended; what Git brings meanwhile waits, and only the newest.
+func TestSuspendedFromTheStart(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	r := release("web:2", step("50%"), step("100%"))
+	r.Spec.Suspend = true
+	w.create(r)
+	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true)))
+	w.releaseImage("web:3")
+	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true), web.handedBack, web.serves("web:1", 4)))
+	w.suspend(false)
+	w.await(all(web.attempt(1), web.blocksAt(0), queued(false), web.runs(pods{"web:1": 2, "web:3": 2})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:3", 4)))
+
+	w.suspend(true)
+	w.await(all(web.phase(v1alpha1.PhaseCompleted), web.observed))
+	w.releaseImage("web:4")
+	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true), web.completed, web.serves("web:3", 4)))
+}
+
+// Rolling back goes on while a release is suspended, by annotation and by a revert.
+func TestSuspendedRollsBack(t *testing.T) {
+	ways := map[string]func(*world){
+		"Annotation": func(w *world) { w.kubectl("annotate", "batchrelease", "web", "rollback=true") },
+		"Revert":     func(w *world) { w.releaseImage("web:1") },
+	}
+	for name, rollBack := range ways {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(4))
+			w.create(release("web:2", step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+			w.suspend(true)
+			w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
+			rollBack(w)
+			w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
+		})
+	}
+}
+
+// A suspended release that is deleted hands its Deployment back.
+func TestSuspendedAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.suspend(true)
+	w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
+	w.kubectl("delete", "batchrelease", "web")
+	w.await(all(gone("web"), web.handedBack, web.serves("web:1", 4)))
+}
+
+// A freeze says why and until when, and ends by itself.
+func TestFrozenUntil(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	until := time.Now().Add(4 * time.Second).UTC().Format(time.RFC3339)
+	r := release("web:2", step("50%", none()), step("100%"))
+	r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: fmt.Sprintf(`{"reason":"quarter end","until":%q}`, until)}
+	w.create(r)
+	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen until "+until+": quarter end"), web.serves("web:1", 4)))
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
