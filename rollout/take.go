@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -23,12 +23,7 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 // takeOver writes template, paused, strategy and hold in one write. In any other order there
 // is a moment in which the native controller rolls by itself, or removes every old pod.
 func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) error {
-	hold, err := json.Marshal(a.Hold)
-	if err != nil {
-		return fmt.Errorf("encode hold: %w", err)
-	}
-	patch := v.asDecided()
-	setHold(patch, v.deployment, string(hold))
+	patch := hold.Set(hold.AsDecided(v.deployment), v.deployment, a.Hold)
 	patch.
 		Set("/spec/paused", true).
 		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})
@@ -42,53 +37,20 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 	return r.patchDeployment(ctx, v, patch)
 }
 
-// asDecided starts a patch of the Deployment that holds only while spec and hold are what was
-// decided on. Its status, which changes with every pod, does not count.
-func (v *view) asDecided() *kube.JSONPatch {
-	patch := new(kube.JSONPatch).
-		Test("/metadata/uid", v.deployment.UID).
-		Test("/metadata/generation", v.deployment.Generation)
-	if len(v.deployment.Annotations) == 0 {
-		return patch.Test("/metadata/annotations", nil)
-	}
-	return patch.Test(kube.AnnotationPath(v1alpha1.HoldAnnotation), holdOf(v.deployment))
-}
-
-// holdOf is the hold annotation as it stands there, nil if there is none.
-func holdOf(d *appsv1.Deployment) any {
-	if text, found := d.Annotations[v1alpha1.HoldAnnotation]; found {
-		return text
-	}
-	return nil
-}
-
-// setHold writes the hold annotation to a Deployment that may have no annotations yet.
-func setHold(patch *kube.JSONPatch, d *appsv1.Deployment, hold string) {
-	if len(d.Annotations) > 0 {
-		patch.Set(kube.AnnotationPath(v1alpha1.HoldAnnotation), hold)
-		return
-	}
-	patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: hold})
-}
-
 // refusalMemory is how long a refusal of a template is taken for granted: a little less than
 // the plan waits before it asks again.
 const refusalMemory = 4 * time.Minute
 
 // handBack is takeOver's counterpart, in one write for the same reason.
 func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) error {
-	patch := v.asDecided().
-		Remove(kube.AnnotationPath(v1alpha1.HoldAnnotation)).
-		Set("/spec/paused", a.Hold.Paused).
-		Set("/spec/strategy", decodeStrategy(a.Hold.Strategy))
+	var template json.RawMessage
 	if a.Template != nil {
-		template, err := r.template(ctx, v, *a.Template)
-		if err != nil {
+		var err error
+		if template, err = r.template(ctx, v, *a.Template); err != nil {
 			return err
 		}
-		patch.Set("/spec/template", template)
 	}
-	return r.patchDeployment(ctx, v, patch)
+	return r.patchDeployment(ctx, v, hold.HandBack(v.deployment, a.Hold.HeldWorkload, template))
 }
 
 func (r *Reconciler) patchDeployment(ctx context.Context, v *view, jsonPatch *kube.JSONPatch) error {
@@ -115,7 +77,7 @@ func (r *Reconciler) notPatched(ctx context.Context, v *view, err error) error {
 		return err
 	}
 	if d := v.deployment; d != nil && d.Generation == decided.Generation &&
-		holdOf(d) == holdOf(decided) && (len(d.Annotations) > 0) == (len(decided.Annotations) > 0) {
+		hold.Text(d) == hold.Text(decided) && (len(d.Annotations) > 0) == (len(decided.Annotations) > 0) {
 		return err
 	}
 	return errOutdated
@@ -146,19 +108,13 @@ func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (js
 	return nil, fmt.Errorf("no template of revision %s is kept", t.Revision)
 }
 
-// setTemplate reads the template of a ReplicaSet as it was before the native controller, or
-// we, added the hash label.
+// setTemplate reads the template of a ReplicaSet.
 func (r *Reconciler) setTemplate(ctx context.Context, set *appsv1.ReplicaSet) (json.RawMessage, error) {
 	var full appsv1.ReplicaSet
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &full); err != nil {
 		return nil, fmt.Errorf("read ReplicaSet %s: %w", set.Name, err)
 	}
-	delete(full.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	data, err := json.Marshal(full.Spec.Template)
-	if err != nil {
-		return nil, fmt.Errorf("encode template of ReplicaSet %s: %w", set.Name, err)
-	}
-	return data, nil
+	return hold.Template(&full), nil
 }
 
 // resolve asks the API server, without changing anything, what it makes of a template: with

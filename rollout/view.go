@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -119,11 +119,11 @@ func (v *view) workload() *plan.Workload {
 		Replicas:                ptr.Deref(d.Spec.Replicas, 1),
 		Paused:                  d.Spec.Paused,
 		Recreate:                d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
-		Strategy:                encodeStrategy(d.Spec.Strategy),
+		Strategy:                hold.EncodeStrategy(d.Spec.Strategy),
 		ProgressDeadlineSeconds: d.Spec.ProgressDeadlineSeconds,
 		Digest:                  digest,
 		Revision:                v.revisionOf(digest),
-		Hold:                    decodeHold(d),
+		Hold:                    hold.Of(d),
 	}
 	w.MaxSurge, w.MaxUnavailable = limits(d, w.Hold)
 	return w
@@ -168,45 +168,15 @@ func stuck(set *appsv1.ReplicaSet) bool {
 
 // limits are maxSurge and maxUnavailable of the strategy that the Deployment has, or gets
 // back if it is taken over.
-func limits(d *appsv1.Deployment, hold *plan.Hold) (surge, unavailable *intOrString) {
+func limits(d *appsv1.Deployment, held *plan.Hold) (surge, unavailable *intOrString) {
 	strategy := d.Spec.Strategy
-	if hold != nil {
-		strategy = decodeStrategy(hold.Strategy)
+	if held != nil {
+		strategy = hold.DecodeStrategy(held.Strategy)
 	}
 	if strategy.RollingUpdate == nil {
 		return nil, nil
 	}
 	return strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable
-}
-
-// encodeStrategy can't fail: the type has nothing that JSON can't hold.
-func encodeStrategy(strategy appsv1.DeploymentStrategy) string {
-	data, _ := json.Marshal(strategy)
-	return string(data)
-}
-
-// decodeStrategy reads what encodeStrategy wrote. What somebody else wrote there, and can't be
-// read, is the default strategy.
-func decodeStrategy(text string) appsv1.DeploymentStrategy {
-	var strategy appsv1.DeploymentStrategy
-	if err := json.Unmarshal([]byte(text), &strategy); err != nil || strategy.Type == "" {
-		return appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
-	}
-	return strategy
-}
-
-// decodeHold reads the hold annotation. One that can't be read counts as none, and is
-// written anew.
-func decodeHold(d *appsv1.Deployment) *plan.Hold {
-	text, found := d.Annotations[v1alpha1.HoldAnnotation]
-	if !found {
-		return nil
-	}
-	var hold plan.Hold
-	if err := json.Unmarshal([]byte(text), &hold); err != nil || hold.Release == "" {
-		return nil
-	}
-	return &hold
 }
 
 func ownedBy(obj metav1.Object, owner types.UID) bool {

@@ -14,6 +14,13 @@ const (
 	// HoldAnnotation on a workload says that it is taken over. Its value is a Hold as JSON.
 	HoldAnnotation = Prefix + "hold"
 
+	// BreakGlassAnnotation on a workload that is taken over lets through what the admission policy
+	// would refuse. Its value is the reason.
+	BreakGlassAnnotation = Prefix + "break-glass"
+
+	// LeaseName is the Lease that the controller holds which acts.
+	LeaseName = "sluice-controller"
+
 	// RollbackAnnotation on a BatchRelease asks for a rollback: "true" or a pod template hash.
 	RollbackAnnotation = "rollback"
 	// RetryAnnotation on a BatchRelease asks a failed release to go on: "true".

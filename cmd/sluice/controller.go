@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sluice-dev/sluice/internal/app"
@@ -20,9 +20,9 @@ import (
 
 // controllerFlags are the flags of "sluice controller" as they were given.
 type controllerFlags struct {
-	kubeconfig, context string
-	log                 logFlags
-	app                 app.Options
+	cluster clusterFlags
+	log     logFlags
+	app     app.Options
 }
 
 func newController() *cobra.Command {
@@ -44,8 +44,7 @@ that the process runs in.`,
 }
 
 func (f *controllerFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`path` of the kubeconfig file to use")
-	set.StringVar(&f.context, "context", "", "`name` of the context of the kubeconfig to use (default its current context)")
+	f.cluster.register(set)
 	set.StringSliceVar(&f.app.Namespaces, "namespaces", nil,
 		"`namespaces` to watch, separated by commas (default all; then the controller needs its rights in the whole cluster)")
 	set.StringVar(&f.app.MetricsAddress, "metrics-address", "127.0.0.1:8080",
@@ -103,20 +102,11 @@ func (f *controllerFlags) options(logger logr.Logger) app.Options {
 
 // connect finds the cluster, and the namespace of the Lease where none is given.
 func (f *controllerFlags) connect() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
-	cfg, err := loader.ClientConfig()
+	cfg, namespace, err := f.cluster.connect()
 	if err != nil {
-		return nil, fmt.Errorf("find cluster: %w", err)
+		return nil, err
 	}
-	if f.app.LeaseNamespace == "" {
-		f.app.LeaseNamespace, _, err = loader.Namespace()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find own namespace: %w", err)
-	}
+	f.app.LeaseNamespace = cmp.Or(f.app.LeaseNamespace, namespace)
 	return cfg, nil
 }
 

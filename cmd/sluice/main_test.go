@@ -58,6 +58,9 @@ func TestRun(t *testing.T) {
 		"GitNoSize":    {"and not nothing", []string{"controller", "--git-max-file=0"}, exitUsage, "", "more than 0"},
 		"GitNetwork":   {"a network needs its length", []string{"controller", "--git-denied-networks=10.0.0.1"}, exitUsage, "", "--git-denied-networks"},
 		"NoKubeconfig": {"a file that is not there is no usage error", []string{"controller", "--kubeconfig=" + kubeconfig + ".not"}, exitError, "", "find cluster"},
+		"NothingNamed": {"to hand everything back it has to be said", []string{"handback"}, exitUsage, "", "--all"},
+		"NamedAndAll":  {"and not together with names", []string{"handback", "web", "--all"}, exitUsage, "", "--all"},
+		"NamedAnd-A":   {"names are those of one namespace", []string{"handback", "web", "-A"}, exitUsage, "", "one namespace"},
 		"NoContext":    {"a context must exist", []string{"controller", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, exitError, "", "elsewhere"},
 	}
 	for name, tc := range cases {
@@ -107,7 +110,7 @@ func TestLeaseNamespace(t *testing.T) {
 	t.Parallel()
 	kubeconfig := writeNowhere(t)
 	for given, want := range map[string]string{"": "shop", "sluice-system": "sluice-system"} {
-		flags := controllerFlags{kubeconfig: kubeconfig}
+		flags := controllerFlags{cluster: clusterFlags{kubeconfig: kubeconfig}}
 		flags.app.LeaseNamespace = given
 		if _, err := flags.connect(); err != nil {
 			t.Fatalf("connect: %v", err)

@@ -10,10 +10,9 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-)
 
-// leaseName is the Lease that the leader of several controllers holds.
-const leaseName = "sluice-controller"
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 // leaseTimeout bounds one try to renew the Lease: half of the 10 s after which it is lost, so that
 // one request that hangs does not lose it.
@@ -34,7 +33,7 @@ func newLease(cfg *rest.Config, namespace string) (resourcelock.Interface, error
 		return nil, fmt.Errorf("make client for the Lease: %w", err)
 	}
 	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.LeaseName},
 		Client:     leases,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}, nil

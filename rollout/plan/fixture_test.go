@@ -73,14 +73,14 @@ func held(replicas int32) *scene {
 	})
 	w := s.Workload
 	w.Paused, w.Recreate, w.Digest, w.Revision = true, true, "digest-v2", "v2"
-	w.Hold = &Hold{Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: nativeStrategy}}
+	w.Hold = &Hold{Release: "web", UID: "release-1", Stable: "v1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: nativeStrategy}}
 	return s
 }
 
 // rollingBack is held for the way back to v1 after v2 had been released, in the first step.
 func rollingBack(replicas int32) *scene {
 	s := held(replicas).keep("v2").stable("v2", "v1")
-	s.Workload.Digest, s.Workload.Revision = "digest-v1", "v1"
+	s.Workload.Digest, s.Workload.Revision, s.Workload.Hold.Stable = "digest-v1", "v1", ""
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
 		status.Phase, status.Reason, status.RollbackTo = v1alpha1.PhaseRollingBack, v1alpha1.ReasonRollingBack, "v1"
 		status.UpdateRevision, status.StableRevision, status.Batch = "v1", "v2", "1/2"

@@ -144,7 +144,7 @@ func TestTheHoldIsWhatTheWorkloadGetsBackInTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := next(t, test.scene)
-			want := Hold{Release: "web", UID: "release-1", HeldWorkload: test.want}
+			want := Hold{Release: "web", UID: "release-1", Stable: "v1", HeldWorkload: test.want}
 			if diff := cmp.Diff(want, takeOverOf(t, p).Hold); diff != "" {
 				t.Errorf("hold (-want +got):\n%s", diff)
 			}

@@ -69,6 +69,9 @@ type Workload struct {
 type Hold struct {
 	Release string    `json:"release"`
 	UID     types.UID `json:"uid"`
+	// Stable is the revision that the workload goes back to if the release is gone and the workload
+	// still held; empty if it keeps what it has.
+	Stable string `json:"stable,omitempty"`
 	v1alpha1.HeldWorkload
 }
 

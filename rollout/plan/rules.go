@@ -14,40 +14,6 @@ import (
 // a quota or a policy may have changed.
 const refusalRetry = 5 * time.Minute
 
-// leave hands the workload back when the release is being deleted.
-func (p *pass) leave() bool {
-	if p.Release.DeletionTimestamp == nil {
-		return false
-	}
-	w := p.Workload
-	if w != nil && !(w.Live && p.ReleaseLive) {
-		p.need(Needs{Workload: !w.Live, Release: !p.ReleaseLive})
-		return true
-	}
-	if w != nil && !w.Deleting && w.heldBy(p.Release) {
-		p.do(HandBack{
-			Reason:   "the release is deleted",
-			Hold:     *w.Hold,
-			Template: p.deletionTemplate(),
-		})
-	}
-	if slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer) {
-		p.do(Annotate{Reason: "the workload is the native controller's again", Finalizer: new(false)})
-	}
-	return true
-}
-
-// deletionTemplate is what the workload is left with; nil keeps what it has. Nobody has
-// approved the rest of a release, so by default the pods go back to the stable version.
-func (p *pass) deletionTemplate() *Template {
-	forward := p.status.RollbackTo == "" && p.status.Phase != v1alpha1.PhaseFinalizing
-	stable := p.kept(p.status.StableRevision)
-	if p.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed || !forward || stable == nil {
-		return nil
-	}
-	return &Template{Revision: stable.Revision}
-}
-
 // missWorkload waits for a workload that does not exist.
 func (p *pass) missWorkload() bool {
 	if p.Workload != nil && !p.Workload.Deleting {
@@ -76,20 +42,6 @@ func (p *pass) yieldToHolder() bool {
 	}
 	p.stall(v1alpha1.ReasonWorkloadHeld, fmt.Sprintf(
 		"Deployment %q is taken over by BatchRelease %q: delete one of the two", w.Name, w.Hold.Release))
-	return true
-}
-
-const unpausedReason Reason = "put back: only Sluice may unpause a workload that is taken over"
-
-// putBack pauses a workload again that somebody has unpaused while it is taken over, before
-// anything else: the native controller is about to remove all its old pods (T6).
-func (p *pass) putBack() bool {
-	w := p.Workload
-	if !w.heldBy(p.Release) || w.secured() || p.status.Phase == v1alpha1.PhaseCompleted {
-		return false
-	}
-	p.status.Held = &w.Hold.HeldWorkload
-	p.do(TakeOver{Reason: unpausedReason, Hold: *w.Hold})
 	return true
 }
 

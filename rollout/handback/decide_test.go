@@ -1,0 +1,119 @@
+package handback
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+const rolling = `{"type":"RollingUpdate","rollingUpdate":{"maxSurge":2,"maxUnavailable":1}}`
+
+func template(image string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}}}
+}
+
+// heldDeployment is in mid-release from web:1, its stable revision, to web:2.
+func heldDeployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	text, err := json.Marshal(plan.Hold{Release: "web", UID: "release", Stable: "v1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: rolling}})
+	if err != nil {
+		panic(err)
+	}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{UID: "deployment", Annotations: map[string]string{v1alpha1.HoldAnnotation: string(text)}},
+		Spec: appsv1.DeploymentSpec{
+			Paused: true, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, Template: template("web:2"),
+		},
+	}
+	for _, c := range change {
+		c(d)
+	}
+	return d
+}
+
+func set(image string, replicas int32) appsv1.ReplicaSet {
+	return appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "deployment", Controller: new(true)}}},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Template: template(image)},
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	own := v1alpha1.HeldWorkload{Strategy: rolling}
+	mid := []appsv1.ReplicaSet{set("web:1", 2), set("web:2", 2)}
+	back := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{StableRevision: "v1-by-status"}}
+	proceeding := back.DeepCopy()
+	proceeding.Spec.DeletionPolicy = v1alpha1.DeletionProceed
+	returning := back.DeepCopy()
+	returning.Status.RollbackTo = "v0"
+	tests := map[string]struct {
+		deployment *appsv1.Deployment
+		sets       []appsv1.ReplicaSet
+		release    *v1alpha1.BatchRelease
+		proceed    bool
+		want       decision
+	}{
+		"by the annotation alone it goes back to the stable revision": {heldDeployment(), mid, nil, false, decision{own, "v1"}},
+		"before the first pod is updated too":                         {heldDeployment(), mid[:1], nil, false, decision{own, "v1"}},
+		"not where all pods are updated already": {
+			heldDeployment(), []appsv1.ReplicaSet{set("web:1", 0), set("web:2", 4)}, nil, false, decision{own, ""},
+		},
+		"the release knows better than the annotation": {heldDeployment(), mid, back, false, decision{own, "v1-by-status"}},
+		"its deletion policy is kept":                  {heldDeployment(), mid, proceeding, false, decision{own, ""}},
+		"a rollback is not undone":                     {heldDeployment(), mid, returning, false, decision{own, ""}},
+		"going on is what the caller may ask for":      {heldDeployment(), mid, back, true, decision{own, ""}},
+		"an annotation that can't be read leaves the default strategy": {
+			heldDeployment(func(d *appsv1.Deployment) { d.Annotations[v1alpha1.HoldAnnotation] = "{" }), mid, nil, false, decision{},
+		},
+		"what somebody has taken back already stays as they left it": {
+			heldDeployment(func(d *appsv1.Deployment) {
+				d.Spec.Paused, d.Spec.Strategy = false, appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
+			}), mid, nil, false, decision{v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate"}`}, ""},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := decide(test.deployment, test.sets, test.release, test.proceed)
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(decision{})); diff != "" {
+				t.Errorf("decision (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	lease := func(holder string, renewed time.Time) *coordinationv1.LeaseSpec {
+		return &coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, RenewTime: new(metav1.NewMicroTime(renewed)), LeaseDurationSeconds: new(int32(15)),
+		}
+	}
+	tests := map[string]struct {
+		lease *coordinationv1.LeaseSpec
+		want  bool
+	}{
+		"renewed in time":   {lease("one", noon.Add(-14*time.Second)), true},
+		"not renewed since": {lease("one", noon.Add(-15*time.Second)), false},
+		"given back":        {lease("", noon), false},
+		"never held":        {&coordinationv1.LeaseSpec{}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := fresh(test.lease, noon); got != test.want {
+				t.Errorf("fresh = %t, want %t", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,10 @@
+// Package handback gives Deployments back that Sluice holds when the controller can't: it is gone, or
+// is to be. It needs nothing but the Deployments: what each gets back is in its annotation. Where the
+// BatchRelease and the templates that were kept for it are still there, they are used.
+//
+//	Deployments ──► decide ──► one guarded write each ──► finalizers, on request
+//
+// What holds: a Deployment is written only while it is what was decided on, and in one write, so that
+// the native controller never sees half of it. A second run finds nothing to do. Where the admission
+// policy is installed, the glass is broken for that one write and put back in.
+package handback

@@ -1,0 +1,98 @@
+package handback
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// removeFinalizers takes Sluice's finalizers off what is in scope, for objects to go that wait for a
+// controller. Whoever else has a finalizer there keeps it.
+func (c *Command) removeFinalizers(ctx context.Context) error {
+	objects, err := c.ours(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := c.strip(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ours are the releases in scope and their gates. Where the kinds are gone there is nothing.
+func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
+	var releases v1alpha1.BatchReleaseList
+	if err := c.list(ctx, &releases); err != nil {
+		return nil, err
+	}
+	var gates v1alpha1.GateList
+	if err := c.list(ctx, &gates); err != nil {
+		return nil, err
+	}
+	var objects []client.Object
+	others := map[types.UID]bool{}
+	for i := range releases.Items {
+		if release := &releases.Items[i]; c.names(release.Spec.WorkloadRef.Name) {
+			objects = append(objects, release)
+		} else {
+			others[release.UID] = true
+		}
+	}
+	for i := range gates.Items {
+		if gate := &gates.Items[i]; !others[gate.Spec.ReleaseRef.UID] {
+			objects = append(objects, gate)
+		}
+	}
+	return objects, nil
+}
+
+// names tells whether a workload is among those that were named, or none was.
+func (c *Command) names(workload string) bool {
+	return len(c.options.Names) == 0 || slices.Contains(c.options.Names, workload)
+}
+
+func (c *Command) list(ctx context.Context, list client.ObjectList) error {
+	err := c.client.List(ctx, list, client.InNamespace(c.options.Namespace))
+	if err != nil && !absent(err) {
+		return fmt.Errorf("list objects to take finalizers off: %w", err)
+	}
+	return nil
+}
+
+// finalizers are all of Sluice's.
+var finalizers = []string{v1alpha1.Finalizer, v1alpha1.ForgeFinalizer}
+
+// strip takes Sluice's finalizers off an object.
+func (c *Command) strip(ctx context.Context, object client.Object) error {
+	before := object.DeepCopyObject().(client.Object)
+	left := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return slices.Contains(finalizers, f) })
+	if len(left) == len(before.GetFinalizers()) {
+		return nil
+	}
+	object.SetFinalizers(left)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := c.client.Patch(ctx, object, patch)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take finalizers off %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	c.tell(fmt.Sprintf("%s: finalizers taken off its %s", client.ObjectKeyFromObject(before), kindOf(object)))
+	return nil
+}
+
+func kindOf(object client.Object) string {
+	switch object.(type) {
+	case *v1alpha1.BatchRelease:
+		return "BatchRelease"
+	case *v1alpha1.Gate:
+		return "Gate"
+	default:
+		return "object"
+	}
+}

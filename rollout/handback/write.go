@@ -1,0 +1,69 @@
+package handback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/hold"
+)
+
+// glassReason is what the command gives as the reason for breaking the glass. It tells its own
+// annotation, which it takes away again, from somebody else's.
+const glassReason = "sluice handback"
+
+// write gives a Deployment back. Where the admission policy minds, the glass is broken in the same
+// write, and put back in by the next.
+func (c *Command) write(ctx context.Context, d *appsv1.Deployment, held v1alpha1.HeldWorkload, template json.RawMessage) error {
+	err := c.patch(ctx, d, hold.HandBack(d, held, template))
+	if !asksForReason(err) {
+		return err
+	}
+	broken := hold.HandBack(d, held, template).Set(kube.AnnotationPath(v1alpha1.BreakGlassAnnotation), glassReason)
+	if err := c.patch(ctx, d, broken); err != nil || c.options.DryRun {
+		return err
+	}
+	return c.mendGlass(ctx, d)
+}
+
+// asksForReason tells a refusal by the policy, which names the annotation, from any other.
+func asksForReason(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), v1alpha1.BreakGlassAnnotation)
+}
+
+// patch writes a patch of a Deployment, and reads the answer into it.
+func (c *Command) patch(ctx context.Context, d *appsv1.Deployment, changes *kube.JSONPatch) error {
+	patch, err := changes.Patch()
+	if err != nil {
+		return err
+	}
+	written := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+	if err := c.client.Patch(ctx, written, patch, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		return fmt.Errorf("patch Deployment: %w", err)
+	}
+	written.DeepCopyInto(d)
+	return nil
+}
+
+// glassIsOurs tells whether a run that did not come to its end has left the glass broken.
+func glassIsOurs(d *appsv1.Deployment) bool {
+	return d.Annotations[v1alpha1.BreakGlassAnnotation] == glassReason
+}
+
+// mendGlass takes our annotation away from a Deployment that nobody holds any more.
+func (c *Command) mendGlass(ctx context.Context, d *appsv1.Deployment) error {
+	if !glassIsOurs(d) {
+		return nil
+	}
+	path := kube.AnnotationPath(v1alpha1.BreakGlassAnnotation)
+	mended := new(kube.JSONPatch).Test("/metadata/uid", d.UID).Test(path, glassReason).Remove(path)
+	return c.patch(ctx, d, mended)
+}
