@@ -19,19 +19,25 @@ import (
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
-// controller is the product, as a test can start and kill it.
+// controller is the product, as a test can start, halt and kill it.
 type controller struct {
 	w      *world
 	agent  string
 	cancel context.CancelFunc
 	ended  chan error
 	dead   atomic.Bool
+	// killAt, if set, says at which request it dies.
+	killAt killAt
+	// halt, if set, is where it is held up.
+	halt *halt
+	// sent counts its writes in the namespace.
+	sent atomic.Int64
 }
 
 // startController runs the controller for the namespace until it is killed or the test ends.
 func (w *world) startController() *controller {
 	w.Helper()
-	return w.startControllerUntil(nil)
+	return w.start(&controller{})
 }
 
 // killAt says whether a request is the one at which the controller dies: before it is sent,
@@ -49,12 +55,17 @@ const (
 // startControllerUntil runs the controller until it sends a certain request.
 func (w *world) startControllerUntil(kill killAt) *controller {
 	w.Helper()
+	return w.start(&controller{killAt: kill})
+}
+
+func (w *world) start(c *controller) *controller {
+	w.Helper()
 	w.controllers++
 	version := fmt.Sprintf("%s-%d", w.Name(), w.controllers)
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &controller{w: w, agent: "sluice/" + version, cancel: cancel, ended: make(chan error, 1)}
+	c.w, c.agent, c.cancel, c.ended = w, "sluice/"+version, cancel, make(chan error, 1)
 	cfg := controllerAccount(w)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c, kill} })
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c} })
 	options := app.Options{Version: version, Logger: w.logger(version), Namespaces: []string{w.namespace}}
 	options.Git.AllowHTTP = true
 	if w.options != nil {
@@ -96,6 +107,9 @@ func controllerAccount(w *world) *rest.Config {
 func (c *controller) kill() {
 	c.dead.Store(true)
 	c.cancel()
+	if c.halt != nil {
+		c.halt.goOn()
+	}
 	if err, ok := <-c.ended; ok {
 		close(c.ended)
 		if err != nil {
@@ -143,22 +157,22 @@ func (c *controller) writes() map[string]int {
 	return writes
 }
 
-// fuse kills the controller at a request. What it sends after that reaches nobody.
+// fuse halts or kills the controller at a request. What a dead one sends reaches nobody.
 type fuse struct {
 	next       http.RoundTripper
 	controller *controller
-	kill       killAt
 }
 
 var errKilled = errors.New("the controller was killed")
 
 func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
+	f.controller.count(request)
 	if f.controller.dead.Load() {
 		return nil, errKilled
 	}
 	when := goOn
-	if f.kill != nil {
-		when = f.kill(request)
+	if f.controller.killAt != nil {
+		when = f.controller.killAt(request)
 	}
 	if when == before {
 		return nil, f.blow()

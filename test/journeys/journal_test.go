@@ -23,7 +23,7 @@ type entry struct {
 	// revision is the cluster's. All kinds are kept in one etcd here, so that revisions put
 	// the entries of different kinds in order.
 	revision uint64
-	// at is when the entry was seen.
+	// at is when the entry was seen, by the journal's clock.
 	at     time.Time
 	object client.Object
 	gone   bool
@@ -35,6 +35,7 @@ type journal struct {
 	entries []entry
 	scene   *scene
 	err     error
+	clock   stopwatch
 	// changed is closed, and replaced, with every entry.
 	changed chan struct{}
 }
@@ -105,7 +106,7 @@ func (j *journal) write(event watch.Event) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := entry{revisionOf(object), time.Now(), object, event.Type == watch.Deleted}
+	e := entry{revisionOf(object), j.clock.now(), object, event.Type == watch.Deleted}
 	j.entries = append(j.entries, e)
 	j.scene.apply(e)
 	j.tell()
@@ -129,6 +130,40 @@ func revisionOf(object client.Object) uint64 {
 		panic(fmt.Sprintf("resourceVersion of %T: %v", object, err))
 	}
 	return revision
+}
+
+// stopClock and startClock leave the time between them out of what entries are dated by: nobody
+// decides anything in it.
+func (j *journal) stopClock() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.clock.stop()
+}
+
+func (j *journal) startClock() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.clock.start()
+}
+
+// stopwatch is a clock that can be stopped for a while.
+type stopwatch struct {
+	stopped time.Time
+	lost    time.Duration
+}
+
+func (s *stopwatch) now() time.Time {
+	if !s.stopped.IsZero() {
+		return s.stopped.Add(-s.lost)
+	}
+	return time.Now().Add(-s.lost)
+}
+
+func (s *stopwatch) stop() { s.stopped = time.Now() }
+
+func (s *stopwatch) start() {
+	s.lost += time.Since(s.stopped)
+	s.stopped = time.Time{}
 }
 
 // now is the scene as it is, and what is closed when it changes.

@@ -61,14 +61,20 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 // each ReplicaSet the unavailable ones went first, as they do.
 func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 	floor := r.least() - r.fence(r.least()).unavailable
-	if left := r.assured(d); left < before.assured(d) && left < floor {
+	left := r.assured(d)
+	if left < before.assured(d) && left < floor {
 		r.breaks("I2", "%d available pods are left, at least %d are due", left, floor)
 	}
+	r.left = new(min(left, floor))
 }
 
-// judgeLoss: I2 as the pods have it.
-func (r *replay) judgeLoss(d *appsv1.Deployment, ready int32) {
-	if floor := r.least() - r.fence(r.least()).unavailable; ready < floor {
+// judgeLoss: I2 as the pods have it. A pod that goes does so by the last write that took pods away.
+func (r *replay) judgeLoss(ready int32) {
+	floor := r.least() - r.fence(r.least()).unavailable
+	if r.left != nil {
+		floor = min(floor, *r.left)
+	}
+	if ready < floor {
 		r.breaks("I2", "%d pods serve, at least %d are due", ready, floor)
 	}
 }

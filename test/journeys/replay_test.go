@@ -29,6 +29,9 @@ type findings struct {
 	// scalings counts the changes of a ReplicaSet's spec.replicas while the workload was held,
 	// by the field manager that made them.
 	scalings map[string]int
+	// scaled tells of each change of a ReplicaSet's spec.replicas and of a Deployment's, for a test
+	// that fails.
+	scaled []string
 	// stops are the pods found when a step began to wait for its gates: "1 of 10".
 	stops []string
 }
@@ -48,6 +51,9 @@ type replay struct {
 	sizes []size
 	// opened is the revision at which a gate was made.
 	opened map[types.UID]uint64
+	// left is how many available pods the last write that took pods away was sure to leave, if that
+	// is less than were due; nil if there was none. The pods go later, and more may be due by then.
+	left *int32
 }
 
 // size is spec.replicas of the workload from a time on.
@@ -125,10 +131,13 @@ func (r *replay) seeDeployment(updateSet func(*appsv1.Deployment) *appsv1.Replic
 		return
 	}
 	wanted := ptr.Deref(d.Spec.Replicas, 1)
+	if n := len(r.sizes); n == 0 || r.sizes[n-1].replicas != wanted {
+		r.tell("Deployment", wanted, d)
+	}
 	r.sizes = append(r.sizes, size{r.now.at, wanted})
 	digest := digestOf(&d.Spec.Template)
 	if !held(d) {
-		r.stable[digest], r.epoch = true, nil
+		r.stable[digest], r.epoch, r.left = true, nil, nil
 		return
 	}
 	if r.epoch == nil || r.epoch.digest != digest {
@@ -153,9 +162,15 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 	}
 	writer := managerOf(set, "f:spec", "f:replicas")
 	r.scalings[writer]++
+	r.tell(set.Name+" by "+writer, replicas(set), d)
 	if writer == v1alpha1.OwnerRollout {
 		r.judgeScale(before, had, set)
 	}
+}
+
+func (r *replay) tell(what string, size int32, d *appsv1.Deployment) {
+	r.scaled = append(r.scaled, fmt.Sprintf("revision %d: %s has %d replicas; %d pods serve, %d are assured",
+		r.now.revision, what, size, r.readyPods(d), r.assured(d)))
 }
 
 // seeRelease notes what pods there are when a step begins to wait for its gates.
@@ -197,7 +212,7 @@ func (r *replay) seePod(before *scene) {
 		r.leastReady = ready
 	}
 	if ready < before.readyPods(d) {
-		r.judgeLoss(d, ready)
+		r.judgeLoss(ready)
 	}
 }
 

@@ -41,6 +41,12 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
+	return makeWorld(t)
+}
+
+// makeWorld is newWorld for a journey that others wait for.
+func makeWorld(t *testing.T) *world {
+	t.Helper()
 	c, err := client.NewWithWatch(cptest.Config(t), client.Options{Scheme: app.NewScheme()})
 	if err != nil {
 		t.Fatalf("make client: %v", err)
@@ -84,10 +90,14 @@ func (w *world) strip(ctx context.Context, object client.Object) {
 func (w *world) judge() {
 	w.Helper()
 	for _, workload := range w.judged {
-		for _, broken := range w.findings(workload).broken {
+		found := w.findings(workload)
+		for _, broken := range found.broken {
 			if w.expected == nil || !w.expected(broken) {
 				w.Errorf("%s: %s", workload, broken)
 			}
+		}
+		if w.Failed() {
+			w.Logf("%s:\n%s", workload, strings.Join(found.scaled, "\n"))
 		}
 	}
 }

@@ -1,0 +1,249 @@
+package journeys
+
+import (
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// everyMoment makes scenarios happen before each write of a release. By default they happen before
+// one in three, which are others in each scenario.
+var everyMoment = flag.Bool("every-moment", false, "run each scenario of faults at every moment")
+
+// scenario is a release in which something happens once. It is run again and again: in the first
+// run that happens before the controller's first write, in the second before the second, and so on
+// to the last run, in which it happens when all is done. See the package's documentation.
+type scenario struct {
+	// workload is what is there before the release: six pods unless it is set.
+	workload func() *appsv1.Deployment
+	// release is a release of web:2 in three batches unless it is set.
+	release func() *v1alpha1.BatchRelease
+	// happens is what happens. The controller is halted meanwhile: this must not wait for it.
+	happens func(*world)
+	// ends is what each run comes to: completed, with all pods of web:2, unless it is set.
+	ends check
+	// wished, if set, is what people wish for by what happens, said before the release instead.
+	wished func(*world)
+	// forget, if set, leaves out of an ending what depends on when things happened.
+	forget func(*ending)
+	// excused are the broken laws that what happens brings about itself.
+	excused func(broken string) bool
+}
+
+// slack is how many writes more than a run without it a run may take. What happens may well be a
+// reason for some.
+const slack = 15
+
+// tally is what comes of a scenario's runs.
+type tally struct {
+	mu           sync.Mutex
+	runs, broken int
+	// most is how many writes a run took at most.
+	most int64
+}
+
+// sweep runs a scenario at every moment of a release.
+func (s *scenario) sweep(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	s.complete()
+	var calm *outcome
+	t.Run("Calm", func(t *testing.T) { calm = s.calm(t) })
+	if calm == nil {
+		t.Fatal("the run in which nothing happens has failed")
+	}
+	var sum tally
+	t.Run("At", func(t *testing.T) {
+		for _, write := range moments(t.Name(), calm.writes) {
+			t.Run(momentName(write, calm.writes), func(t *testing.T) {
+				t.Cleanup(func() { sum.add(t.Failed()) })
+				sum.note(s.disturbed(t, write, calm))
+			})
+		}
+	})
+	t.Logf("%d runs, %d violations; %d writes if nothing happens, %d at most", sum.runs, sum.broken, calm.writes, sum.most)
+}
+
+func momentName(write, writes int64) string {
+	if write > writes {
+		return "Rest"
+	}
+	return fmt.Sprintf("Write%02d", write)
+}
+
+// complete fills in what is not set.
+func (s *scenario) complete() {
+	if s.workload == nil {
+		s.workload = sixPods
+	}
+	if s.release == nil {
+		s.release = threeBatches
+	}
+	if s.ends == nil {
+		s.ends = all(web.completed, web.serves("web:2", 6))
+	}
+}
+
+// moments are the writes before which a scenario happens, and the one after the last.
+func moments(scenario string, writes int64) []int64 {
+	var chosen []int64
+	first := crc32.ChecksumIEEE([]byte(scenario))
+	for write := int64(1); write <= writes; write++ {
+		if *everyMoment || (write+int64(first))%3 == 0 {
+			chosen = append(chosen, write)
+		}
+	}
+	return append(chosen, writes+slack)
+}
+
+func sixPods() *appsv1.Deployment {
+	d := deployment(6)
+	d.Spec.Template = podTemplate("web:1", delayed)
+	return d
+}
+
+func threeBatches() *v1alpha1.BatchRelease {
+	return releaseOf(podTemplate("web:2", delayed), step(1), step("50%", none()), step("100%"))
+}
+
+// outcome is what a run came to.
+type outcome struct {
+	writes int64
+	ending ending
+}
+
+// calm is the run in which nothing happens, but that people have said before what they wish for.
+func (s *scenario) calm(t *testing.T) *outcome {
+	w := makeWorld(t)
+	w.deployed(s.workload())
+	if s.wished != nil {
+		s.wished(w)
+	}
+	w.create(s.release())
+	c := w.startController()
+	w.awaitConfirming(s.ends)
+	return s.outcome(c)
+}
+
+// disturbed is the run in which it happens before a write, or after the end if there is no such write.
+func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome {
+	w := newWorld(t)
+	w.expected = s.excused
+	w.deployed(s.workload())
+	w.create(s.release())
+	c := w.startControllerHalting(write)
+	w.awaitConfirming(either(c.halt.reached, web.completed))
+	t.Logf("it happens before %q\n%s", c.halt.at(), standing(w.now()))
+	s.happens(w)
+	w.catchUp()
+	c.halt.goOn()
+	w.awaitConfirming(s.ends)
+	have := s.outcome(c)
+	if diff := cmp.Diff(calm.ending, have.ending); diff != "" {
+		t.Errorf("I7: the end is another one (-want +got):\n%s", diff)
+	}
+	if have.writes > calm.writes+slack {
+		t.Errorf("I9: %d writes, %d if nothing happens", have.writes, calm.writes)
+	}
+	return have
+}
+
+// outcome is what a controller has come to, once it is at rest.
+func (s *scenario) outcome(c *controller) *outcome {
+	c.w.Helper()
+	writes := c.rest()
+	have := &outcome{writes: writes, ending: endingOf(c.w.await(s.ends))}
+	if s.forget != nil {
+		s.forget(&have.ending)
+	}
+	return have
+}
+
+// either wants one of two.
+func either(a, b check) check {
+	return func(s *scene) error {
+		if a(s) == nil {
+			return nil
+		}
+		return b(s)
+	}
+}
+
+// catchUp waits until the journal has what was written to the release and its workload.
+func (w *world) catchUp() {
+	w.Helper()
+	for _, object := range []client.Object{named[appsv1.Deployment]("web"), named[v1alpha1.BatchRelease]("web")} {
+		err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, object)
+		if client.IgnoreNotFound(err) != nil {
+			w.Fatalf("read %T: %v", object, err)
+		}
+		w.await(sees(object, err == nil))
+	}
+}
+
+// sees wants a scene that is not older than an object, or does not have it.
+func sees(object client.Object, exists bool) check {
+	return func(s *scene) error {
+		var seen client.Object
+		switch object.(type) {
+		case *appsv1.Deployment:
+			if d := s.deployments[object.GetName()]; d != nil {
+				seen = d
+			}
+		case *v1alpha1.BatchRelease:
+			if release := s.releases[object.GetName()]; release != nil {
+				seen = release
+			}
+		}
+		if (seen != nil) != exists || exists && revisionOf(seen) < revisionOf(object) {
+			return fmt.Errorf("want the journal to see %T", object)
+		}
+		return nil
+	}
+}
+
+// mostLooks is how often a controller may find something left to write.
+const mostLooks = 10
+
+// rest waits until the controller writes nothing but what it is asked to (I9): a change of the spec
+// that means nothing then costs one write, which says that it was seen. It returns how many writes
+// there were before.
+func (c *controller) rest() int64 {
+	c.w.Helper()
+	for look := range int64(mostLooks) {
+		before := c.sent.Load()
+		if c.w.now().releases["web"] == nil {
+			return before
+		}
+		c.w.patchRelease(fmt.Sprintf(`{"spec":{"revisionHistoryLimit":%d}}`, 11+look))
+		c.w.await(web.observed)
+		if c.sent.Load() == before+1 {
+			return before - look
+		}
+	}
+	c.w.Errorf("I9: the controller still writes after %d looks", mostLooks)
+	return c.sent.Load()
+}
+
+func (t *tally) add(failed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.runs++
+	if failed {
+		t.broken++
+	}
+}
+
+func (t *tally) note(o *outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.most = max(t.most, o.writes)
+}
