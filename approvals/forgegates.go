@@ -176,7 +176,7 @@ func (r *ForgeGates) open(ctx context.Context, g *v1alpha1.Gate, facts gate.Fact
 	request.First = first
 	var pull forge.PullRequest
 	err = r.forges.ask(ctx, facts.Source, needsTeams(g), func(ctx context.Context, api *github.Client) error {
-		pull, err = api.OpenApproval(ctx, request)
+		pull, err = api.OpenChange(ctx, request)
 		return err
 	})
 	if err != nil {
@@ -233,8 +233,8 @@ func (r *ForgeGates) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1al
 	return text{title: title, body: body, digest: digestOf(title, body)}, nil
 }
 
-func requestFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, text text) forge.ApprovalRequest {
-	return forge.ApprovalRequest{
+func requestFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, text text) forge.ChangeRequest {
+	return forge.ChangeRequest{
 		Branch:  record.Branch(g),
 		Base:    source.Branch(),
 		Path:    record.Path(g.Namespace, g.Spec.ReleaseRef.Name),

@@ -202,19 +202,31 @@ func (p *pass) write(ctx context.Context, release *spec.Release, from origin) er
 	object.SetLabels(with(object.GetLabels(), map[string]string{
 		v1alpha1.SourceLabel: p.source.LabelIn(release.Namespace),
 	}))
-	object.SetAnnotations(with(object.GetAnnotations(), map[string]string{
-		v1alpha1.CommitAnnotation:        from.commit,
-		v1alpha1.AuthorAnnotation:        from.author,
-		v1alpha1.SubjectAnnotation:       from.subject,
-		v1alpha1.FileAnnotation:          release.File,
-		v1alpha1.AppliedDigestAnnotation: release.Digest,
-	}))
+	object.SetAnnotations(with(object.GetAnnotations(), annotationsOf(release, from)))
 	if err := p.applyObject(ctx, object); err != nil {
 		return fmt.Errorf("apply BatchRelease %s: %w", release.Name, err)
 	}
 	p.remember(release, object.GetUID(), object.GetGeneration())
 	p.note(&p.applied, release.Namespace+"/"+release.Name)
 	return nil
+}
+
+// annotationsOf are those that say where a release comes from.
+func annotationsOf(release *spec.Release, from origin) map[string]string {
+	annotations := map[string]string{
+		v1alpha1.CommitAnnotation:        from.commit,
+		v1alpha1.AuthorAnnotation:        from.author,
+		v1alpha1.SubjectAnnotation:       from.subject,
+		v1alpha1.FileAnnotation:          release.File,
+		v1alpha1.AppliedDigestAnnotation: release.Digest,
+	}
+	if release.TemplateFile != "" {
+		annotations[v1alpha1.TemplateFileAnnotation] = release.TemplateFile
+	}
+	if release.Kustomization != "" {
+		annotations[v1alpha1.KustomizationAnnotation] = release.Kustomization
+	}
+	return annotations
 }
 
 func (p *pass) applyObject(ctx context.Context, object *unstructured.Unstructured) error {

@@ -32,7 +32,8 @@ func TestFollowsPushes(t *testing.T) {
 	if diff := cmp.Diff(wantLabels, release.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if release.Annotations[v1alpha1.CommitAnnotation] != first || release.Annotations[v1alpha1.FileAnnotation] != "web/release.yaml" {
+	if a := release.Annotations; a[v1alpha1.CommitAnnotation] != first || a[v1alpha1.FileAnnotation] != "web/release.yaml" ||
+		a[v1alpha1.TemplateFileAnnotation] != "web/deploy.yaml" {
 		t.Errorf("got annotations %v", release.Annotations)
 	}
 	if len(release.ManagedFields) != 1 || release.ManagedFields[0].Manager != v1alpha1.OwnerGitsync || release.ManagedFields[0].Operation != "Apply" {

@@ -38,6 +38,11 @@ const (
 	SubjectAnnotation = Prefix + "commit-subject"
 	// FileAnnotation on a BatchRelease is the file that it was read from.
 	FileAnnotation = Prefix + "file"
+	// TemplateFileAnnotation on a BatchRelease is the file that holds its template, where that is another.
+	TemplateFileAnnotation = Prefix + "template-file"
+	// KustomizationAnnotation on a BatchRelease is the kustomization that its template was built by, where
+	// there is one: no file holds the template as it is.
+	KustomizationAnnotation = Prefix + "kustomization"
 	// AppliedDigestAnnotation on an object from Git is the digest of what was applied.
 	AppliedDigestAnnotation = Prefix + "applied-digest"
 	// RequestedAtAnnotation on a ReleaseSource asks for a sync now, on a Gate for a look at the forge.

@@ -3,8 +3,9 @@ package forge
 // BranchPrefix begins the name of each branch that is made for an approval.
 const BranchPrefix = "sluice/"
 
-// ApprovalRequest asks for a pull request that adds one record to the tracked branch.
-type ApprovalRequest struct {
+// ChangeRequest asks for a pull request that changes one file of the tracked branch: the record of an
+// approval, or a manifest that is put back.
+type ChangeRequest struct {
 	// Branch is the branch to make. It begins with BranchPrefix.
 	Branch string
 	// Base is the tracked branch.
@@ -13,6 +14,9 @@ type ApprovalRequest struct {
 	// request from any other: no two gates ask with the same.
 	Path    string
 	Content []byte
+	// ByBranch says that the branch alone tells this request from any other: what was asked for under its
+	// name before is it, whatever the content is by now.
+	ByBranch bool
 	// Tip and Tree are a commit of the tracked branch, as Git has it, and its tree: the branch is made
 	// on top of it. Where they are not given the forge is asked.
 	Tip, Tree string
@@ -25,6 +29,9 @@ type ApprovalRequest struct {
 	Title string
 	Body  string
 }
+
+// Tip is the last commit of a branch, with its tree.
+type Tip struct{ Commit, Tree string }
 
 // ApprovalQuery says what is to be known of an approval. What is not asked for is not read.
 type ApprovalQuery struct {

@@ -94,7 +94,7 @@ func TestAppWorksOnItsRepository(t *testing.T) {
 	app.Teams, app.Deployments = true, true
 	w.team("bob")
 	client := w.newClient(asApp(app))
-	pull, err := client.OpenApproval(t.Context(), request("by-app"))
+	pull, err := client.OpenChange(t.Context(), request("by-app"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestNothingIsSentWhileLimited(t *testing.T) {
 			client := w.newClient(at(clock))
 			off := w.forge.Inject(fault)
 			everything := []func(context.Context) error{
-				func(ctx context.Context) error { _, err := client.OpenApproval(ctx, request("limited")); return err },
+				func(ctx context.Context) error { _, err := client.OpenChange(ctx, request("limited")); return err },
 				func(ctx context.Context) error {
 					_, err := client.ReadApproval(ctx, forge.ApprovalQuery{Number: 1})
 					return err

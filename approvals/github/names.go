@@ -34,7 +34,7 @@ func checkBranch(name string) error {
 
 func checkPath(path string) error {
 	if !filePath.MatchString(path) || strings.Contains(path, "..") || strings.Contains(path, "//") {
-		return invalid("%q is no path of a record", path)
+		return invalid("%q is no path of a file that can be worked on", path)
 	}
 	return nil
 }

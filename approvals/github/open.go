@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/google/go-github/v60/github"
@@ -11,20 +10,21 @@ import (
 	"github.com/sluice-dev/sluice/approvals/forge"
 )
 
-// OpenApproval makes the branch and the pull request that are asked for, or finds them. It can
+// OpenChange makes the branch and the pull request that are asked for, or finds them. It can
 // be done again at any time, also after a crash: the pull request whose head holds exactly the
-// record is the one, be it open, closed or merged, and there is never a second. One that is open gets
-// the title and the body if they changed. A branch that holds another record is set anew.
+// content, or whose branch alone tells, is the one, be it open, closed or merged, and there is never a
+// second. One that is open gets the title and the body if they changed. A branch that holds another content
+// is set anew.
 //
 // A request that is the First, and gives Tip and Tree, is four requests to the forge.
 //
-// A record that the tracked branch holds already can't be asked for: that is of kind Invalid.
-func (c *Client) OpenApproval(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, error) {
+// A content that the tracked branch holds already can't be asked for: that is of kind Invalid.
+func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	if err := checkRequest(r); err != nil {
 		return forge.PullRequest{}, err
 	}
 	if !r.First {
-		known, found, err := c.findApproval(ctx, r)
+		known, found, err := c.findChange(ctx, r)
 		if err != nil {
 			return forge.PullRequest{}, err
 		}
@@ -38,7 +38,7 @@ func (c *Client) OpenApproval(ctx context.Context, r forge.ApprovalRequest) (for
 	return c.createPull(ctx, r)
 }
 
-func checkRequest(r forge.ApprovalRequest) error {
+func checkRequest(r forge.ChangeRequest) error {
 	if err := checkOwnBranch(r.Branch); err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func checkRequest(r forge.ApprovalRequest) error {
 	return checkPath(r.Path)
 }
 
-// findApproval looks for the pull request that was made for this request before. One that is closed
+// findChange looks for the pull request that was made for this request before. One that is closed
 // and overlooked would be made a second time, so none may be.
-func (c *Client) findApproval(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, bool, error) {
+func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, bool, error) {
 	made, err := allCounted(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
 		return c.api.PullRequests.List(ctx, c.owner, c.name, &github.PullRequestListOptions{
 			State: "all", Head: c.owner + ":" + r.Branch, Base: r.Base,
@@ -79,8 +79,11 @@ func (c *Client) findApproval(ctx context.Context, r forge.ApprovalRequest) (for
 	return forge.PullRequest{}, false, nil
 }
 
-// holds reports whether a commit has exactly the record that is asked for.
-func (c *Client) holds(ctx context.Context, r forge.ApprovalRequest, ref string) (bool, error) {
+// holds reports whether a commit is the one that was made for what is asked for.
+func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (bool, error) {
+	if r.ByBranch {
+		return true, nil
+	}
 	file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.name, r.Path, &github.RepositoryContentGetOptions{Ref: ref})
 	if err := c.explain(err, "read %s at %s", r.Path, ref); err != nil {
 		if forge.KindOf(err) == forge.NotFound {
@@ -91,10 +94,10 @@ func (c *Client) holds(ctx context.Context, r forge.ApprovalRequest, ref string)
 	return file.GetType() == "file" && file.GetSHA() == forge.BlobSHA(r.Content), nil
 }
 
-// ensureBranch sets the branch to a commit on top of the tracked branch that changes the record
+// ensureBranch sets the branch to a commit on top of the tracked branch that changes the file
 // and nothing else. The branch comes into being with its commit, in one write.
-func (c *Client) ensureBranch(ctx context.Context, r forge.ApprovalRequest) error {
-	sha, err := c.commitRecord(ctx, r)
+func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error {
+	sha, err := c.commitChange(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -114,21 +117,18 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ApprovalRequest) erro
 	return nil
 }
 
-// state is a commit with its tree.
-type state struct{ commit, tree string }
-
-// commitRecord makes the commit, on the tip that is given if the forge takes that: it may not have
+// commitChange makes the commit, on the tip that is given if the forge takes that: it may not have
 // come as far as who read it by Git, or no longer have it.
-func (c *Client) commitRecord(ctx context.Context, r forge.ApprovalRequest) (string, error) {
+func (c *Client) commitChange(ctx context.Context, r forge.ChangeRequest) (string, error) {
 	if r.Tip != "" && r.Tree != "" {
-		sha, err := c.commitOn(ctx, state{commit: r.Tip, tree: r.Tree}, r)
+		sha, err := c.commitOn(ctx, forge.Tip{Commit: r.Tip, Tree: r.Tree}, r)
 		switch forge.KindOf(err) {
 		case forge.NotFound, forge.Invalid, forge.Conflict:
 		default:
 			return sha, err
 		}
 	}
-	tip, err := c.tip(ctx, r.Base)
+	tip, err := c.Tip(ctx, r.Base)
 	if err != nil {
 		return "", err
 	}
@@ -137,15 +137,15 @@ func (c *Client) commitRecord(ctx context.Context, r forge.ApprovalRequest) (str
 
 // commitOn makes the commit on top of another. Nothing refers to it yet, so making it twice does no
 // harm. Its author is whoever we are, which lets the forge sign it for an app.
-func (c *Client) commitOn(ctx context.Context, tip state, r forge.ApprovalRequest) (string, error) {
-	tree, _, err := c.api.Git.CreateTree(ctx, c.owner, c.name, tip.tree, []*github.TreeEntry{{
+func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequest) (string, error) {
+	tree, _, err := c.api.Git.CreateTree(ctx, c.owner, c.name, tip.Tree, []*github.TreeEntry{{
 		Path:    new(r.Path),
 		Mode:    new("100644"),
 		Type:    new("blob"),
 		Content: new(string(r.Content)),
 	}})
-	if err == nil && tree.GetSHA() == tip.tree {
-		err = invalid("branch %s holds this record already", r.Base)
+	if err == nil && tree.GetSHA() == tip.Tree {
+		err = invalid("branch %s holds this %s already", r.Base, r.Path)
 	}
 	if err != nil {
 		return "", c.explain(err, "write tree with %s", r.Path)
@@ -153,7 +153,7 @@ func (c *Client) commitOn(ctx context.Context, tip state, r forge.ApprovalReques
 	made, _, err := c.api.Git.CreateCommit(ctx, c.owner, c.name, &github.Commit{
 		Message: new(r.Message),
 		Tree:    &github.Tree{SHA: tree.SHA},
-		Parents: []*github.Commit{{SHA: &tip.commit}},
+		Parents: []*github.Commit{{SHA: &tip.Commit}},
 	}, nil)
 	if err != nil {
 		return "", c.explain(err, "write commit with %s", r.Path)
@@ -161,26 +161,9 @@ func (c *Client) commitOn(ctx context.Context, tip state, r forge.ApprovalReques
 	return made.GetSHA(), c.explain(checkSHA(made.GetSHA()), "write commit with %s", r.Path)
 }
 
-// tip reads the commit of a branch with its tree, in one request.
-func (c *Client) tip(ctx context.Context, name string) (state, error) {
-	req, err := c.api.NewRequest("GET", "repos/"+c.owner+"/"+c.name+"/branches/"+url.PathEscape(name), nil)
-	if err != nil {
-		return state{}, c.explain(err, "read branch %s", name)
-	}
-	found := &github.Branch{}
-	if _, err = c.api.Do(ctx, req, found); err != nil {
-		return state{}, c.explain(err, "read branch %s", name)
-	}
-	tip := state{commit: found.GetCommit().GetSHA(), tree: found.GetCommit().GetCommit().GetTree().GetSHA()}
-	if checkSHA(tip.commit) != nil || checkSHA(tip.tree) != nil {
-		return state{}, distrusted("read branch %s: the answer names no commit and tree", name)
-	}
-	return tip, nil
-}
-
 // createPull makes the pull request. If the forge says that there is one, it is looked for again:
-// somebody else made it just now, or it was for another record before the branch was set anew.
-func (c *Client) createPull(ctx context.Context, r forge.ApprovalRequest) (forge.PullRequest, error) {
+// somebody else made it just now, or it was for another content before the branch was set anew.
+func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	made, _, err := c.api.PullRequests.Create(ctx, c.owner, c.name, &github.NewPullRequest{
 		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,
 	})
@@ -191,7 +174,7 @@ func (c *Client) createPull(ctx context.Context, r forge.ApprovalRequest) (forge
 	if forge.KindOf(err) != forge.Invalid {
 		return pullRequest(made), err
 	}
-	known, found, problem := c.findApproval(ctx, r)
+	known, found, problem := c.findChange(ctx, r)
 	switch {
 	case problem != nil:
 		return forge.PullRequest{}, problem

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/devforge"
 )
 
-func TestOpenApproval(t *testing.T) {
+func TestOpenChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.first("shop/web/abc/step-1")
@@ -43,7 +43,7 @@ func TestOpenApproval(t *testing.T) {
 }
 
 // wantOnlyRecord checks that the pull request of r brings the record and nothing else.
-func (w *world) wantOnlyRecord(r forge.ApprovalRequest, number int) {
+func (w *world) wantOnlyRecord(r forge.ChangeRequest, number int) {
 	w.t.Helper()
 	files, _, err := w.as("ada").PullRequests.ListFiles(w.t.Context(), "shop", "web", number, nil)
 	if err != nil {
@@ -57,13 +57,13 @@ func (w *world) wantOnlyRecord(r forge.ApprovalRequest, number int) {
 	}
 }
 
-func TestOpenApprovalAgainFindsTheSame(t *testing.T) {
+func TestOpenChangeAgainFindsTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := request("again")
 	first := w.open(r)
 	asked := w.asked(func(ctx context.Context) {
-		second, err := w.newClient().OpenApproval(ctx, r)
+		second, err := w.newClient().OpenChange(ctx, r)
 		if err != nil || second.Number != first.Number {
 			t.Errorf("the same must be found: got %+v, %v", second, err)
 		}
@@ -109,7 +109,7 @@ func TestUpdateApproval(t *testing.T) {
 	}
 }
 
-func TestOpenApprovalFindsWhatPeopleDid(t *testing.T) {
+func TestOpenChangeFindsWhatPeopleDid(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reason string
@@ -164,7 +164,7 @@ func (w *world) deleteBranch(name string) {
 }
 
 // The same branch serves another attempt at the same revision, whose record is another.
-func TestOpenApprovalForAnotherRecord(t *testing.T) {
+func TestOpenChangeForAnotherRecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reason string
@@ -206,7 +206,7 @@ func TestOpenApprovalForAnotherRecord(t *testing.T) {
 }
 
 // Somebody puts another record where ours was, before we know the number of the pull request.
-func TestOpenApprovalPutsARecordBack(t *testing.T) {
+func TestOpenChangePutsARecordBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := request("tampered")
@@ -219,32 +219,32 @@ func TestOpenApprovalPutsARecordBack(t *testing.T) {
 	w.wantOnlyRecord(r, pull.Number)
 }
 
-func TestOpenApprovalOfARecordThatIsThereAlready(t *testing.T) {
+func TestOpenChangeOfARecordThatIsThereAlready(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := request("there")
 	w.write("ada", "main", r.Path, string(r.Content))
-	_, err := w.client.OpenApproval(t.Context(), r)
+	_, err := w.client.OpenChange(t.Context(), r)
 	wantKind(t, err, forge.Invalid, "there is nothing to ask for")
 }
 
-func TestOpenApprovalOnABranchThatIsNotThere(t *testing.T) {
+func TestOpenChangeOnABranchThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := request("nowhere")
 	r.Base = "gone"
-	_, err := w.client.OpenApproval(t.Context(), r)
+	_, err := w.client.OpenChange(t.Context(), r)
 	wantKind(t, err, forge.NotFound, "there is no tracked branch")
 }
 
 // A forge may answer from a replica that is behind.
-func TestOpenApprovalOnAForgeThatLagsBehind(t *testing.T) {
+func TestOpenChangeOnAForgeThatLagsBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := request("lag")
 	off := w.forge.Inject(devforge.Fault{Kind: devforge.FaultRepeat, Method: "GET", Path: regexp.MustCompile("/pulls$")})
 	first := w.open(r)
-	_, err := w.newClient().OpenApproval(t.Context(), r)
+	_, err := w.newClient().OpenChange(t.Context(), r)
 	wantKind(t, err, forge.Conflict, "there is a pull request, and it is not listed yet")
 	if got := w.tip(r.Branch); got != first.Head.SHA {
 		t.Errorf("a branch that holds the record must stay, or reviews of it are void: got %s, want %s", got, first.Head.SHA)
@@ -257,7 +257,7 @@ func TestOpenApprovalOnAForgeThatLagsBehind(t *testing.T) {
 }
 
 // A filter that a forge does not understand brings pull requests that nobody asked for.
-func TestOpenApprovalTakesNoOtherPullRequest(t *testing.T) {
+func TestOpenChangeTakesNoOtherPullRequest(t *testing.T) {
 	t.Parallel()
 	r := request("mine")
 	pull := func(head, base string, headRepository int) string {
@@ -288,7 +288,7 @@ func TestOpenApprovalTakesNoOtherPullRequest(t *testing.T) {
 					http.NotFound(w, q)
 				}
 			})
-			_, err := clientOf(t, s.URL).OpenApproval(t.Context(), r)
+			_, err := clientOf(t, s.URL).OpenChange(t.Context(), r)
 			if found := err == nil; found != tc.found {
 				t.Errorf("want it taken: %t, got %v", tc.found, err)
 			}

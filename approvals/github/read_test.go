@@ -81,7 +81,7 @@ func TestReadApprovalAfterEachKindOfMerge(t *testing.T) {
 	}
 }
 
-func (w *world) wantMerged(r forge.ApprovalRequest, pull forge.PullRequest, result string, got forge.Approval) {
+func (w *world) wantMerged(r forge.ChangeRequest, pull forge.PullRequest, result string, got forge.Approval) {
 	w.t.Helper()
 	sha := forge.BlobSHA(r.Content)
 	if p := got.PullRequest; !p.Merged || p.MergeCommit != result || p.MergedBy.Login != "bob" || p.MergedAt.IsZero() || p.Head.SHA != pull.Head.SHA {

@@ -55,7 +55,7 @@ func (w *world) faulty(kind devforge.FaultKind, line string, act func(context.Co
 
 // Each request of an opening meets each fault once; after it the opening is done again, by a client
 // that knows nothing. However far the first came, there is one pull request in the end.
-func TestOpenApprovalSurvivesEachFault(t *testing.T) {
+func TestOpenChangeSurvivesEachFault(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(faults)) {
 		t.Run(name, func(t *testing.T) {
@@ -76,14 +76,14 @@ func TestOpenApprovalSurvivesEachFault(t *testing.T) {
 }
 
 // openFaulty opens an approval while one of its requests meets a fault, and then again.
-func (w *world) openFaulty(r forge.ApprovalRequest, line string, kind devforge.FaultKind) {
+func (w *world) openFaulty(r forge.ChangeRequest, line string, kind devforge.FaultKind) {
 	w.t.Helper()
 	w.faulty(kind, line, func(ctx context.Context, client *github.Client) error {
-		_, err := client.OpenApproval(ctx, r)
+		_, err := client.OpenChange(ctx, r)
 		return err
 	})
 	r.First = false // whoever comes after a crash can't know
-	pull, err := w.newClient().OpenApproval(w.t.Context(), r)
+	pull, err := w.newClient().OpenChange(w.t.Context(), r)
 	if err != nil {
 		w.t.Fatalf("after a fault of %s it must be possible to do it again: %v", line, err)
 	}
@@ -92,7 +92,7 @@ func (w *world) openFaulty(r forge.ApprovalRequest, line string, kind devforge.F
 
 // A list that lacks what it should have must not lead to a second pull request, whatever became of
 // the first: the forge itself refuses a second only while the first is open.
-func TestOpenApprovalOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
+func TestOpenChangeOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	acts := map[string]func(w *world, pull forge.PullRequest){
 		"Open":   func(*world, forge.PullRequest) {},
@@ -111,7 +111,7 @@ func TestOpenApprovalOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
 			pull := w.open(r)
 			act(w, pull)
 			off := w.inject(devforge.FaultPartialPage, "GET /pulls")
-			_, err := w.newClient().OpenApproval(t.Context(), r)
+			_, err := w.newClient().OpenChange(t.Context(), r)
 			wantKind(t, err, forge.Transient, "the one that is missing may be ours")
 			off()
 			if again := w.open(r); again.Number != pull.Number {
@@ -137,15 +137,15 @@ func TestReadApprovalForgetsWhatWasNotWhole(t *testing.T) {
 }
 
 // Git may be ahead of the API, or behind it.
-func TestOpenApprovalOnATipThatTheForgeDoesNotTake(t *testing.T) {
+func TestOpenChangeOnATipThatTheForgeDoesNotTake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	known := w.first("known")
-	for name, change := range map[string]func(*forge.ApprovalRequest){
-		"tip":  func(r *forge.ApprovalRequest) { r.Tip = someCommit },
-		"tree": func(r *forge.ApprovalRequest) { r.Tree = someCommit },
-		"both": func(r *forge.ApprovalRequest) { r.Tip, r.Tree = someCommit, someCommit },
-		"half": func(r *forge.ApprovalRequest) { r.Tree = "" },
+	for name, change := range map[string]func(*forge.ChangeRequest){
+		"tip":  func(r *forge.ChangeRequest) { r.Tip = someCommit },
+		"tree": func(r *forge.ChangeRequest) { r.Tree = someCommit },
+		"both": func(r *forge.ChangeRequest) { r.Tip, r.Tree = someCommit, someCommit },
+		"half": func(r *forge.ChangeRequest) { r.Tree = "" },
 	} {
 		r := known
 		r.Branch, r.Content = forge.BranchPrefix+name, []byte(content+"name: "+name+"\n")
@@ -154,12 +154,12 @@ func TestOpenApprovalOnATipThatTheForgeDoesNotTake(t *testing.T) {
 		w.wantOnlyRecord(r, pull.Number)
 	}
 	known.Tip = "main"
-	_, err := w.client.OpenApproval(t.Context(), known)
+	_, err := w.client.OpenChange(t.Context(), known)
 	wantKind(t, err, forge.Invalid, "a branch can move between two looks; the tip is a commit")
 }
 
 // An approval is asked for on top of what was read by Git, though the branch has gone on since.
-func TestOpenApprovalOnATipThatIsNoLongerTheNewest(t *testing.T) {
+func TestOpenChangeOnATipThatIsNoLongerTheNewest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.first("behind")

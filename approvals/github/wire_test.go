@@ -357,9 +357,9 @@ func TestNamesInPathsAreChecked(t *testing.T) {
 	_, errPost := client.PostStatus(ctx, forge.StatusRequest{SHA: "main"})
 	_, errDeployment := client.OpenDeployment(ctx, forge.DeploymentRequest{SHA: "main"})
 	_, errTeam := client.Team(ctx, "shop/../../user")
-	_, errOpen := client.OpenApproval(ctx, forge.ApprovalRequest{Branch: "main", Base: "main", Path: "x"})
-	_, errBase := client.OpenApproval(ctx, forge.ApprovalRequest{Branch: "sluice/x", Base: "a..b", Path: "x"})
-	_, errPath := client.OpenApproval(ctx, forge.ApprovalRequest{Branch: "sluice/x", Base: "main", Path: "../x"})
+	_, errOpen := client.OpenChange(ctx, forge.ChangeRequest{Branch: "main", Base: "main", Path: "x"})
+	_, errBase := client.OpenChange(ctx, forge.ChangeRequest{Branch: "sluice/x", Base: "a..b", Path: "x"})
+	_, errPath := client.OpenChange(ctx, forge.ChangeRequest{Branch: "sluice/x", Base: "main", Path: "../x"})
 	for name, err := range map[string]error{
 		"statuses": errStatuses, "checks": errChecks, "post": errPost, "deployment": errDeployment, "team": errTeam,
 		"branch": errOpen, "base": errBase, "path": errPath, "delete": client.DeleteBranch(ctx, "main"),

@@ -70,15 +70,15 @@ func (w *world) as(login string) *gogithub.Client {
 }
 
 // request is an approval of that name.
-func request(name string) forge.ApprovalRequest {
-	return forge.ApprovalRequest{
+func request(name string) forge.ChangeRequest {
+	return forge.ChangeRequest{
 		Branch: forge.BranchPrefix + name, Base: "main", Path: recordPath, Content: []byte(content + "name: " + name + "\n"),
 		Message: "Approve " + name, Title: "Approve " + name, Body: "Merging lets the next batch go.\n",
 	}
 }
 
 // first is a request that nobody has made before, as it is known from Git where the branch is.
-func (w *world) first(name string) forge.ApprovalRequest {
+func (w *world) first(name string) forge.ChangeRequest {
 	w.t.Helper()
 	r := request(name)
 	r.First, r.Tip = true, w.tip(r.Base)
@@ -90,9 +90,9 @@ func (w *world) first(name string) forge.ApprovalRequest {
 	return r
 }
 
-func (w *world) open(r forge.ApprovalRequest) forge.PullRequest {
+func (w *world) open(r forge.ChangeRequest) forge.PullRequest {
 	w.t.Helper()
-	pull, err := w.client.OpenApproval(w.t.Context(), r)
+	pull, err := w.client.OpenChange(w.t.Context(), r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -108,10 +108,10 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 		p.fail(l.file, l.line, "spec.template is left out, and "+name+", whose template it would be, is not in the repository")
 		return nil
 	case len(found) == 0:
-		return p.makeRelease(l, namespace, nil)
+		return p.makeRelease(l, namespace, located{})
 	case l.template == nil && found[0].template == nil:
 		p.fail(found[0].file, found[0].line, name+" has no spec.template, and its release has none either")
 		return nil
 	}
-	return p.makeRelease(l, namespace, found[0].manifest)
+	return p.makeRelease(l, namespace, found[0])
 }

@@ -123,7 +123,7 @@ func (p *pass) take(made *build, view *view, file string, data []byte) bool {
 		p.fail(origin.file, origin.lineOf(problem.path), problem.message)
 	}
 	if m != nil {
-		made.manifests = append(made.manifests, located{m, origin.file, origin.lineOf("apiVersion")})
+		made.manifests = append(made.manifests, located{m, origin.file, origin.lineOf("apiVersion"), file})
 	}
 	return len(problems) > 0
 }

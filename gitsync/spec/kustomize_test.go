@@ -34,6 +34,12 @@ func TestKustomize(t *testing.T) {
 	if prod.File != "base/release.yaml" || prod.Line != 2 || prod.Workload != "prod-web" {
 		t.Errorf("got %s:%d for %s", prod.File, prod.Line, prod.Workload)
 	}
+	if prod.Kustomization != "overlays/prod/kustomization.yaml" || prod.TemplateFile != "base/deploy.yaml" {
+		t.Errorf("the template is said to be built by %q from %q", prod.Kustomization, prod.TemplateFile)
+	}
+	if other := result.Releases[2]; other.Kustomization != "" || other.TemplateFile != "" {
+		t.Errorf("a template that stands in its release is said to be built by %q from %q", other.Kustomization, other.TemplateFile)
+	}
 	text := fmt.Sprint(prod.Object().Object)
 	if !strings.Contains(text, "image:web:2") || strings.Contains(text, "replicas:1 ") {
 		t.Errorf("the overlay's image or patch is missing: %s", text)

@@ -19,11 +19,15 @@ type Release struct {
 	// File and Line where it stands.
 	File string
 	Line int
+	// TemplateFile is the file that its template stands in, if that is another. Where a kustomization
+	// built the template, Kustomization is the file of that, and no file has the template as it is.
+	TemplateFile  string
+	Kustomization string
 	// Workload is the name of its Deployment, in the same namespace.
 	Workload string
 	// TemplateDigest is podtemplate.Given of its template.
 	TemplateDigest string
-	// Digest tells apart all that is written to the cluster: spec, labels, annotations, file.
+	// Digest tells apart all that is written to the cluster: spec, labels, annotations, files.
 	Digest string
 
 	object     json.RawMessage
@@ -82,14 +86,13 @@ func toMap(object json.RawMessage) map[string]any {
 
 // madeKey is all that a Release is made of.
 type madeKey struct {
-	release, deployment *manifest
-	namespace, file     string
-	line                int
+	release, deployment located
+	namespace           string
 }
 
 // makeRelease makes a Release, or finds the one that was made of the same before.
-func (p *pass) makeRelease(l located, namespace string, deployment *manifest) *Release {
-	key := madeKey{l.manifest, deployment, namespace, l.file, l.line}
+func (p *pass) makeRelease(l located, namespace string, deployment located) *Release {
+	key := madeKey{l, deployment, namespace}
 	release := p.before.made[key]
 	if release == nil {
 		release = newRelease(l, namespace, deployment)
@@ -98,23 +101,28 @@ func (p *pass) makeRelease(l located, namespace string, deployment *manifest) *R
 	return release
 }
 
-func newRelease(l located, namespace string, deployment *manifest) *Release {
+func newRelease(l located, namespace string, deployment located) *Release {
 	r := &Release{
 		Namespace:      namespace,
 		Name:           l.name,
 		File:           l.file,
 		Line:           l.line,
+		Kustomization:  l.kustomization,
 		Workload:       l.workload,
 		TemplateDigest: l.given,
 		object:         l.object,
 		template:       l.template,
-		deployment:     deployment,
+		deployment:     deployment.manifest,
 	}
 	if r.template == nil {
 		r.template, r.TemplateDigest = deployment.template, deployment.given
+		r.Kustomization = deployment.kustomization
+		if deployment.file != l.file {
+			r.TemplateFile = deployment.file
+		}
 	}
 	content, _ := json.Marshal(r.Object()) // maps, lists, texts and numbers: it can't fail
-	r.Digest = digest(append(content, r.File...))
+	r.Digest = digest(append(content, r.File+r.TemplateFile+r.Kustomization...))
 	return r
 }
 

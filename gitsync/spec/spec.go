@@ -141,6 +141,8 @@ type located struct {
 	*manifest
 	file string
 	line int
+	// kustomization is the file of the one that built it; empty if it stands in its file as it is.
+	kustomization string
 }
 
 func (p *pass) fail(file string, line int, message string) {
@@ -158,7 +160,7 @@ func (p *pass) readFile(file surveyed) {
 		p.fail(file.path, problem.line, problem.message)
 	}
 	for _, m := range content.manifests {
-		p.manifests = append(p.manifests, located{m, file.path, m.line})
+		p.manifests = append(p.manifests, located{manifest: m, file: file.path, line: m.line})
 	}
 }
 
