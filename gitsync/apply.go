@@ -40,7 +40,7 @@ func workloadOf(release *spec.Release) client.ObjectKey {
 
 // apply makes a release in the cluster what it is in Git, after its Deployment.
 func (p *pass) apply(ctx context.Context, release *spec.Release) error {
-	if p.lacksDeployment(release) {
+	if p.lacksDeployment(release) && !p.frozenNow(release) {
 		if err := p.createDeployment(ctx, release); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (p *pass) apply(ctx context.Context, release *spec.Release) error {
 		return err
 	}
 	if live == nil {
-		return p.write(ctx, release, p.memory.origin)
+		return p.write(ctx, release, p.memory.origin, nil)
 	}
 	if err := p.mayWrite(ctx, live); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (p *pass) apply(ctx context.Context, release *spec.Release) error {
 		p.remember(release, live.UID, live.Generation)
 		return nil
 	}
-	return p.write(ctx, release, p.originOf(live, release))
+	return p.write(ctx, release, p.originOf(live, release), live)
 }
 
 // createDeployment is the first deploy. It is not updated later: its template is
@@ -196,17 +196,26 @@ func (p *pass) originOf(live *v1alpha1.BatchRelease, release *spec.Release) orig
 	return known
 }
 
-// write applies a release.
-func (p *pass) write(ctx context.Context, release *spec.Release, from origin) error {
+// write applies a release, of which live is in the cluster so far. What is frozen is never without the
+// annotation: with the template of another commit it would be released.
+func (p *pass) write(ctx context.Context, release *spec.Release, from origin, live *v1alpha1.BatchRelease) error {
 	object := release.Object()
+	annotations := annotationsOf(release, from)
+	freeze := p.freezeOf(release.Namespace, object.GetLabels(), live)
+	if freeze != "" {
+		annotations[v1alpha1.FreezeAnnotation] = freeze
+	}
 	object.SetLabels(with(object.GetLabels(), map[string]string{
 		v1alpha1.SourceLabel: p.source.LabelIn(release.Namespace),
 	}))
-	object.SetAnnotations(with(object.GetAnnotations(), annotationsOf(release, from)))
+	object.SetAnnotations(with(object.GetAnnotations(), annotations))
 	if err := p.applyObject(ctx, object); err != nil {
 		return fmt.Errorf("apply BatchRelease %s: %w", release.Name, err)
 	}
 	p.remember(release, object.GetUID(), object.GetGeneration())
+	if freeze != "" {
+		p.rememberFreeze(keyOf(release), freeze)
+	}
 	p.note(&p.applied, release.Namespace+"/"+release.Name)
 	return nil
 }

@@ -28,9 +28,13 @@ type memory struct {
 	reader  *spec.Reader
 	content *spec.Result
 	records *records
-	origin  origin
-	tree    string
-	path    string
+	// freeze of that commit, nil if there is none, what is wrong with its file, and what releases were given.
+	freeze       *spec.Freeze
+	freezeErrors []spec.Error
+	frozen       map[client.ObjectKey]string
+	origin       origin
+	tree         string
+	path         string
 
 	// app gives tokens to read with, where the source's Secret holds a GitHub App.
 	app *app
@@ -72,7 +76,7 @@ func (m *memories) of(source *v1alpha1.ReleaseSource) *memory {
 	key := client.ObjectKeyFromObject(source)
 	known := m.all[key]
 	if known == nil || known.uid != source.UID {
-		known = &memory{uid: source.UID, written: map[client.ObjectKey]written{}}
+		known = &memory{uid: source.UID, written: map[client.ObjectKey]written{}, frozen: map[client.ObjectKey]string{}}
 		if source.Status.ObservedGeneration == source.Generation {
 			known.follow(source, source.Status.ObservedCommit)
 		}
@@ -121,6 +125,7 @@ func (m *memory) read(head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, op
 	}
 	m.content, m.path = content, source.Spec.Path
 	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
+	m.freeze, m.freezeErrors = spec.ReadFreeze(head.FS())
 	m.origin, m.tree = origin{head.Commit, head.Author, head.Subject}, head.Tree
 	return content, nil
 }

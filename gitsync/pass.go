@@ -53,6 +53,9 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.observe(ctx); err != nil {
 		return err
 	}
+	if err := p.freezeAll(ctx); err != nil {
+		return err
+	}
 	if err := p.applyAll(ctx); err != nil {
 		return err
 	}

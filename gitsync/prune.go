@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,6 +83,7 @@ func (p *pass) failPrune(release *v1alpha1.BatchRelease, err error) {
 
 // forgetAllBut forgets what was written of releases that Git does not have any more.
 func (p *pass) forgetAllBut(releases []*spec.Release) {
+	maps.DeleteFunc(p.memory.frozen, func(key client.ObjectKey, text string) bool { return text == "" && p.releases[key] == nil })
 	if len(p.memory.written) <= len(releases) {
 		return
 	}

@@ -66,6 +66,7 @@ const (
 // Field owners.
 const (
 	OwnerGitsync   = "sluice-gitsync"
+	OwnerFreeze    = "sluice-gitsync-freeze"
 	OwnerRollout   = "sluice-rollout"
 	OwnerApprovals = "sluice-approvals"
 )

@@ -117,3 +117,24 @@ func TestFrozenUntil(t *testing.T) {
 	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen until "+until+": quarter end"), web.serves("web:1", 4)))
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
+
+// A freeze in the repository stops a release at its gate and what is pushed meanwhile; rollbacks go on.
+func TestFrozenByGit(t *testing.T) {
+	w := newForgeWorld(t, step("50%"), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	w.push("web:2")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
+	w.write("ada", "main", ".sluice/freeze.yaml", []byte("reason: quarter end\n"))
+	w.await(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"))
+	w.confirm("web")
+	w.wantGate(0, "manual", v1alpha1.DecisionPassed)
+	w.push("web:3")
+	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), queued(true), web.runs(pods{"web:1": 5, "web:2": 5})))
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10)))
+
+	w.push("web:4")
+	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), queued(true), web.serves("web:1", 10)))
+	w.write("ada", "main", ".sluice/freeze.yaml", []byte("reason: quarter end\nuntil: 2026-01-01T00:00:00Z\n"))
+	w.await(all(web.blocksAt(0), queued(false), web.runs(pods{"web:1": 5, "web:4": 5})))
+}
