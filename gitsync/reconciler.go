@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -75,7 +76,8 @@ func NewReconciler(
 	}
 }
 
-// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources,verbs=get;list;watch
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=gates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources/status,verbs=patch
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create
@@ -88,6 +90,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitsync").
 		For(&v1alpha1.ReleaseSource{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForSync})).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.leavingSources), builder.WithPredicates(deletions())).
+		Watches(&v1alpha1.Gate{}, handler.EnqueueRequestsFromMapFunc(r.leavingSources), builder.WithPredicates(deletions())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 	if err != nil {
@@ -98,7 +102,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // asksForSync lets through what people change, and not our own status.
 func asksForSync(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+	return e.ObjectNew.GetDeletionTimestamp() != nil ||
+		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 		requestedAt(e.ObjectOld) != requestedAt(e.ObjectNew)
 }
 
@@ -114,7 +119,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !source.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, nil
+		return r.leave(ctx, source)
+	}
+	if kept, err := r.setFinalizer(ctx, source, true); err != nil || !kept {
+		return reconcile.Result{RequeueAfter: soon}, err
 	}
 	memory := r.memories.of(source)
 	result, err := r.sync(ctx, source, memory)

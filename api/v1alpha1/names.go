@@ -8,6 +8,9 @@ const (
 	// Finalizer keeps a BatchRelease until its workload is handed back.
 	Finalizer = Prefix + "hand-back"
 
+	// SourceFinalizer keeps a ReleaseSource until its releases are gone.
+	SourceFinalizer = Prefix + "releases"
+
 	// ForgeFinalizer keeps a Gate until what was opened for it on the forge is closed.
 	ForgeFinalizer = Prefix + "forge"
 
@@ -120,6 +123,7 @@ const (
 	ReasonFilesInvalid   = "FilesInvalid"
 	ReasonApplyFailed    = "ApplyFailed"
 	ReasonPruneHeld      = "PruneHeld"
+	ReasonDeleting       = "Deleting"
 )
 
 // Reasons of the condition ForgeReady of a ReleaseSource.

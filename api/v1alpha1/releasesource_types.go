@@ -92,6 +92,12 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Prune bool `json:"prune,omitempty"`
 
+	// DeletionPolicy says what becomes of the releases when this object is deleted. Delete deletes them
+	// too, each of which hands its workload back first; Orphan leaves them as they are. Default Delete.
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy SourceDeletionPolicy `json:"deletionPolicy,omitempty"`
+
 	// AllowRewrite follows the branch even where its head is no descendant of the last one.
 	// +optional
 	AllowRewrite bool `json:"allowRewrite,omitempty"`
@@ -100,6 +106,17 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
+
+// SourceDeletionPolicy says what becomes of the releases of a source that is deleted.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan
+type SourceDeletionPolicy string
+
+// The deletion policies of a source.
+const (
+	SourceDelete SourceDeletionPolicy = "Delete"
+	SourceOrphan SourceDeletionPolicy = "Orphan"
+)
 
 // GitReference says what to follow.
 type GitReference struct {

@@ -26,7 +26,7 @@ func (c *Command) removeFinalizers(ctx context.Context) error {
 	return nil
 }
 
-// ours are the releases in scope and their gates. Where the kinds are gone there is nothing.
+// ours are the releases in scope, their gates, and the sources. Where the kinds are gone there is nothing.
 func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 	var releases v1alpha1.BatchReleaseList
 	if err := c.list(ctx, &releases); err != nil {
@@ -50,6 +50,21 @@ func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 			objects = append(objects, gate)
 		}
 	}
+	return c.withSources(ctx, objects)
+}
+
+// withSources adds the sources, unless only some Deployments are meant.
+func (c *Command) withSources(ctx context.Context, objects []client.Object) ([]client.Object, error) {
+	var sources v1alpha1.ReleaseSourceList
+	if len(c.options.Names) > 0 {
+		return objects, nil
+	}
+	if err := c.list(ctx, &sources); err != nil {
+		return nil, err
+	}
+	for i := range sources.Items {
+		objects = append(objects, &sources.Items[i])
+	}
 	return objects, nil
 }
 
@@ -67,7 +82,7 @@ func (c *Command) list(ctx context.Context, list client.ObjectList) error {
 }
 
 // finalizers are all of Sluice's.
-var finalizers = []string{v1alpha1.Finalizer, v1alpha1.ForgeFinalizer}
+var finalizers = []string{v1alpha1.Finalizer, v1alpha1.ForgeFinalizer, v1alpha1.SourceFinalizer}
 
 // strip takes Sluice's finalizers off an object.
 func (c *Command) strip(ctx context.Context, object client.Object) error {
@@ -93,6 +108,6 @@ func kindOf(object client.Object) string {
 	case *v1alpha1.Gate:
 		return "Gate"
 	default:
-		return "object"
+		return "ReleaseSource"
 	}
 }

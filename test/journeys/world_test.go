@@ -58,7 +58,7 @@ func makeWorld(t *testing.T) *world {
 	return w
 }
 
-// letGo takes the finalizer off all releases and gates, for the namespace to be deleted: the controller
+// letGo takes the finalizer off all releases, gates and sources, for the namespace to be deleted: the controller
 // that would do so is gone by then.
 func (w *world) letGo() {
 	ctx := context.Background()
@@ -75,6 +75,13 @@ func (w *world) letGo() {
 	}
 	for i := range gates.Items {
 		w.strip(ctx, &gates.Items[i])
+	}
+	var sources v1alpha1.ReleaseSourceList
+	if err := w.List(ctx, &sources, client.InNamespace(w.namespace)); err != nil {
+		w.Errorf("list sources: %v", err)
+	}
+	for i := range sources.Items {
+		w.strip(ctx, &sources.Items[i])
 	}
 }
 

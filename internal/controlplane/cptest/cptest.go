@@ -18,6 +18,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -134,7 +135,7 @@ func Namespace(tb testing.TB) string {
 			tb.Logf("namespace %s:\n%s", name, describe(tb, name))
 		}
 		err := client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
-		if err != nil {
+		if err != nil && !apierrors.IsNotFound(err) { // the test may have deleted it itself
 			tb.Errorf("delete namespace: %v", err)
 		}
 	})
