@@ -6,6 +6,8 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // resize does what an HPA does: it writes the scale subresource of the Deployment.
@@ -34,6 +36,57 @@ func TestScaledAtAnyMoment(t *testing.T) {
 			s.sweep(t)
 		})
 	}
+}
+
+// The same to nothing and, when all pods are gone, back.
+func TestScaledToZeroAndBackAtAnyMoment(t *testing.T) {
+	s := scenario{
+		happens: func(w *world) { w.resize(0) },
+		later:   zeroAndBack,
+		forget:  forgetSizes,
+	}
+	s.sweep(t)
+}
+
+func zeroAndBack(w *world) {
+	w.await(web.runs(pods{}))
+	w.resize(6)
+}
+
+// Scaled at any moment of a rollback, up, down, to nothing and back, the bad version gets no more pods.
+func TestRollbackScaledAtAnyMoment(t *testing.T) {
+	cases := map[string]struct {
+		to, end int32
+		later   func(*world)
+	}{
+		"Up":          {to: 13, end: 13},
+		"Down":        {to: 2, end: 2},
+		"ZeroAndBack": {to: 0, end: 6, later: zeroAndBack},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := scenario{
+				earlier: rollBackHalfway,
+				happens: func(w *world) { w.resize(c.to) },
+				later:   c.later,
+				wished:  func(w *world) { w.resize(c.end); w.await(web.serves("web:1", c.end)) },
+				ends:    all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", c.end)),
+				forget:  forgetSizes,
+			}
+			s.sweep(t)
+		})
+	}
+}
+
+// rollBackHalfway asks for a rollback of a release that has updated half of the pods.
+func rollBackHalfway(w *world) {
+	w.Helper()
+	first := w.startController()
+	w.await(web.blocksAt(0))
+	w.confirm("web")
+	w.await(web.status("half of the pods", func(s *v1alpha1.BatchReleaseStatus) bool { return s.CurrentStepIndex == 2 }))
+	first.kill()
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
 }
 
 // forgetSizes leaves out of a status how many pods there were: a completed release, which costs no

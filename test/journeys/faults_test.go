@@ -26,8 +26,12 @@ type scenario struct {
 	workload func() *appsv1.Deployment
 	// release is a release of web:2 in three batches unless it is set.
 	release func() *v1alpha1.BatchRelease
+	// earlier, if set, brings the release to where the moments begin.
+	earlier func(*world)
 	// happens is what happens. The controller is halted meanwhile: this must not wait for it.
 	happens func(*world)
+	// later, if set, is what happens when the controller goes on. It may wait for the controller.
+	later func(*world)
 	// ends is what each run comes to: completed, with all pods of web:2, unless it is set.
 	ends check
 	// wished, if set, is what people wish for by what happens, said before the release instead.
@@ -127,10 +131,18 @@ func (s *scenario) calm(t *testing.T) *outcome {
 	if s.wished != nil {
 		s.wished(w)
 	}
-	w.create(s.release())
+	s.begin(w)
 	c := w.startController()
 	w.awaitConfirming(s.ends)
 	return s.outcome(c)
+}
+
+// begin makes the release and brings it to where the moments begin.
+func (s *scenario) begin(w *world) {
+	w.create(s.release())
+	if s.earlier != nil {
+		s.earlier(w)
+	}
 }
 
 // disturbed is the run in which it happens before a write, or after the end if there is no such write.
@@ -138,13 +150,17 @@ func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome 
 	w := newWorld(t)
 	w.expected = s.excused
 	w.deployed(s.workload())
-	w.create(s.release())
+	s.begin(w)
 	c := w.startControllerHalting(write)
 	w.awaitConfirming(either(c.halt.reached, web.completed))
 	t.Logf("it happens before %q\n%s", c.halt.at(), standing(w.now()))
 	s.happens(w)
 	w.catchUp()
 	c.halt.goOn()
+	if s.later != nil {
+		s.later(w)
+		w.catchUp()
+	}
 	w.awaitConfirming(s.ends)
 	have := s.outcome(c)
 	if diff := cmp.Diff(calm.ending, have.ending); diff != "" {

@@ -29,6 +29,8 @@ type findings struct {
 	// scalings counts the changes of a ReplicaSet's spec.replicas while the workload was held,
 	// by the field manager that made them.
 	scalings map[string]int
+	// flaps counts the ReplicaSets that grew after they had shrunk, or the other way round.
+	flaps int
 	// scaled tells of each change of a ReplicaSet's spec.replicas and of a Deployment's, for a test
 	// that fails.
 	scaled []string
@@ -51,6 +53,8 @@ type replay struct {
 	sizes []size
 	// opened is the revision at which a gate was made.
 	opened map[types.UID]uint64
+	// grows says which way a ReplicaSet's size changed last while the workload was held.
+	grows map[types.UID]bool
 	// left is how many available pods the last write that took pods away was sure to leave, if that
 	// is less than were due; nil if there was none. The pods go later, and more may be due by then.
 	left *int32
@@ -84,7 +88,7 @@ func examine(entries []entry, workload string) findings {
 	r := &replay{
 		findings: findings{leastReady: -1, scalings: map[string]int{}},
 		scene:    newScene(), workload: workload,
-		stable: map[string]bool{}, opened: map[types.UID]uint64{},
+		stable: map[string]bool{}, opened: map[types.UID]uint64{}, grows: map[types.UID]bool{},
 	}
 	for _, e := range ordered {
 		r.see(e)
@@ -162,10 +166,18 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 	}
 	writer := managerOf(set, "f:spec", "f:replicas")
 	r.scalings[writer]++
+	r.noteDirection(set, replicas(set) > replicas(had))
 	r.tell(set.Name+" by "+writer, replicas(set), d)
 	if writer == v1alpha1.OwnerRollout {
 		r.judgeScale(before, had, set)
 	}
+}
+
+func (r *replay) noteDirection(set *appsv1.ReplicaSet, grows bool) {
+	if before, known := r.grows[set.UID]; known && before != grows {
+		r.flaps++
+	}
+	r.grows[set.UID] = grows
 }
 
 func (r *replay) tell(what string, size int32, d *appsv1.Deployment) {
