@@ -35,6 +35,11 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 			return err
 		}
 	}
+	if needs.Drift != nil {
+		if err := r.readDrift(ctx, v, *needs.Drift); err != nil {
+			return err
+		}
+	}
 	if needs.Resolve != nil {
 		return r.resolve(ctx, v, *needs.Resolve)
 	}

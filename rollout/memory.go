@@ -25,6 +25,7 @@ type memory struct {
 
 	given         givenDigest
 	refused       refusedTemplate
+	drift         knownDrift
 	statusWritten time.Time
 	scaled        time.Time
 }
@@ -47,6 +48,14 @@ type givenDigest struct {
 type refusedTemplate struct {
 	given, text string
 	at          time.Time
+}
+
+// knownDrift is how a template of the Deployment differs from a released one: neither changes any more.
+type knownDrift struct {
+	from    plan.Template
+	given   string
+	present string
+	drift   *plan.Drift
 }
 
 // memories holds the memory of each release. A release is worked on by one goroutine at a

@@ -134,12 +134,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 			return nil
 		}
 	}
-	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
-	if err != nil {
-		return err
-	}
-	answer := v.nameOnly()
-	err = r.client.Patch(ctx, answer, patch, strict, client.DryRunAll)
+	answer, err := r.try(ctx, v, template)
 	switch {
 	case refusal(err):
 		resolved.Refused = err.Error()
@@ -152,6 +147,16 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	}
 	v.resolved = resolved
 	return nil
+}
+
+// try is the Deployment as it would be with another template.
+func (r *Reconciler) try(ctx context.Context, v *view, template json.RawMessage) (*appsv1.Deployment, error) {
+	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
+	if err != nil {
+		return nil, err
+	}
+	answer := v.nameOnly()
+	return answer, r.client.Patch(ctx, answer, patch, strict, client.DryRunAll)
 }
 
 // revisionOfTemplate is the hash of the ReplicaSet that has the template already, or the one

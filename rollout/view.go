@@ -41,6 +41,7 @@ type view struct {
 
 	resolved *plan.Resolved
 	failing  *string
+	drift    *plan.Drift
 }
 
 // sawRelease takes over what a write to the release answered.
@@ -96,6 +97,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Kept:        v.kept,
 		Resolved:    v.resolved,
 		Failing:     v.failing,
+		Drift:       v.drift,
 		LastScale:   v.scaled,
 	}
 	for _, set := range v.sets {

@@ -83,6 +83,8 @@ const (
 	ConditionTakenOver   = "TakenOver"
 	// ConditionSuspended says that the release is suspended or frozen.
 	ConditionSuspended = "Suspended"
+	// ConditionDrifted says that somebody changed what is released past the release.
+	ConditionDrifted = "Drifted"
 
 	// ConditionForgeReady on a ReleaseSource says whether its forge lets us work on the repository.
 	ConditionForgeReady = "ForgeReady"
@@ -106,6 +108,13 @@ const (
 	ReasonNoTemplate       = "NoTemplate"
 	ReasonRevisionNotFound = "RollbackRevisionNotFound"
 	ReasonFrozen           = "Frozen"
+	ReasonDrifted          = "Drifted"
+)
+
+// Reasons of the condition Drifted of a BatchRelease.
+const (
+	// ReasonTemplateChanged: the workload's template is not the one that was released.
+	ReasonTemplateChanged = "TemplateChanged"
 )
 
 // ReasonSuspended is one of a BatchRelease and of a ReleaseSource.

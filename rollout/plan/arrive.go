@@ -20,6 +20,7 @@ func (p *pass) rest() bool {
 		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover(), Template: p.completedTemplate()})
 	} else {
 		p.sweepGates()
+		p.watchDrift()
 	}
 	return true
 }

@@ -31,9 +31,6 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 		"whatever the native controller does with its own workload": {
 			done().sets(set("v1", 3), set("v2", 4, available(0))), outcome{Is: rests},
 		},
-		"another template that somebody wrote into the workload is theirs": {
-			done().but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v9", "v9" }), outcome{Is: rests},
-		},
 		"a hold that is left over is taken away": {
 			done().but(hold), outcome{Script: []string{"hand back: the release is completed"}, Is: rests},
 		},

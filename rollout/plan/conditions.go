@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -34,7 +36,8 @@ func (p *pass) setConditions() {
 	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
 	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil
 	p.setCondition(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
-	ready := phase == v1alpha1.PhaseCompleted && stalled == nil && reason != v1alpha1.ReasonWorkloadNotFound
+	ready := phase == v1alpha1.PhaseCompleted && stalled == nil &&
+		reason != v1alpha1.ReasonWorkloadNotFound && reason != v1alpha1.ReasonDrifted
 	if stalled != nil {
 		reason, message = stalled.Reason, stalled.Message
 	}
@@ -69,6 +72,9 @@ func (p *pass) setCondition(kind string, is bool, message, reason string) {
 	meta.SetStatusCondition(&p.status.Conditions, condition)
 }
 
+// drop takes a condition away that is kept only while it is true.
+func (p *pass) drop(kind string) { meta.RemoveStatusCondition(&p.status.Conditions, kind) }
+
 func orWord(reason, otherwise string) string {
 	if reason == "" {
 		return otherwise
@@ -86,10 +92,12 @@ func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 	if !p.worthTelling(before) {
 		return events
 	}
-	warning := p.status.Phase == v1alpha1.PhaseFailed || p.status.Reason == v1alpha1.ReasonGateRejected ||
-		p.status.Reason == v1alpha1.ReasonWorkloadNotFound
+	warning := p.status.Phase == v1alpha1.PhaseFailed || slices.Contains(warnings, p.status.Reason)
 	return append(events, Event{warning, p.status.Reason, p.status.Message})
 }
+
+// warnings are the reasons that people are warned of.
+var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted}
 
 // worthTelling: a release blocks, fails or ends, a rollback starts too. That a release has
 // started and which batch it is at are in the status; each event would cost a request.
@@ -101,6 +109,8 @@ func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
 		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen:
 		return started || !again
+	case v1alpha1.ReasonDrifted:
+		return p.status.Message != before.Message
 	default:
 		return started && p.status.RollbackTo != ""
 	}

@@ -282,6 +282,9 @@ func needs(n Needs) []string {
 			words = append(words, need.word)
 		}
 	}
+	if n.Drift != nil {
+		words = append(words, "drift from "+n.Drift.String())
+	}
 	if n.Resolve != nil {
 		words = append(words, "to resolve "+n.Resolve.String())
 	}

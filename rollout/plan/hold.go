@@ -22,6 +22,9 @@ func (p *pass) hold() bool {
 	}
 	proven := p.ReleaseLive
 	if !held && p.status.Held == nil {
+		if p.driftUnknown() {
+			return true
+		}
 		proven = p.prepare() || proven
 	}
 	if !proven {
@@ -56,8 +59,12 @@ func (p *pass) goOn() bool {
 // It reports whether it writes the release, which proves that the release was read as it is.
 func (p *pass) prepare() bool {
 	stable := p.Workload.Revision
-	p.status.StableRevision = stable
-	p.keepWorkloadTemplate("kept to roll back to")
+	if p.drifted() {
+		stable = p.status.StableRevision
+	} else {
+		p.status.StableRevision = stable
+		p.keepWorkloadTemplate("kept to roll back to")
+	}
 	annotations, finalized := p.Release.Annotations, slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer)
 	if finalized && annotations[v1alpha1.CurrentStableAnnotation] == stable {
 		return false

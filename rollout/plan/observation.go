@@ -35,6 +35,8 @@ type Observation struct {
 	Resolved *Resolved
 	// Failing is the answer to Needs.Failing: what is wrong with the updated pods.
 	Failing *string
+	// Drift is the answer to Needs.Drift; nil if it was not asked for.
+	Drift *Drift
 	// LastScale is when this process last scaled a ReplicaSet of this workload, this pass aside;
 	// zero if it has not.
 	LastScale time.Time
@@ -114,6 +116,14 @@ type Resolved struct {
 	v1alpha1.ResolvedTemplate
 	// Refused is why the API server does not take the template; empty if it does.
 	Refused string
+}
+
+// Drift is how the workload's template differs from one that was released.
+type Drift struct {
+	// Digest is that of the released template, with the API server's defaults of today.
+	Digest string
+	// Fields name what differs; there are none if it is nothing that counts.
+	Fields []string
 }
 
 // heldBy reports whether the workload is held by this release, or by an earlier object of its name.

@@ -34,6 +34,8 @@ type Needs struct {
 	Resolve *Template
 	// Failing asks what is wrong with the updated pods.
 	Failing bool
+	// Drift asks how the workload's template differs from this one.
+	Drift *Template
 }
 
 // Any reports whether anything is needed.

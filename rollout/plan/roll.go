@@ -136,13 +136,17 @@ func (p *pass) createSet() {
 }
 
 // enterFirstStep starts a release that is taken over but in no step yet. It asks for a live
-// read of the ReplicaSets first: until now the native controller has scaled them.
+// read of the ReplicaSets first: until now the native controller has scaled them. One that it has
+// made smaller and larger again may count pods that are gone until its own controller has looked.
 func (p *pass) enterFirstStep() bool {
 	if p.status.Batch != "" {
 		return true
 	}
 	if !p.SetsLive {
 		p.out.Needs.Sets = true
+		return false
+	}
+	if slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Replicas > 0 && !s.Observed }) {
 		return false
 	}
 	p.status.Phase = p.rollingPhase()

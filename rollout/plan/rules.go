@@ -212,6 +212,7 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback bool) {
 	p.status.UpdateRevision = template.Revision
 	p.status.Commit = p.Release.Annotations[v1alpha1.CommitAnnotation]
 	p.status.RollbackTo = ""
+	p.drop(v1alpha1.ConditionDrifted)
 	if rollback {
 		p.status.RollbackTo = template.Revision
 		p.status.Phase = v1alpha1.PhaseRollingBack

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -59,8 +61,10 @@ func (w *World) releaseLeft() string {
 		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
 	case status.Held != nil:
 		return "the status says that the workload is held"
-	case w.Workload.Template != status.UpdateRevision:
+	case w.Workload.Template != status.UpdateRevision && !w.saidDrifted():
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
+	case w.Workload.Template == status.UpdateRevision && w.saidDrifted():
+		return "the status says that the workload has drifted"
 	case w.Release.Annotations[v1alpha1.CurrentStableAnnotation] != status.UpdateRevision:
 		return "current-stable-revision does not name what runs"
 	case w.Release.Annotations[v1alpha1.RollbackAnnotation] != "" || w.Release.Annotations[v1alpha1.RetryAnnotation] != "":
@@ -72,6 +76,11 @@ func (w *World) releaseLeft() string {
 		}
 	}
 	return ""
+}
+
+// saidDrifted reports whether people are told that the workload does not run what was released.
+func (w *World) saidDrifted() bool {
+	return meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionDrifted)
 }
 
 // End is how a run has ended, so that two runs can be compared.

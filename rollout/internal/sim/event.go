@@ -56,6 +56,7 @@ const (
 	Unpause                      // somebody resumes the workload
 	EditTemplate                 // somebody edits the workload's template
 	StripHold                    // somebody removes our annotation
+	Drift                        // somebody edits the template of a workload that no release holds
 	DeleteRelease                // somebody deletes the release
 	DeleteWorkload               // somebody deletes the workload
 	CreateWorkload               // somebody creates it anew
@@ -70,7 +71,7 @@ const (
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
 	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "confirm", "approve", "reject", "unpause",
-	"edit template", "strip hold", "delete release", "delete workload", "create workload", "freeze", "thaw",
+	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
 
@@ -111,7 +112,7 @@ func (e Event) Apply(s *State) bool {
 		return true
 	case SyncSet, PodReady, PodFails, PodHeals, PodLost:
 		return e.applyToSet(s)
-	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, DeleteWorkload, CreateWorkload:
+	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
@@ -178,6 +179,8 @@ func (e Event) applyToWorkload(s *State) bool {
 		return s.World.EditTemplate(e.Text)
 	case StripHold:
 		return s.World.StripHold()
+	case Drift:
+		return s.World.Drift(e.Text)
 	case DeleteWorkload:
 		return s.World.DeleteWorkload()
 	default:

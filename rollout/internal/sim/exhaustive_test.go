@@ -63,6 +63,18 @@ func families() map[string]family {
 			begin:       released,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
 		},
+		"drift": {
+			begin: released,
+			Exploration: Exploration{
+				Offers: []Event{{Kind: Drift, Text: "v9"}, {Kind: Drift, Text: "v2"}, {Kind: Give, Text: "v3"}, {Kind: PassDies}},
+				Budget: map[Kind]uint8{Drift: 2},
+			},
+		},
+		"drift, stale": {
+			begin: released,
+			Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject),
+				Event{Kind: Drift, Text: "v9"}, Event{Kind: Rollback, Text: "true"}, Event{Kind: Give, Text: "v3"})},
+		},
 		"from zero": {
 			begin:       scaledToZero,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: PassDies})},
@@ -97,10 +109,11 @@ func explorations() map[string]Exploration {
 		"pods fail, vanish": {
 			Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}},
 		},
-		"people meddle":     {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}}},
-		"the release goes":  {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
-		"it goes, stale":    {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
-		"the workload goes": {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
+		"drift at the start": {Offers: []Event{{Kind: Drift, Text: "v9"}, rollback, {Kind: PassDies}}},
+		"people meddle":      {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}}},
+		"the release goes":   {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
+		"it goes, stale":     {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
+		"the workload goes":  {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
 		"suspended": {
 			Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Give, Text: "v3"}, {Kind: Scale, N: 4}, {Kind: PassDies}},
 			Budget: map[Kind]uint8{Suspend: 2, Resume: 2},

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -86,6 +88,9 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	e.number(int64(len(s.Gates)))
 	for _, quarantined := range s.Quarantined {
 		e.text(quarantined)
+	}
+	if drifted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDrifted); drifted != nil {
+		e.text(drifted.Message)
 	}
 }
 

@@ -41,6 +41,7 @@ func (x *pass) observation() plan.Observation {
 		SetsLive:    x.setsListed,
 		Resolved:    x.resolved,
 		Failing:     x.failing,
+		Drift:       x.drift,
 		LastScale:   x.lastScale,
 	}
 	for i := range x.sets {

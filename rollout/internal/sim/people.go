@@ -157,6 +157,17 @@ func (w *World) StripHold() bool {
 	return true
 }
 
+// Drift changes the template of a workload that is not taken over, past the release. The native
+// controller rolls it.
+func (w *World) Drift(revision string) bool {
+	d := &w.Workload
+	if d.Absent || d.Hold != nil || d.Paused || w.Release.Status.Held != nil || d.Template == revision {
+		return false
+	}
+	w.updateWorkload(func(d *Workload) { d.Template = revision })
+	return true
+}
+
 // DeleteRelease deletes the release; a finalizer holds it back.
 func (w *World) DeleteRelease() bool {
 	if w.Release.Deleting {

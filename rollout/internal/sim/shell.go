@@ -82,6 +82,7 @@ type pass struct {
 	kept         []plan.Kept
 	resolved     *plan.Resolved
 	failing      *string
+	drift        *plan.Drift
 	lastScale    time.Time
 	window       window
 }
@@ -301,6 +302,9 @@ func (x *pass) satisfy(needs plan.Needs) {
 		text := "pods are failing"
 		x.failing = &text
 	}
+	if needs.Drift != nil && x.report.Ended == "" {
+		x.readDrift(*needs.Drift)
+	}
 	if needs.Resolve != nil {
 		x.request()
 		x.resolve(*needs.Resolve)
@@ -340,6 +344,21 @@ func (x *pass) readSets() {
 		x.sawSet(s)
 	}
 	x.window.readSets()
+}
+
+// readDrift compares the template of the workload, as it is now, with a released one.
+func (x *pass) readDrift(t plan.Template) {
+	released, asked := x.templateOf(t), x.workload.Template
+	x.readWorkload()
+	switch {
+	case x.report.Ended != "":
+	case x.workload.Template != asked:
+		x.outdated("the workload")
+	case released == asked:
+		x.drift = &plan.Drift{Digest: Digest(released)}
+	default:
+		x.drift = &plan.Drift{Digest: Digest(released), Fields: []string{released + " -> " + asked}}
+	}
 }
 
 // resolve is the server's dry run.

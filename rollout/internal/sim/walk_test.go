@@ -113,7 +113,7 @@ var (
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
 			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume,
-			Unpause, EditTemplate, StripHold, Freeze, Touch, Elapse,
+			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
 	)
@@ -154,7 +154,7 @@ func (w *walk) about(kind Kind) string {
 		for i := range w.state.Sets {
 			choice = append(choice, w.state.Sets[i].Revision)
 		}
-	case Give, EditTemplate, CreateWorkload:
+	case Give, EditTemplate, Drift, CreateWorkload:
 		choice = []string{"v1", "v2", "v3"}
 	case Rollback:
 		choice = []string{"true", "true", "v1", "v2", "v9"}
@@ -251,7 +251,7 @@ func copyOf(o plan.Observation) plan.Observation {
 	for i := range o.Gates {
 		o.Gates[i] = *o.Gates[i].DeepCopy()
 	}
-	o.Resolved, o.Failing = copyOfPointer(o.Resolved), copyOfPointer(o.Failing)
+	o.Resolved, o.Failing, o.Drift = copyOfPointer(o.Resolved), copyOfPointer(o.Failing), copyOfPointer(o.Drift)
 	return o
 }
 

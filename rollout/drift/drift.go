@@ -1,0 +1,176 @@
+// Package drift says in which fields a pod template differs from the one that was released, in
+// words that can be shown to everybody.
+//
+// Both templates have the API server's defaults. What can hold a secret, the values of environment
+// variables, arguments and annotations for example, is named by its path and never printed.
+package drift
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// restartedAt is what kubectl rollout restart writes into a template. The pods are other ones
+// then, and run what was released all the same.
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// most is how many fields are named.
+const most = 5
+
+// Fields name what differs in present, by path, as they stand in a Deployment: at most 5, and
+// how many there are beyond. There are none if it is nothing but that the pods were restarted.
+func Fields(released, present *corev1.PodTemplateSpec) ([]string, error) {
+	before, err := tree(released)
+	if err != nil {
+		return nil, err
+	}
+	after, err := tree(present)
+	if err != nil {
+		return nil, err
+	}
+	var found differences
+	found.compare("spec.template", before, after)
+	if beyond := len(found) - most; beyond > 0 {
+		return append(slices.Clip(found[:most]), fmt.Sprintf("%d more", beyond)), nil
+	}
+	return found, nil
+}
+
+// tree is the template as JSON has it, but for what does not count.
+func tree(template *corev1.PodTemplateSpec) (any, error) {
+	counted := template.DeepCopy()
+	delete(counted.Annotations, restartedAt)
+	data, err := json.Marshal(counted)
+	if err != nil {
+		return nil, fmt.Errorf("encode pod template: %w", err)
+	}
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		return nil, fmt.Errorf("decode pod template: %w", err)
+	}
+	return value, nil
+}
+
+// differences are the fields found so far, in the order of their paths.
+type differences []string
+
+func (d *differences) compare(path string, before, after any) {
+	if reflect.DeepEqual(before, after) {
+		return
+	}
+	if was, is, ok := both[map[string]any](before, after); ok {
+		d.compareObjects(path, was, is)
+		return
+	}
+	if was, is, ok := both[[]any](before, after); ok {
+		d.compareLists(path, was, is)
+		return
+	}
+	*d = append(*d, path+change(path, before, after))
+}
+
+func both[T any](a, b any) (first, second T, ok bool) {
+	first, isFirst := a.(T)
+	second, isSecond := b.(T)
+	return first, second, isFirst && isSecond
+}
+
+func (d *differences) compareObjects(path string, before, after map[string]any) {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		d.compare(path+step(path, key), before[key], after[key])
+	}
+}
+
+// step is how a key is written behind a path: keys that users choose, with dots in them, in brackets.
+func step(path, key string) string {
+	if strings.HasSuffix(path, ".annotations") || strings.HasSuffix(path, ".labels") || strings.ContainsAny(key, "./") {
+		return "[" + key + "]"
+	}
+	return "." + key
+}
+
+// compareLists compares the items of the same name. Where they have none the lists as a whole differ.
+func (d *differences) compareLists(path string, before, after []any) {
+	was, is := byName(before), byName(after)
+	if was == nil || is == nil {
+		*d = append(*d, path)
+		return
+	}
+	found := len(*d)
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		d.compare(path+"["+name+"]", was[name], is[name])
+	}
+	if len(*d) == found {
+		*d = append(*d, path+" (order)")
+	}
+}
+
+// names are the fields by which items of the lists in a template are told apart.
+var names = []string{"name", "mountPath", "devicePath", "containerPort", "ip"}
+
+// byName are the items by what tells them apart, nil if nothing does.
+func byName(list []any) map[string]any {
+	for _, name := range names {
+		items := map[string]any{}
+		for _, item := range list {
+			if object, is := item.(map[string]any); is && object[name] != nil {
+				items[fmt.Sprint(object[name])] = item
+			}
+		}
+		if len(items) == len(list) {
+			return items
+		}
+	}
+	return nil
+}
+
+// change says how a field has changed, with the values where everybody may see them.
+func change(path string, before, after any) string {
+	switch {
+	case before == nil:
+		return " (added)"
+	case after == nil:
+		return " (removed)"
+	case shown(path, before) && shown(path, after):
+		return fmt.Sprintf(": %s -> %s", text(before), text(after))
+	default:
+		return ""
+	}
+}
+
+// open are the fields whose texts are no secret, wherever they stand.
+var open = []string{
+	".image", ".imagePullPolicy", ".restartPolicy", ".serviceAccountName", ".priorityClassName",
+	".runtimeClassName", ".schedulerName", ".dnsPolicy", ".protocol",
+}
+
+// shown reports whether everybody may see a value. Numbers and switches keep no secrets.
+func shown(path string, value any) bool {
+	if _, is := value.(string); !is {
+		return true
+	}
+	return strings.Contains(path, ".resources.") || slices.ContainsFunc(open, func(field string) bool {
+		return strings.HasSuffix(path, field)
+	})
+}
+
+// longest is how much of a value is shown.
+const longest = 120
+
+func text(value any) string {
+	all := []rune(fmt.Sprint(value))
+	if len(all) > longest {
+		return string(all[:longest]) + "..."
+	}
+	return string(all)
+}

@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// changed is a workload that somebody has given the template v9, past the release.
+func (s *scene) changed() *scene {
+	s.Workload.Digest, s.Workload.Revision = "digest-v9", "v9"
+	return s.sets(set("v1", 0), set("v9", s.Workload.Replicas))
+}
+
+// differing answers in which fields the template differs from the released one.
+func (s *scene) differing(fields ...string) *scene {
+	s.Drift = &Drift{Digest: "digest-v1", Fields: fields}
+	return s
+}
+
+// toldOfDrift says that an earlier pass has reported it.
+func (s *scene) toldOfDrift() *scene {
+	before := Next(s.Observation)
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) { *status = before.Status })
+}
+
+const image = "spec.template.spec.containers[app].image: app:1 -> app:9"
+
+func TestWatchDrift(t *testing.T) {
+	t.Parallel()
+	const rests, drifted = "Completed 3/3 Completed Completed", "Completed 3/3 Completed Drifted"
+	done := func() *scene { return completed(10).resolved("v1") }
+	rolledBack := func(s *v1alpha1.BatchReleaseStatus) {
+		s.RollbackTo, s.Quarantined, s.Reason = "v1", []string{"given-v2"}, v1alpha1.ReasonRolledBack
+		s.Resolved.Given = "given-v2"
+	}
+	checkPlans(t, map[string]planned{
+		"another template than the one released is compared with it": {
+			done().changed(), outcome{Script: []string{"needs drift from the template of the release"}, Is: rests},
+		},
+		"after a rollback with the one that was rolled back to": {
+			done().resolved("v2").changed().status(rolledBack),
+			outcome{Script: []string{"needs drift from template v1"}, Is: "Completed 3/3 Completed RolledBack"},
+		},
+		"what differs is said, and nothing done":       {done().changed().differing(image), outcome{Is: drifted}},
+		"what does not count is no drift":              {done().changed().differing(), outcome{Is: rests}},
+		"it ends when the template is what it was":     {done().changed().differing(image).toldOfDrift().unchanged(), outcome{Is: rests}},
+		"scaling is none, and nothing is asked for it": {done().cached().but(func(o *Observation) { o.Workload.Replicas = 3 }), outcome{Is: rests}},
+		"Git brings the same template: that is released": {
+			done().changed().differing(image).toldOfDrift().resolved("v9"),
+			outcome{
+				Script: []string{
+					"keep template v9: revision v9 is stable",
+					"annotate release current-stable-revision=v9 last-stable-revision=v1: revision v9 is stable",
+				},
+				Is: rests,
+			},
+		},
+	})
+}
+
+// unchanged takes back what changed has done.
+func (s *scene) unchanged() *scene {
+	s.Workload.Digest, s.Workload.Revision = "digest-v1", "v1"
+	return s.sets(set("v1", s.Workload.Replicas))
+}
+
+func TestDriftIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s := completed(10).resolved("v1").changed().differing(image)
+	first := next(t, s)
+	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed past the release: " + image}}
+	if diff := cmp.Diff(want, first.Events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	condition := meta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionDrifted)
+	if condition == nil || condition.Reason != v1alpha1.ReasonTemplateChanged {
+		t.Errorf("want the condition Drifted for that a template has changed, have %+v", condition)
+	}
+	if meta.IsStatusConditionTrue(first.Status.Conditions, v1alpha1.ConditionReady) {
+		t.Error("Ready is true though the workload does not run what was released")
+	}
+	if again := next(t, s.toldOfDrift()); len(again.Events) > 0 {
+		t.Errorf("it is told again: %v", again.Events)
+	}
+	if other := next(t, s.differing(image, "spec.template.spec.hostNetwork (added)")); len(other.Events) != 1 {
+		t.Errorf("want what else has changed told, have %v", other.Events)
+	}
+	if over := next(t, s.unchanged()); meta.FindStatusCondition(over.Status.Conditions, v1alpha1.ConditionDrifted) != nil {
+		t.Error("the condition stays though the template is what it was")
+	}
+}
+
+// A rollback of the release that comes next goes to what was released, not to what somebody has made of it.
+func TestReleaseOverDrift(t *testing.T) {
+	t.Parallel()
+	over := func() *scene { return completed(10).changed().resolved("v2") }
+	checkScripts(t, map[string]scripted{
+		"how the workload differs is known before it is taken over": {over(), []string{"needs drift from template v1"}},
+		"the template that somebody has put there is none to go back to": {
+			over().differing(image), []string{"take over with the template of the release: release v2"},
+		},
+		"pods that were only restarted are what was released": {
+			over().differing(), []string{
+				"keep template v9: kept to roll back to",
+				"annotate release finalizer=true current-stable-revision=v9 last-stable-revision=v1: the workload is handed back before the release goes away",
+				"take over with the template of the release: release v2",
+			},
+		},
+	})
+	if p := next(t, over().differing(image)); p.Status.StableRevision != "v1" {
+		t.Errorf("the release goes back to %s, want v1", p.Status.StableRevision)
+	}
+}

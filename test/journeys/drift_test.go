@@ -1,0 +1,148 @@
+package journeys
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+const changedImage = "spec.template.spec.containers[web].image: web:1 -> web:9"
+
+// A template that somebody changes by hand is told, with the fields that differ, until it is what it was.
+func TestDriftIsReported(t *testing.T) {
+	w := newWorld(t)
+	c := w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:1", step(1), step("100%")))
+	w.await(web.completed)
+	w.kubectl("scale", "deployment", "web", "--replicas=5")
+	w.await(all(web.serves("web:1", 5), web.withoutCondition(v1alpha1.ConditionDrifted)))
+
+	w.kubectl("set", "image", "deployment", "web", "web=web:9")
+	s := w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage), web.serves("web:9", 5)))
+	if status := s.releases["web"].Status; status.Reason != v1alpha1.ReasonDrifted ||
+		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+		t.Errorf("want the release not ready for its drift, have %s and %+v", status.Reason, status.Conditions)
+	}
+	w.awaitEvent(v1alpha1.ReasonDrifted, changedImage)
+	before := c.requests()
+	w.kubectl("scale", "deployment", "web", "--replicas=4")
+	w.await(all(web.serves("web:9", 4), web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage)))
+	if n := sum(c.requests()) - sum(before); n > 0 {
+		t.Errorf("a drift that is known costs %d more requests: %v", n, c.requests())
+	}
+	w.kubectl("set", "image", "deployment", "web", "web=web:1")
+	w.await(all(web.withoutCondition(v1alpha1.ConditionDrifted), web.completed, web.reason(v1alpha1.ReasonCompleted)))
+}
+
+// A release over a Deployment that was changed by hand goes back to what was released before.
+func TestReleaseOverDriftIsRolledBack(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:1", step(1), step("100%")))
+	w.await(web.completed)
+	w.kubectl("set", "image", "deployment", "web", "web=web:9")
+	w.await(all(web.reason(v1alpha1.ReasonDrifted), web.serves("web:9", 4)))
+	w.releaseImage("web:2")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:9": 3, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionDrifted)))
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
+}
+
+// kubectl rollout restart gives a template nothing that was not released: the release takes it as it is.
+func TestRestartIsNoDrift(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:1", step(1), step("100%")))
+	w.await(web.completed)
+	before := w.now().deployments["web"]
+	w.kubectl("rollout", "restart", "deployment", "web")
+	w.await(func(s *scene) error {
+		return all(web.serves("web:1", 4), web.handedBack, web.spec("another template", func(d *appsv1.Deployment) bool {
+			return d.Generation > before.Generation
+		}))(s)
+	})
+	w.releaseImage("web:2")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	restarted := w.now()
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	s := w.await(all(web.completed, web.serves("web:1", 4)))
+	if have, want := len(s.setsOf(s.deployments["web"])), len(restarted.setsOf(s.deployments["web"])); have != want {
+		t.Errorf("the rollback goes to none of the %d ReplicaSets that there were, but to another", want)
+	}
+	w.never("the condition Drifted", func(status *v1alpha1.BatchReleaseStatus) bool {
+		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDrifted) != nil
+	})
+}
+
+// condition wants a condition of the release that is true, for a reason and with something in its message.
+func (name subject) condition(kind, reason, says string) check {
+	return func(s *scene) error {
+		condition := name.find(s, kind)
+		if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != reason || !strings.Contains(condition.Message, says) {
+			return fmt.Errorf("want %s of %s, %s, with %q; have %+v", kind, name, reason, says, condition)
+		}
+		return nil
+	}
+}
+
+// withoutCondition wants the release not to have a condition.
+func (name subject) withoutCondition(kind string) check {
+	return func(s *scene) error {
+		if condition := name.find(s, kind); condition != nil {
+			return fmt.Errorf("want no %s of %s, have %+v", kind, name, condition)
+		}
+		return nil
+	}
+}
+
+func (name subject) find(s *scene, kind string) *metav1.Condition {
+	release := s.releases[string(name)]
+	if release == nil {
+		return nil
+	}
+	return meta.FindStatusCondition(release.Status.Conditions, kind)
+}
+
+// never wants something of the status of the release "web" not to have been so at any time.
+func (w *world) never(what string, was func(*v1alpha1.BatchReleaseStatus) bool) {
+	w.Helper()
+	entries, err := w.journal.all()
+	if err != nil {
+		w.Fatalf("the journal has a gap: %v", err)
+	}
+	for _, e := range entries {
+		if release, is := e.object.(*v1alpha1.BatchRelease); is && was(&release.Status) {
+			w.Errorf("there was %s: %+v", what, release.Status)
+		}
+	}
+}
+
+// awaitEvent waits until people were told of something.
+func (w *world) awaitEvent(reason, says string) {
+	w.Helper()
+	cptest.Eventually(w, soon, func() error {
+		var events eventsv1.EventList
+		if err := w.List(w.Context(), &events, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		for i := range events.Items {
+			if e := &events.Items[i]; e.Reason == reason && strings.Contains(e.Note, says) {
+				return nil
+			}
+		}
+		return fmt.Errorf("want an event %s with %q", reason, says)
+	})
+}
