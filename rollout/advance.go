@@ -48,6 +48,10 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 		if !again {
 			return r.settle(ctx, v, next, told)
 		}
+		if next.StatusFirst { // it is written, whatever becomes of the rest of the pass
+			r.tell(v.release, told)
+			told = nil
+		}
 	}
 	return 0, fmt.Errorf("plan of BatchRelease %s does not come to an end", client.ObjectKeyFromObject(v.release))
 }
@@ -68,18 +72,21 @@ func (r *Reconciler) turn(ctx context.Context, v *view, next plan.Plan) (bool, e
 
 // settle writes the status of a pass that has nothing left to do, and then tells people.
 func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told []plan.Event) (time.Duration, error) {
-	if v.gone || equality.Semantic.DeepEqual(v.persisted, next.Status) {
+	if v.gone {
+		return next.Wake, nil
+	}
+	if equality.Semantic.DeepEqual(v.persisted, next.Status) { // what is told is the answer to an annotation
+		r.tell(v.release, told)
 		return next.Wake, nil
 	}
 	if wait := r.mayWait(v, &next.Status); wait > 0 {
+		r.tell(v.release, told)
 		return earlier(next.Wake, wait), nil
 	}
 	if err := r.writeStatus(ctx, v, &next.Status); err != nil {
 		return 0, err
 	}
-	for _, event := range told {
-		r.tell(v.release, event)
-	}
+	r.tell(v.release, told)
 	return next.Wake, nil
 }
 
@@ -115,13 +122,16 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 	return nil
 }
 
-func (r *Reconciler) tell(release *v1alpha1.BatchRelease, event plan.Event) {
-	kind := corev1.EventTypeNormal
-	if event.Warning {
-		kind = corev1.EventTypeWarning
+// tell publishes events of a status that is written.
+func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
+	for _, event := range events {
+		kind := corev1.EventTypeNormal
+		if event.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		note := strings.ToValidUTF8(event.Message[:min(len(event.Message), maxNote)], "")
+		r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", note)
 	}
-	note := strings.ToValidUTF8(event.Message[:min(len(event.Message), maxNote)], "")
-	r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", note)
 }
 
 // act carries out actions in their order. The first that fails ends the pass.
@@ -152,6 +162,8 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return r.closeGate(ctx, v, a)
 	case plan.Keep:
 		return r.keep(ctx, v, a)
+	case plan.Mark:
+		return r.mark(ctx, v, a)
 	case plan.Forget:
 		return r.forget(ctx, v, a)
 	case plan.Annotate:

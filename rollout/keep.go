@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -36,14 +38,38 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.Keep) error {
 	} else if err != nil {
 		return r.adoptRevision(ctx, v, revision)
 	}
-	v.sawKept(keptFrom(revision))
+	v.sawKept(revision)
 	return nil
 }
 
-// sawKept takes over a template that was just kept.
-func (v *view) sawKept(kept plan.Kept) {
-	v.memory.rememberKept(kept)
-	v.kept = append(v.kept, kept)
+// sawKept takes over what a read of, or a write to, a ControllerRevision answered.
+func (v *view) sawKept(revision client.Object) {
+	v.memory.rememberKept(revision)
+	v.kept = append(withoutKept(v.kept, revision.GetName()), keptFrom(revision))
+}
+
+// mark writes the record of a kept template anew.
+func (r *Reconciler) mark(ctx context.Context, v *view, a plan.Mark) error {
+	annotations := map[string]any{}
+	for key, value := range recorded(a.Number, a.Record) {
+		if annotations[key] = value; value == "" {
+			annotations[key] = nil
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}, "revision": a.Number})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	revision := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: a.Name}}
+	revision.SetGroupVersionKind(kindKept)
+	if err := r.client.Patch(ctx, revision, client.RawPatch(types.MergePatchType, patch)); apierrors.IsNotFound(err) {
+		v.memory.rememberForgotten(a.Name)
+		return errOutdated
+	} else if err != nil {
+		return fmt.Errorf("patch ControllerRevision: %w", err)
+	}
+	v.sawKept(revision)
+	return nil
 }
 
 // adoptRevision takes a ControllerRevision of the same name as the one wanted if it is ours
@@ -55,7 +81,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	}
 	kept, want := keptFrom(&existing), keptFrom(wanted)
 	if ownedBy(&existing, v.release.UID) && kept.Digest == want.Digest {
-		v.sawKept(kept)
+		v.sawKept(&existing)
 		return nil
 	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); err != nil {
@@ -69,6 +95,9 @@ func newRevision(v *view, a plan.Keep) (*appsv1.ControllerRevision, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode template: %w", err)
 	}
+	annotations := recorded(a.Number, a.Record)
+	annotations[v1alpha1.DigestAnnotation] = a.Digest
+	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })
 	owner := metav1.NewControllerRef(v.release, v1alpha1.GroupVersion.WithKind("BatchRelease"))
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
@@ -78,16 +107,46 @@ func newRevision(v *view, a plan.Keep) (*appsv1.ControllerRevision, error) {
 				v1alpha1.ReleaseLabel:  v.release.Name,
 				v1alpha1.RevisionLabel: a.Revision,
 			},
-			Annotations: map[string]string{
-				v1alpha1.DigestAnnotation: a.Digest,
-				v1alpha1.NumberAnnotation: strconv.FormatInt(a.Number, 10),
-				v1alpha1.CommitAnnotation: v.release.Status.Commit,
-			},
+			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		Data:     runtime.RawExtension{Raw: template},
 		Revision: a.Number,
 	}, nil
+}
+
+// recorded are the annotations that tell of a kept template; empty where there is nothing to tell.
+func recorded(number int64, record plan.Record) map[string]string {
+	return map[string]string{
+		v1alpha1.NumberAnnotation:     strconv.FormatInt(number, 10),
+		v1alpha1.OutcomeAnnotation:    string(record.Outcome),
+		v1alpha1.AttemptAnnotation:    strconv.FormatInt(record.Attempt, 10),
+		v1alpha1.CommitAnnotation:     record.Commit,
+		v1alpha1.AuthorAnnotation:     record.Author,
+		v1alpha1.SubjectAnnotation:    record.Subject,
+		v1alpha1.ReleasedAtAnnotation: record.ReleasedAt,
+		v1alpha1.ApprovedByAnnotation: record.ApprovedBy,
+	}
+}
+
+// keptFrom reads what is kept; the template itself is read when it is written back.
+func keptFrom(revision metav1.Object) plan.Kept {
+	labels, annotations := revision.GetLabels(), revision.GetAnnotations()
+	return plan.Kept{
+		Name:     revision.GetName(),
+		Revision: labels[v1alpha1.RevisionLabel],
+		Digest:   annotations[v1alpha1.DigestAnnotation],
+		Number:   number(annotations[v1alpha1.NumberAnnotation]),
+		Record: plan.Record{
+			Outcome:    v1alpha1.Outcome(annotations[v1alpha1.OutcomeAnnotation]),
+			Attempt:    number(annotations[v1alpha1.AttemptAnnotation]),
+			Commit:     annotations[v1alpha1.CommitAnnotation],
+			Author:     annotations[v1alpha1.AuthorAnnotation],
+			Subject:    annotations[v1alpha1.SubjectAnnotation],
+			ReleasedAt: annotations[v1alpha1.ReleasedAtAnnotation],
+			ApprovedBy: annotations[v1alpha1.ApprovedByAnnotation],
+		},
+	}
 }
 
 // keptTemplate reads a kept template.

@@ -1,10 +1,12 @@
 package rollout
 
 import (
+	"maps"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +22,7 @@ type memory struct {
 	deployment *appsv1.Deployment
 	sets       map[types.UID]*rememberedSet
 	gates      map[string]*v1alpha1.Gate
-	kept       map[string]plan.Kept
+	kept       map[string]client.Object
 	forgotten  map[string]bool
 
 	given         givenDigest
@@ -108,12 +110,12 @@ func (m *memory) rememberGate(gate *v1alpha1.Gate) {
 	m.gates[gate.Name] = gate
 }
 
-func (m *memory) rememberKept(kept plan.Kept) {
+func (m *memory) rememberKept(revision client.Object) {
 	if m.kept == nil {
-		m.kept = map[string]plan.Kept{}
+		m.kept = map[string]client.Object{}
 	}
-	delete(m.forgotten, kept.Name)
-	m.kept[kept.Name] = kept
+	delete(m.forgotten, revision.GetName())
+	m.kept[revision.GetName()] = revision
 }
 
 func (m *memory) rememberForgotten(name string) {
@@ -122,6 +124,28 @@ func (m *memory) rememberForgotten(name string) {
 	}
 	delete(m.kept, name)
 	m.forgotten[name] = true
+}
+
+// mergeKept puts newer readings, and templates that the cache does not have yet, over the cached ones, and
+// leaves those out that were deleted.
+func (m *memory) mergeKept(cached []*metav1.PartialObjectMetadata) []plan.Kept {
+	var kept []plan.Kept
+	still := map[string]bool{}
+	for _, item := range cached {
+		if still[item.Name] = m.forgotten[item.Name]; still[item.Name] {
+			continue
+		}
+		if remembered := m.kept[item.Name]; remembered != nil && kube.Newer(remembered, item) {
+			continue
+		}
+		delete(m.kept, item.Name)
+		kept = append(kept, keptFrom(item))
+	}
+	maps.DeleteFunc(m.forgotten, func(name string, _ bool) bool { return !still[name] })
+	for _, revision := range m.kept {
+		kept = append(kept, keptFrom(revision))
+	}
+	return kept
 }
 
 // mergeSets puts newer readings, and sets that the cache does not have yet, over the cached ones.

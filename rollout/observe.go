@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
-	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // observe reads a release and what belongs to it from the caches, and puts over it what the
@@ -145,27 +143,6 @@ func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("list ControllerRevisions: %w", err)
 	}
-	still := map[string]bool{}
-	for i := range list.Items {
-		item := &list.Items[i]
-		delete(v.memory.kept, item.Name)
-		still[item.Name] = v.memory.forgotten[item.Name]
-		if !v.memory.forgotten[item.Name] {
-			v.kept = append(v.kept, keptFrom(item))
-		}
-	}
-	maps.DeleteFunc(v.memory.forgotten, func(name string, _ bool) bool { return !still[name] })
-	for _, kept := range v.memory.kept {
-		v.kept = append(v.kept, kept)
-	}
+	v.kept = v.memory.mergeKept(pointers(list.Items))
 	return nil
-}
-
-func keptFrom(revision metav1.Object) plan.Kept {
-	return plan.Kept{
-		Name:     revision.GetName(),
-		Revision: revision.GetLabels()[v1alpha1.RevisionLabel],
-		Digest:   revision.GetAnnotations()[v1alpha1.DigestAnnotation],
-		Number:   number(revision.GetAnnotations()[v1alpha1.NumberAnnotation]),
-	}
 }

@@ -137,7 +137,25 @@ type ReleaseStrategy struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+
+	// OnFailure says what becomes of a release that makes no progress within the deadline: Pause leaves
+	// it where it is, Rollback goes back to the stable template. Default Pause. A rollback that fails is
+	// always left where it is.
+	// +kubebuilder:default=Pause
+	// +optional
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 }
+
+// FailurePolicy says what becomes of a release that fails.
+//
+// +kubebuilder:validation:Enum=Pause;Rollback
+type FailurePolicy string
+
+// The failure policies.
+const (
+	FailurePause    FailurePolicy = "Pause"
+	FailureRollback FailurePolicy = "Rollback"
+)
 
 // RollbackStrategy is the plan that a rollback follows.
 type RollbackStrategy struct {
@@ -238,6 +256,9 @@ type BatchReleaseStatus struct {
 	// RollbackTo is the revision that is being, or was last, rolled back to; empty in a release.
 	// +optional
 	RollbackTo string `json:"rollbackTo,omitempty"`
+	// Rollback says why the rollback that is under way, or was last done, was begun; unset in a release.
+	// +optional
+	Rollback *RollbackRecord `json:"rollback,omitempty"`
 	// Commit brought UpdateRevision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
@@ -304,6 +325,35 @@ type BatchReleaseStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
+
+// RollbackRecord says why a rollback was begun.
+type RollbackRecord struct {
+	// Trigger is what began it.
+	Trigger RollbackTrigger `json:"trigger"`
+	// From is the revision that is left.
+	// +optional
+	From string `json:"from,omitempty"`
+	// Message is a sentence for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RollbackTrigger is what began a rollback.
+//
+// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected
+type RollbackTrigger string
+
+// The triggers of a rollback.
+const (
+	// TriggerAnnotation: somebody asked for it on the release.
+	TriggerAnnotation RollbackTrigger = "Annotation"
+	// TriggerGitRevert: the template that was given had been stable before.
+	TriggerGitRevert RollbackTrigger = "GitRevert"
+	// TriggerDeadline: no progress within the deadline, and strategy.onFailure is Rollback.
+	TriggerDeadline RollbackTrigger = "Deadline"
+	// TriggerGateRejected: a gate whose onReject is Rollback was rejected.
+	TriggerGateRejected RollbackTrigger = "GateRejected"
+)
 
 // Progress is the best that the current step has reached so far.
 type Progress struct {

@@ -82,10 +82,9 @@ const (
 	GateCheckRun     GateType = "checkRun"
 )
 
-// GatePolicy is a gate as a step asks for it: exactly one of its fields is set.
+// GatePolicy is a gate as a step asks for it: exactly one type, and what holds for gates of any type.
 //
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:MaxProperties=1
+// +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun)].filter(is, is).size() == 1",message="a gate has exactly one type"
 type GatePolicy struct {
 	// Manual waits for a person to patch status.currentStepState to Completed.
 	// +optional
@@ -109,7 +108,24 @@ type GatePolicy struct {
 	// CheckRun waits for a check of the release commit to be completed with success.
 	// +optional
 	CheckRun *CheckRunGate `json:"checkRun,omitempty"`
+
+	// OnReject says what becomes of the release when the gate is rejected: Hold leaves it where it is,
+	// Rollback goes back to the stable template. Default Hold. A rollback always holds.
+	// +optional
+	OnReject RejectPolicy `json:"onReject,omitempty"`
 }
+
+// RejectPolicy says what becomes of a release one of whose gates is rejected.
+//
+// +kubebuilder:validation:Enum=Hold;Rollback
+type RejectPolicy string
+
+// The reject policies. None given is Hold: a default of the CRD would make the policy of a gate another
+// one than the step's.
+const (
+	RejectHold     RejectPolicy = "Hold"
+	RejectRollback RejectPolicy = "Rollback"
+)
 
 // ManualGate has no options.
 type ManualGate struct{}

@@ -24,19 +24,19 @@ const (
 	// LeaseName is the Lease that the controller holds which acts.
 	LeaseName = "sluice-controller"
 
-	// RollbackAnnotation on a BatchRelease asks for a rollback: "true" or a pod template hash.
+	// RollbackAnnotation on a BatchRelease asks for a rollback: "true", a pod template hash, or a commit.
 	RollbackAnnotation = "rollback"
 	// RetryAnnotation on a BatchRelease asks a failed release to go on: "true".
 	RetryAnnotation = "retry"
 	// FreezeAnnotation on a BatchRelease stops it as spec.suspend does. Its value is a Freeze as JSON.
 	FreezeAnnotation = Prefix + "freeze"
 
-	// CommitAnnotation on a BatchRelease is the commit that brought its template.
+	// CommitAnnotation on a BatchRelease or ControllerRevision is the commit that brought its template.
 	CommitAnnotation = Prefix + "commit"
 	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it.
 	SourceLabel = Prefix + "source"
-	// AuthorAnnotation and SubjectAnnotation on a BatchRelease are the author, as the commit claims,
-	// and the first line of the message of the commit that brought its template.
+	// AuthorAnnotation and SubjectAnnotation on a BatchRelease or ControllerRevision are the author, as
+	// the commit claims, and the first line of the message of the commit that brought its template.
 	AuthorAnnotation  = Prefix + "commit-author"
 	SubjectAnnotation = Prefix + "commit-subject"
 	// FileAnnotation on a BatchRelease is the file that it was read from.
@@ -64,6 +64,30 @@ const (
 	DigestAnnotation = Prefix + "template-digest"
 	// NumberAnnotation on a ControllerRevision counts the templates that were kept, from 1.
 	NumberAnnotation = Prefix + "number"
+
+	// OutcomeAnnotation on a ControllerRevision is what became of its template, an Outcome.
+	OutcomeAnnotation = Prefix + "outcome"
+	// AttemptAnnotation on a ControllerRevision is the release's status.attempt that had this outcome.
+	AttemptAnnotation = Prefix + "attempt"
+	// ReleasedAtAnnotation on a ControllerRevision is when its template became stable, as RFC 3339.
+	ReleasedAtAnnotation = Prefix + "released-at"
+	// ApprovedByAnnotation on a ControllerRevision names those who passed the gates of its release.
+	ApprovedByAnnotation = Prefix + "approved-by"
+)
+
+// Outcome is what became of a template that is kept in the history.
+type Outcome string
+
+// The outcomes.
+const (
+	// OutcomeAdopted: it ran before anything was released.
+	OutcomeAdopted Outcome = "Adopted"
+	// OutcomeReleased: its release came to its end.
+	OutcomeReleased Outcome = "Released"
+	// OutcomeRolledBackTo: the last that came to its end was a rollback to it.
+	OutcomeRolledBackTo Outcome = "RolledBackTo"
+	// OutcomeRolledBack: it was left by a rollback. Nothing is rolled back to it.
+	OutcomeRolledBack Outcome = "RolledBack"
 )
 
 // Field owners.
@@ -86,6 +110,10 @@ const (
 	// ConditionDrifted says that somebody changed what is released past the release.
 	ConditionDrifted = "Drifted"
 
+	// ConditionQuarantined on a BatchRelease says that spec.template was rolled back and is not released
+	// again. It is there only while that is so.
+	ConditionQuarantined = "Quarantined"
+
 	// ConditionForgeReady on a ReleaseSource says whether its forge lets us work on the repository.
 	ConditionForgeReady = "ForgeReady"
 )
@@ -100,6 +128,7 @@ const (
 	ReasonCompleted        = "Completed"
 	ReasonRollingBack      = "RollingBack"
 	ReasonRolledBack       = "RolledBack"
+	ReasonRetrying         = "Retrying"
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonWorkloadNotFound = "WorkloadNotFound"
 	ReasonWorkloadHeld     = "WorkloadHeldByAnother"

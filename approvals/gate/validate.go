@@ -18,11 +18,11 @@ const (
 // reference is where the search for a schedule's first window starts. Any time will do.
 var reference = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Validate says what is wrong with a gate policy at path: not exactly one type, a duration
+// Validate says what is wrong with a gate policy at path: not exactly one type, an unknown onReject, a duration
 // that is not more than 0s and at most 720h, a schedule that is no five cron fields or that
 // names no time at all, an unknown time zone, names that no account, team or app can have.
 func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
-	problems := validateType(policy, path)
+	problems := append(validateType(policy, path), validateOnReject(policy.OnReject, path.Child("onReject"))...)
 	if policy.Soak != nil {
 		problems = append(problems, validateDuration(policy.Soak.Duration.Duration, path.Child("soak", "duration"))...)
 	}
@@ -74,6 +74,15 @@ func validateType(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList
 		problems = append(problems, field.Forbidden(path.Child(string(extra)), detail))
 	}
 	return problems
+}
+
+func validateOnReject(policy v1alpha1.RejectPolicy, path *field.Path) field.ErrorList {
+	switch policy {
+	case "", v1alpha1.RejectHold, v1alpha1.RejectRollback:
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(path, policy, []v1alpha1.RejectPolicy{v1alpha1.RejectHold, v1alpha1.RejectRollback})}
+	}
 }
 
 func validateDuration(duration time.Duration, path *field.Path) field.ErrorList {

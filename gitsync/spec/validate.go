@@ -154,7 +154,16 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 	if deadline := strategy.ProgressDeadlineSeconds; deadline != nil && *deadline < 1 {
 		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
 	}
-	return errs
+	return append(errs, validateOnFailure(strategy.OnFailure, at.Child("onFailure"))...)
+}
+
+func validateOnFailure(policy v1alpha1.FailurePolicy, at *field.Path) field.ErrorList {
+	switch policy {
+	case "", v1alpha1.FailurePause, v1alpha1.FailureRollback:
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(at, policy, []v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback})}
+	}
 }
 
 func validateSteps(steps []v1alpha1.Step, at *field.Path) field.ErrorList {

@@ -37,6 +37,16 @@ type Keep struct {
 	Revision string
 	Digest   string
 	Number   int64
+	Record   Record
+}
+
+// Mark writes the record of a kept template anew.
+type Mark struct {
+	Reason
+	// Name of the ControllerRevision.
+	Name   string
+	Number int64
+	Record Record
 }
 
 // Forget deletes a ControllerRevision.
@@ -116,7 +126,11 @@ func (a Annotate) String() string {
 	return text
 }
 
-func (a Keep) String() string   { return "keep template " + a.Revision }
+func (a Keep) String() string {
+	return fmt.Sprintf("keep template %s (%s)", a.Revision, a.Record.Outcome)
+}
+
+func (a Mark) String() string   { return fmt.Sprintf("mark template %s (%s)", a.Name, a.Record.Outcome) }
 func (a Forget) String() string { return "forget template " + a.Name }
 
 func (a TakeOver) String() string {

@@ -14,15 +14,27 @@ func (p *pass) rest() bool {
 	if p.saidElse() && p.status.Queued == nil {
 		p.sayCompleted()
 	}
-	if w := p.Workload; w.heldBy(p.Release) && !p.ReleaseLive {
-		p.need(Needs{Release: true})
-	} else if w.heldBy(p.Release) {
-		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover(), Template: p.completedTemplate()})
-	} else {
+	switch w := p.Workload; {
+	case !w.heldBy(p.Release):
 		p.sweepGates()
 		p.watchDrift()
+	case !p.ReleaseLive:
+		p.need(Needs{Release: true})
+	case w.secured() && w.Digest != p.status.Resolved.Digest:
+		p.takeBack()
+		return false
+	default:
+		p.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})
 	}
 	return true
+}
+
+// takeBack goes back from a release that was begun by a pass whose status was never written, and whose
+// template Git has taken back since: it may have pods already.
+func (p *pass) takeBack() {
+	p.begin(*p.status.Resolved, &v1alpha1.RollbackRecord{
+		Trigger: v1alpha1.TriggerGitRevert, From: p.Workload.Revision, Message: "what had just been begun is not given any more",
+	})
 }
 
 // sweepGates deletes what nobody decides any more, and what passes that died on lagging caches have
@@ -39,16 +51,6 @@ func (p *pass) sweepGates() {
 			p.do(CloseGate{Reason: "the release is completed", Name: gate.Name})
 		}
 	}
-}
-
-// completedTemplate is what a workload is to have again that was taken over for another template
-// by a pass whose status was never written: Git has taken that template back since. It is nil if
-// the workload has what was completed, or is not really taken over.
-func (p *pass) completedTemplate() *Template {
-	if !p.Workload.secured() || p.Workload.Digest == p.status.Resolved.Digest {
-		return nil
-	}
-	return new(p.template())
 }
 
 // leftover is what a workload gets back whose release is completed. If it is neither paused nor
@@ -74,8 +76,8 @@ func (p *pass) arrive() bool {
 		p.need(needs)
 		return true
 	}
-	p.keepWorkloadTemplate(Reason("revision " + p.status.UpdateRevision + " is stable"))
-	p.forgetRolledBack(p.Workload.Revision)
+	p.recordStable()
+	p.markRolledBack(p.Workload.Revision)
 	p.markStable(p.Workload.Revision)
 	p.forgetOldTemplates()
 	p.closeGates("the release is completed")
@@ -130,7 +132,7 @@ func (p *pass) lastStable(current, revision string) string {
 	}
 	target, last := p.kept(revision), (*Kept)(nil)
 	for i := range p.Kept {
-		if k := &p.Kept[i]; target != nil && k.Number < target.Number && (last == nil || k.Number > last.Number) {
+		if k := &p.Kept[i]; target != nil && k.stable() && k.Number < target.Number && (last == nil || k.Number > last.Number) {
 			last = k
 		}
 	}

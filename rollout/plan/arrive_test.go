@@ -34,13 +34,6 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 		"a hold that is left over is taken away": {
 			done().but(hold), outcome{Script: []string{"hand back: the release is completed"}, Is: rests},
 		},
-		"with the template that was completed, if a pass that died had taken it over for one that is not given any more": {
-			done().but(hold).but(func(o *Observation) {
-				o.Workload.Paused, o.Workload.Recreate = true, true
-				o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2"
-			}),
-			outcome{Script: []string{"hand back with the template of the release: the release is completed"}, Is: rests},
-		},
 		"but not on the word of a cache: the release may have started again": {
 			done().but(hold).cached(), outcome{Script: []string{"needs release"}, Is: rests},
 		},
@@ -50,6 +43,27 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 		},
 		"but not on the word of a cache either: it may have passed": {
 			done().gates(gate(1, 0, 0)).but(func(o *Observation) { o.GatesLive = false }), outcome{Script: []string{"needs gates"}, Is: rests},
+		},
+	})
+}
+
+func TestACompletedReleaseGoesBackFromOneThatWasNeverRecorded(t *testing.T) {
+	t.Parallel()
+	begun := completed(10).resolved("v1").sets(set("v1", 10), set("v2", 1)).but(func(o *Observation) {
+		o.Workload.Hold = &Hold{Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "as it was"}}
+		o.Workload.Paused, o.Workload.Recreate = true, true
+		o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2"
+	})
+	checkPlans(t, map[string]planned{
+		"a pass that died had taken it over for a template that is not given any more, and may have made pods of it": {
+			begun,
+			outcome{
+				Script: []string{
+					"keep template v2 (RolledBack): rolled back: kept for the record",
+					"take over with the template of the release: release v1 instead",
+				},
+				Is: "RollingBack - Initial RollingBack",
+			},
 		},
 	})
 }
@@ -92,7 +106,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 	t.Parallel()
 	const (
 		completed = "Completed 3/3 Completed Completed"
-		keep      = "keep template v2: revision v2 is stable"
+		keep      = "keep template v2 (Released): revision v2 is stable"
 		stable    = "annotate release current-stable-revision=v2 last-stable-revision=v1: revision v2 is stable"
 		closing   = ": the release is completed"
 	)
@@ -121,7 +135,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 			handedBack(10).status(notFinalizing), outcome{Script: []string{keep, stable}, Is: completed},
 		},
 		"asked again it does nothing more": {
-			handedBack(10).keep("v2").stable("v2", "v1"), outcome{Is: completed},
+			handedBack(10).recorded("v2", Record{Outcome: v1alpha1.OutcomeReleased, Attempt: 1}).stable("v2", "v1"), outcome{Is: completed},
 		},
 		"a kept template of the revision that is another one is kept anew": {
 			handedBack(10).keep("v2").stable("v2", "v1").but(func(o *Observation) { o.Kept[1].Digest = "digest-of-a-collision" }),
@@ -148,7 +162,8 @@ func TestArriveCompletesARelease(t *testing.T) {
 			}),
 			outcome{
 				Script: []string{
-					"forget template web-v2: it was rolled back",
+					"mark template web-v1 (RolledBackTo): revision v1 is stable",
+					"mark template web-v2 (RolledBack): it was rolled back",
 					"annotate release current-stable-revision=v1 -last-stable-revision: revision v1 is stable",
 				},
 				Is: "Completed 2/2 Completed RolledBack",
@@ -158,7 +173,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 			running(10).resolved("v1"),
 			outcome{
 				Script: []string{
-					"keep template v1: revision v1 is stable",
+					"keep template v1 (Released): revision v1 is stable",
 					"annotate release current-stable-revision=v1: revision v1 is stable",
 				},
 				Is: completed,
@@ -209,6 +224,7 @@ func TestLastStable(t *testing.T) {
 		"after the first there is none":                            {held(10), "", "v1", ""},
 		"what is stable already changes nothing":                   {held(10).stable("v2", "v0"), "v2", "v2", "v0"},
 		"after a rollback it is the one kept before the target":    {rollingBack(10).but(keptInOrder("v8", "v9", "v1", "v2")), "v2", "v1", "v9"},
+		"... that was not rolled back itself":                      {rollingBack(10).but(keptInOrder("v8", "v9", "v1", "v2")).but(markedBad("v9")), "v2", "v1", "v8"},
 		"after a rollback to the oldest there is none":             {rollingBack(10), "v2", "v1", ""},
 		"after a rollback to what is not kept any more it is none": {rollingBack(10).but(keptInOrder("v9")), "v2", "v1", ""},
 	}

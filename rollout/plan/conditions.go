@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,6 +33,7 @@ func (p *pass) setConditions() {
 	p.setCondition(v1alpha1.ConditionTakenOver, p.status.Held != nil, holdMessage(p.status.Held), orWord(reason, v1alpha1.ReasonCompleted))
 	p.setStalled(stalled)
 	p.setSuspended()
+	p.setQuarantined()
 	under := phase != "" && phase != v1alpha1.PhaseCompleted && phase != v1alpha1.PhaseFailed
 	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
 	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil
@@ -58,6 +60,31 @@ func (p *pass) setStalled(stalled *Event) {
 		return
 	}
 	p.setCondition(v1alpha1.ConditionStalled, true, stalled.Message, stalled.Reason)
+}
+
+// setQuarantined says that what is given was rolled back, for as long as it is. Which revision that was is
+// known when it happens.
+func (p *pass) setQuarantined() {
+	conditions, rollback := &p.status.Conditions, p.status.Rollback
+	if !p.quarantined() {
+		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionQuarantined)
+		return
+	}
+	message := "spec.template was rolled back and is not released again: another one is"
+	if before := meta.FindStatusCondition(*conditions, v1alpha1.ConditionQuarantined); before != nil {
+		message = before.Message
+	} else if rollback != nil {
+		message = fmt.Sprintf("revision %s%s was rolled back and is not released again: another template is",
+			rollback.From, ofCommit(p.status.Commit))
+	}
+	p.setCondition(v1alpha1.ConditionQuarantined, true, message, v1alpha1.ReasonRolledBack)
+}
+
+func ofCommit(commit string) string {
+	if commit == "" {
+		return ""
+	}
+	return " of commit " + commit
 }
 
 func (p *pass) setCondition(kind string, is bool, message, reason string) {
@@ -92,12 +119,19 @@ func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 	if !p.worthTelling(before) {
 		return events
 	}
-	warning := p.status.Phase == v1alpha1.PhaseFailed || slices.Contains(warnings, p.status.Reason)
+	warning := p.status.Phase == v1alpha1.PhaseFailed || slices.Contains(warnings, p.status.Reason) || p.turnedRound()
 	return append(events, Event{warning, p.status.Reason, p.status.Message})
 }
 
 // warnings are the reasons that people are warned of.
 var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted}
+
+// turnedRound reports whether a rollback begins that nobody has asked for.
+func (p *pass) turnedRound() bool {
+	rollback := p.status.Rollback
+	return rollback != nil && p.status.Reason == v1alpha1.ReasonRollingBack &&
+		(rollback.Trigger == v1alpha1.TriggerDeadline || rollback.Trigger == v1alpha1.TriggerGateRejected)
+}
 
 // worthTelling: a release blocks, fails or ends, a rollback starts too. That a release has
 // started and which batch it is at are in the status; each event would cost a request.

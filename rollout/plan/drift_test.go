@@ -53,7 +53,7 @@ func TestWatchDrift(t *testing.T) {
 			done().changed().differing(image).toldOfDrift().resolved("v9"),
 			outcome{
 				Script: []string{
-					"keep template v9: revision v9 is stable",
+					"keep template v9 (Released): revision v9 is stable",
 					"annotate release current-stable-revision=v9 last-stable-revision=v1: revision v9 is stable",
 				},
 				Is: rests,
@@ -105,7 +105,7 @@ func TestReleaseOverDrift(t *testing.T) {
 		},
 		"pods that were only restarted are what was released": {
 			over().differing(), []string{
-				"keep template v9: kept to roll back to",
+				"keep template v9 (Adopted): kept to roll back to",
 				"annotate release finalizer=true current-stable-revision=v9 last-stable-revision=v1: the workload is handed back before the release goes away",
 				"take over with the template of the release: release v2",
 			},

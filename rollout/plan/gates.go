@@ -51,6 +51,7 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 	waiting := p.openGates(policies)
 	if p.blocked = len(waiting) > 0; p.blocked {
 		p.block(waiting)
+		p.rollBackRejected()
 		return false
 	}
 	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: !p.SetsLive}
@@ -107,6 +108,11 @@ type waitingGate struct {
 	gate   *v1alpha1.Gate
 }
 
+// rejection says that a gate was rejected, and why.
+func (p *pass) rejection(gate *v1alpha1.Gate) string {
+	return fmt.Sprintf("batch %s: gate %s was rejected: %s", p.status.Batch, gate.Name, gate.Status.Message)
+}
+
 func (p *pass) gateName(index int32) string {
 	return fmt.Sprintf("%s-%s-%d-%d-%d", p.Release.Name, p.status.UpdateRevision, p.status.Attempt, p.stepIndex(), index)
 }
@@ -156,8 +162,7 @@ func (p *pass) block(waiting []waitingGate) {
 	p.status.CurrentStepState = v1alpha1.StepBlocking
 	for _, w := range waiting {
 		if w.gate != nil && w.gate.Status.Decision == v1alpha1.DecisionRejected {
-			p.say(v1alpha1.ReasonGateRejected, fmt.Sprintf("batch %s: gate %s was rejected: %s",
-				p.status.Batch, w.gate.Name, w.gate.Status.Message))
+			p.say(v1alpha1.ReasonGateRejected, p.rejection(w.gate))
 			return
 		}
 		if w.policy.Manual != nil && confirmed {

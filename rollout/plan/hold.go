@@ -63,7 +63,7 @@ func (p *pass) prepare() bool {
 		stable = p.status.StableRevision
 	} else {
 		p.status.StableRevision = stable
-		p.keepWorkloadTemplate("kept to roll back to")
+		p.keepBefore()
 	}
 	annotations, finalized := p.Release.Annotations, slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer)
 	if finalized && annotations[v1alpha1.CurrentStableAnnotation] == stable {
@@ -84,13 +84,14 @@ func (p *pass) takeOver(held bool) {
 	if held && w.Digest != p.status.Resolved.Digest && p.settleDigest(template) {
 		return
 	}
+	p.keepLeft()
 	p.do(TakeOver{Reason: p.takeOverReason(held), Template: &template, Hold: p.holdValue(held)})
 }
 
 // template is where the template to write comes from: the release, as long as that is what
 // is being released, else what is kept of it.
 func (p *pass) template() Template {
-	if p.status.Resolved.Given == p.Given && p.Given != "" && !slices.Contains(p.status.Quarantined, p.Given) {
+	if p.status.Resolved.Given == p.Given && p.Given != "" && !p.quarantined() {
 		return Template{Given: true}
 	}
 	return Template{Revision: p.status.UpdateRevision}

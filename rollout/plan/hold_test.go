@@ -16,7 +16,7 @@ func takenFrom(change func(*Workload)) *scene {
 func TestHoldTakesTheWorkloadOver(t *testing.T) {
 	t.Parallel()
 	const (
-		keep     = "keep template v1: kept to roll back to"
+		keep     = "keep template v1 (Adopted): kept to roll back to"
 		finalize = "annotate release finalizer=true current-stable-revision=v1: the workload is handed back before the release goes away"
 		takeOver = "take over with the template of the release: release v2"
 	)

@@ -101,16 +101,6 @@ type Set struct {
 	Current, Ready, Available int32
 }
 
-// Kept is a template that is kept as a ControllerRevision.
-type Kept struct {
-	// Name of the ControllerRevision.
-	Name     string
-	Revision string
-	Digest   string
-	// Number grows with each one that is kept.
-	Number int64
-}
-
 // Resolved is what the API server makes of a template.
 type Resolved struct {
 	v1alpha1.ResolvedTemplate

@@ -111,6 +111,7 @@ func (p *pass) forgetWorkload() {
 	p.status = v1alpha1.BatchReleaseStatus{
 		Attempt:            p.status.Attempt,
 		Quarantined:        p.status.Quarantined,
+		Rollback:           p.status.Rollback,
 		Conditions:         p.status.Conditions,
 		ObservedGeneration: p.status.ObservedGeneration,
 		Report:             p.status.Report,

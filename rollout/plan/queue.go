@@ -17,9 +17,9 @@ func (p *pass) mustWait(template *v1alpha1.ResolvedTemplate) bool {
 	return !held || p.Workload.Digest != template.Digest && !p.lost()
 }
 
-// returns reports whether a template is one that is kept, brought back by a revert in Git.
+// returns reports whether a template is one that was stable before, brought back by a revert in Git.
 func (p *pass) returns(template *v1alpha1.ResolvedTemplate) bool {
-	known := p.keptDigest(template.Digest) != nil
+	known := p.wasStable(template.Digest)
 	// A workload that is taken over has the template since an earlier, unfinished pass of ours.
 	return known && (p.Workload.Digest != template.Digest || p.Workload.heldBy(p.Release))
 }

@@ -1,13 +1,44 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // defaultHistory is how many templates are kept unless the release says otherwise.
 const defaultHistory = 10
+
+// Kept is a template that is kept as a ControllerRevision.
+type Kept struct {
+	// Name of the ControllerRevision.
+	Name     string
+	Revision string
+	Digest   string
+	// Number grows with each one that is kept, or released again.
+	Number int64
+	Record
+}
+
+// Record is what the history tells of a template.
+type Record struct {
+	Outcome v1alpha1.Outcome
+	// Attempt is the one that had the outcome.
+	Attempt int64
+	// Commit brought the template, with its author, as it claims, and the first line of its message.
+	Commit, Author, Subject string
+	// ReleasedAt is when the template became stable, as RFC 3339; empty if it never did.
+	ReleasedAt string
+	// ApprovedBy are those who passed the gates of its release.
+	ApprovedBy string
+}
+
+// stable reports whether the template may be gone back to. One that was rolled back is a release like
+// any other if it is given again, with all its gates.
+func (k *Kept) stable() bool { return k.Outcome != v1alpha1.OutcomeRolledBack }
 
 // kept returns the kept template of a revision, nil if there is none.
 func (p *pass) kept(revision string) *Kept {
@@ -19,37 +50,156 @@ func (p *pass) kept(revision string) *Kept {
 	return nil
 }
 
-// keptDigest returns the kept template of a digest, nil if there is none.
-func (p *pass) keptDigest(digest string) *Kept {
-	for i := range p.Kept {
-		if p.Kept[i].Digest == digest {
-			return &p.Kept[i]
-		}
+// stable is kept for a revision that may be gone back to.
+func (p *pass) stable(revision string) *Kept {
+	if kept := p.kept(revision); kept != nil && kept.stable() {
+		return kept
 	}
 	return nil
 }
 
-// keepWorkloadTemplate records the workload's template, unless it is kept already.
-func (p *pass) keepWorkloadTemplate(why Reason) {
-	w := p.Workload
-	if kept := p.kept(w.Revision); kept != nil && kept.Digest == w.Digest {
-		return
+// keepWorkload keeps the workload's template with a record, in one write.
+func (p *pass) keepWorkload(why Reason, record Record) {
+	p.do(Keep{
+		Reason: why, Revision: p.Workload.Revision, Digest: p.Workload.Digest,
+		Number: p.nextNumber(), Record: record,
+	})
+}
+
+// keptWorkload returns what is kept of the workload's template.
+func (p *pass) keptWorkload() *Kept {
+	if kept := p.kept(p.Workload.Revision); kept != nil && kept.Digest == p.Workload.Digest {
+		return kept
 	}
+	return nil
+}
+
+func (p *pass) nextNumber() int64 {
 	number := int64(1)
 	for _, k := range p.Kept {
 		number = max(number, k.Number+1)
 	}
-	p.do(Keep{Reason: why, Revision: w.Revision, Digest: w.Digest, Number: number})
+	return number
 }
 
-// forgetRolledBack deletes the template that was stable until it was rolled back to another. It
-// is none to go back to any more: given again it is a release like any other, with all its gates.
-func (p *pass) forgetRolledBack(to string) {
-	bad := p.kept(p.Release.Annotations[v1alpha1.CurrentStableAnnotation])
+// keepBefore keeps what runs before a release, to roll back to.
+func (p *pass) keepBefore() {
+	const why Reason = "kept to roll back to"
+	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: p.Release.Status.Attempt}
+	kept := p.keptWorkload()
+	switch {
+	case kept == nil:
+		p.keepWorkload(why, record)
+	case !kept.stable(): // somebody has rolled it out by hand since
+		p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+	}
+}
+
+// keepLeft keeps a template that is rolled back in mid-release, for the record.
+func (p *pass) keepLeft() {
+	w, rollback := p.Workload, p.status.Rollback
+	if rollback == nil || w.Revision != rollback.From || w.Digest == p.status.Resolved.Digest || p.keptWorkload() != nil {
+		return
+	}
+	record := p.origin(p.leftCommit())
+	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, p.status.Attempt
+	p.keepWorkload("rolled back: kept for the record", record)
+}
+
+// leftCommit brought the revision that a rollback leaves, as far as that is known: where Git reverts it
+// the status speaks of the revert as soon as it is written.
+func (p *pass) leftCommit() string {
+	before := &p.Release.Status
+	if p.status.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != p.status.Rollback.From {
+		return ""
+	}
+	return before.Commit
+}
+
+// recordStable puts into the history that the workload's template is stable now.
+func (p *pass) recordStable() {
+	why := Reason("revision " + p.status.UpdateRevision + " is stable")
+	kept, record := p.keptWorkload(), p.released()
+	switch {
+	case kept == nil:
+		p.keepWorkload(why, record)
+	case kept.stable() && p.status.Held == nil: // it ran all along
+	case kept.Attempt == record.Attempt && kept.Outcome == record.Outcome:
+	case p.status.RollbackTo != "":
+		back := kept.Record
+		back.Outcome, back.Attempt, back.ReleasedAt = record.Outcome, record.Attempt, record.ReleasedAt
+		p.do(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
+	default:
+		p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+	}
+}
+
+// released is the record of what is being completed.
+func (p *pass) released() Record {
+	record := p.origin(p.status.Commit)
+	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, p.status.Attempt
+	if p.status.RollbackTo != "" {
+		record.Outcome = v1alpha1.OutcomeRolledBackTo
+	}
+	record.ReleasedAt = p.Now.UTC().Format(time.RFC3339)
+	record.ApprovedBy = p.approvedBy()
+	return record
+}
+
+// origin is a commit with what the release says of it. A commit that came since is another one.
+func (p *pass) origin(commit string) Record {
+	annotations := p.Release.Annotations
+	if commit != annotations[v1alpha1.CommitAnnotation] {
+		return Record{Commit: commit}
+	}
+	return Record{
+		Commit: commit, Author: annotations[v1alpha1.AuthorAnnotation], Subject: annotations[v1alpha1.SubjectAnnotation],
+	}
+}
+
+// maxApprovers is how long the list of those who passed gates may be, in bytes.
+const maxApprovers = 256
+
+// approvedBy are the actors of the evidence that this attempt's gates have passed on, in their order.
+func (p *pass) approvedBy() string {
+	gates := slices.Clone(p.Gates)
+	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int {
+		return cmp.Or(cmp.Compare(a.Spec.Step, b.Spec.Step), cmp.Compare(a.Spec.Index, b.Spec.Index))
+	})
+	var actors []string
+	for _, gate := range gates {
+		if gate.Spec.Attempt != p.status.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed {
+			continue
+		}
+		for _, evidence := range gate.Status.Evidence {
+			if evidence.Actor != "" && !slices.Contains(actors, evidence.Actor) {
+				actors = append(actors, evidence.Actor)
+			}
+		}
+	}
+	return within(actors, maxApprovers)
+}
+
+// within joins as many words as there is room for.
+func within(words []string, limit int) string {
+	const more = ", ..."
+	text := strings.Join(words, ", ")
+	for n := len(words); len(text) > limit; n-- {
+		text = strings.TrimPrefix(strings.Join(words[:n-1], ", ")+more, ", ")
+	}
+	return text
+}
+
+// markRolledBack puts into the history that what was stable has been rolled back to another template. It
+// is none to go back to any more.
+func (p *pass) markRolledBack(to string) {
+	bad := p.stable(p.Release.Annotations[v1alpha1.CurrentStableAnnotation])
 	if p.status.RollbackTo == "" || bad == nil || bad.Revision == to {
 		return
 	}
-	p.do(Forget{Reason: "it was rolled back", Name: bad.Name})
+	record := bad.Record
+	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, p.status.Attempt
+	p.do(Mark{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
 }
 
 // forgetOldTemplates deletes the oldest beyond the limit, but none that a rollback may name.
@@ -64,7 +214,7 @@ func (p *pass) forgetOldTemplates() {
 		annotations[v1alpha1.CurrentStableAnnotation], annotations[v1alpha1.LastStableAnnotation],
 	}
 	oldest := slices.Clone(p.Kept)
-	slices.SortFunc(oldest, func(a, b Kept) int { return int(a.Number - b.Number) })
+	slices.SortFunc(oldest, func(a, b Kept) int { return cmp.Compare(a.Number, b.Number) })
 	excess := len(oldest) - limit
 	for _, k := range oldest {
 		if excess > 0 && !slices.Contains(needed, k.Revision) {

@@ -4,34 +4,190 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func TestKeepTheTemplateOfTheWorkload(t *testing.T) {
+func TestKeepWhatRunsBeforeARelease(t *testing.T) {
 	t.Parallel()
+	const why Reason = "kept to roll back to"
+	adopted := Record{Outcome: v1alpha1.OutcomeAdopted}
+	rolledBack := Record{Outcome: v1alpha1.OutcomeRolledBack}
+	keep := func(number int64) []Action {
+		return []Action{Keep{Reason: why, Revision: "v1", Digest: "digest-v1", Number: number, Record: adopted}}
+	}
 	tests := map[string]struct {
 		kept []Kept
 		want []Action
 	}{
-		"the first has number 1": {
-			nil, []Action{Keep{Reason: "why", Revision: "v1", Digest: "digest-v1", Number: 1}},
-		},
+		"the first has number 1": {nil, keep(1)},
 		"the next has the highest number so far and one": {
-			[]Kept{{Revision: "v8", Number: 7}, {Revision: "v9", Number: 3}},
-			[]Action{Keep{Reason: "why", Revision: "v1", Digest: "digest-v1", Number: 8}},
+			[]Kept{{Revision: "v8", Number: 7}, {Revision: "v9", Number: 3}}, keep(8),
 		},
-		"one that is kept is not kept twice": {
-			[]Kept{{Revision: "v1", Digest: "digest-v1", Number: 1}}, nil,
-		},
+		"one that is kept is not kept twice": {[]Kept{{Revision: "v1", Digest: "digest-v1", Number: 1}}, nil},
 		"another template of the same hash is not that one": {
-			[]Kept{{Revision: "v1", Digest: "digest-of-a-collision", Number: 1}},
-			[]Action{Keep{Reason: "why", Revision: "v1", Digest: "digest-v1", Number: 2}},
+			[]Kept{{Revision: "v1", Digest: "digest-of-a-collision", Number: 1}}, keep(2),
+		},
+		"one that was rolled back, and that somebody has rolled out by hand, is one to go back to": {
+			[]Kept{{Name: "web-v1", Revision: "v1", Digest: "digest-v1", Number: 1, Record: rolledBack}},
+			[]Action{Mark{Reason: why, Name: "web-v1", Number: 2, Record: adopted}},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := running(10).but(func(o *Observation) { o.Kept = test.kept }).pass()
-			p.keepWorkloadTemplate("why")
+			p.keepBefore()
+			if diff := cmp.Diff(test.want, p.out.Actions); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// from says what the release is told of the commit of its template.
+func from(commit, author, subject string) func(*Observation) {
+	return func(o *Observation) {
+		o.Release.Annotations[v1alpha1.CommitAnnotation] = commit
+		o.Release.Annotations[v1alpha1.AuthorAnnotation] = author
+		o.Release.Annotations[v1alpha1.SubjectAnnotation] = subject
+	}
+}
+
+func committed(s *v1alpha1.BatchReleaseStatus) { s.Commit = "c2" }
+
+func TestRecordOfWhatBecameStable(t *testing.T) {
+	t.Parallel()
+	const why Reason = "revision v2 is stable"
+	released := Record{
+		Outcome: v1alpha1.OutcomeReleased, Attempt: 1, Commit: "c2", Author: "Ann", Subject: "Two",
+		ReleasedAt: "2026-03-02T12:00:00Z",
+	}
+	approved, superseded := released, released
+	approved.ApprovedBy = "bob, carol"
+	superseded.Author, superseded.Subject = "", ""
+	keep := func(record Record) []Action {
+		return []Action{Keep{Reason: why, Revision: "v2", Digest: "digest-v2", Number: 2, Record: record}}
+	}
+	release := func() *scene { return handedBack(10).status(committed).but(from("c2", "Ann", "Two")) }
+	tests := map[string]struct {
+		scene *scene
+		want  []Action
+	}{
+		"a release is kept with its commit":           {release(), keep(released)},
+		"a commit that came since says nothing of it": {release().but(from("c3", "Cid", "Three")), keep(superseded)},
+		"and with those who passed its gates, once each and in the order of the steps": {
+			release().gates(gate(1, 1, 0, passed, by("carol", "bob")), gate(1, 0, 0, passed, by("bob", "")),
+				gate(0, 0, 0, passed, by("mallory")), gate(1, 2, 0, by("eve"))),
+			keep(approved),
+		},
+		"once it is kept nothing more is written": {release().recorded("v2", released), nil},
+		"one that was rolled back before, and passed its gates again, is marked as the newest": {
+			release().recorded("v2", Record{Outcome: v1alpha1.OutcomeRolledBack, Attempt: 1, ApprovedBy: "dan"}),
+			[]Action{Mark{Reason: why, Name: "web-v2", Number: 3, Record: released}},
+		},
+		"what runs all along keeps its record": {
+			release().recorded("v2", Record{Outcome: v1alpha1.OutcomeReleased, Commit: "c0"}).
+				status(func(s *v1alpha1.BatchReleaseStatus) { s.Held = nil }),
+			nil,
+		},
+		"what was rolled back to keeps its commit, and those who approved it": {
+			release().recorded("v2", approved).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.RollbackTo, s.Attempt, s.Commit = "v2", 5, "c4"
+			}),
+			[]Action{Mark{Reason: why, Name: "web-v2", Number: 2, Record: Record{
+				Outcome: v1alpha1.OutcomeRolledBackTo, Attempt: 5, Commit: "c2", Author: "Ann", Subject: "Two",
+				ReleasedAt: "2026-03-02T12:00:00Z", ApprovedBy: "bob, carol",
+			}}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := test.scene.pass()
+			p.recordStable()
+			if diff := cmp.Diff(test.want, p.out.Actions); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// by is evidence of these actors.
+func by(actors ...string) func(*v1alpha1.Gate) {
+	return func(g *v1alpha1.Gate) {
+		for _, actor := range actors {
+			g.Status.Evidence = append(g.Status.Evidence, v1alpha1.Evidence{Kind: "StatusPatch", Actor: actor})
+		}
+	}
+}
+
+// recorded keeps one more template, with a record.
+func (s *scene) recorded(revision string, record Record) *scene {
+	s.keep(revision)
+	s.Kept[len(s.Kept)-1].Record = record
+	return s
+}
+
+func TestApproversAreBounded(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		words []string
+		want  string
+	}{
+		"none":                    {nil, ""},
+		"as many as fit":          {[]string{"ann", "bob"}, "ann, bob"},
+		"the rest is hinted at":   {[]string{"ann", "bob", "carol"}, "ann, ..."},
+		"even the first":          {[]string{"bartholomew the great"}, "..."},
+		"none but the last is in": {[]string{"ann", "bob", "c"}, "ann, bob, c"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := within(test.words, 11); got != test.want {
+				t.Errorf("within 11 bytes it is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestKeepWhatIsLeftInMidRelease(t *testing.T) {
+	t.Parallel()
+	back := func(trigger v1alpha1.RollbackTrigger) func(*v1alpha1.BatchReleaseStatus) {
+		return func(s *v1alpha1.BatchReleaseStatus) {
+			s.Attempt, s.RollbackTo, s.Commit, s.Resolved = 2, "v1", "c2", resolved("v1")
+			s.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: "v2"}
+		}
+	}
+	asked, reverted := back(v1alpha1.TriggerAnnotation), back(v1alpha1.TriggerGitRevert)
+	keep := func(record Record) []Action {
+		record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, 2
+		return []Action{Keep{
+			Reason: "rolled back: kept for the record", Revision: "v2", Digest: "digest-v2", Number: 2, Record: record,
+		}}
+	}
+	tests := map[string]struct {
+		scene *scene
+		want  []Action
+	}{
+		"what is rolled back is kept with its commit": {
+			held(10).but(from("c2", "Ann", "Two")).status(asked), keep(Record{Commit: "c2", Author: "Ann", Subject: "Two"}),
+		},
+		"of a revert the status tells no more which commit it was": {
+			held(10).but(from("c3", "Ann", "Revert")).status(reverted).status(func(s *v1alpha1.BatchReleaseStatus) { s.UpdateRevision = "v1" }),
+			keep(Record{}),
+		},
+		"it is kept once":               {held(10).status(asked).keep("v2"), nil},
+		"a release that goes on is not": {held(10), nil},
+		"what somebody wrote is not": {
+			held(10).status(asked).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v9", "v9" }), nil,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := test.scene.pass()
+			p.keepLeft()
 			if diff := cmp.Diff(test.want, p.out.Actions); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
@@ -85,25 +241,37 @@ func TestForgetOldTemplates(t *testing.T) {
 	}
 }
 
-func TestForgetWhatWasRolledBack(t *testing.T) {
+func TestMarkWhatWasRolledBack(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		scene *scene
 		want  []string
 	}{
-		"what was stable until the rollback":               {rollingBack(10), []string{"forget template web-v2: it was rolled back"}},
-		"a release that goes forward forgets nothing":      {held(10).keep("v2").stable("v1", ""), nil},
-		"a revision that is stable again is not forgotten": {rollingBack(10).stable("v1", ""), nil},
-		"a stable revision without a template is no harm":  {rollingBack(10).but(keptInOrder("v1")), nil},
+		"what was stable until the rollback":              {rollingBack(10), []string{"mark template web-v2 (RolledBack): it was rolled back"}},
+		"a release that goes forward marks nothing":       {held(10).keep("v2").stable("v1", ""), nil},
+		"a revision that is stable again is not marked":   {rollingBack(10).stable("v1", ""), nil},
+		"a stable revision without a template is no harm": {rollingBack(10).but(keptInOrder("v1")), nil},
+		"one that is marked is not marked a second time":  {rollingBack(10).but(markedBad("v2")), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := test.scene.pass()
-			p.forgetRolledBack(p.Workload.Revision)
+			p.markRolledBack(p.Workload.Revision)
 			if diff := cmp.Diff(test.want, script(p.out)); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// markedBad says of a kept template that it was rolled back.
+func markedBad(revision string) func(*Observation) {
+	return func(o *Observation) {
+		for i := range o.Kept {
+			if o.Kept[i].Revision == revision {
+				o.Kept[i].Outcome = v1alpha1.OutcomeRolledBack
+			}
+		}
 	}
 }

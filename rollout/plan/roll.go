@@ -27,8 +27,7 @@ func (p *pass) roll() bool {
 	}
 	p.count()
 	if p.status.Phase == v1alpha1.PhaseFailed && !p.arrived() {
-		p.sayFailed()
-		p.keepScale()
+		p.stayFailed()
 		return true
 	}
 	p.status.Phase = p.rollingPhase()
@@ -37,12 +36,20 @@ func (p *pass) roll() bool {
 	if p.stepDone() {
 		p.passStep()
 	}
-	if p.status.Phase == v1alpha1.PhaseFinalizing {
+	if p.status.Phase == v1alpha1.PhaseFinalizing || p.out.StatusFirst {
 		return true
 	}
 	p.move()
 	p.checkDeadline()
 	return true
+}
+
+// stayFailed leaves a failed release where it is, unless it is to be rolled back.
+func (p *pass) stayFailed() {
+	p.sayFailed()
+	if !p.rollBackFailed() {
+		p.keepScale()
+	}
 }
 
 // nativeMayAct reports whether the native controller may still act on what the workload was
@@ -331,6 +338,7 @@ func (p *pass) checkDeadline() {
 	p.status.Phase = v1alpha1.PhaseFailed
 	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("batch %s: no progress for %s: %s",
 		p.status.Batch, p.progressDeadline(), *p.Failing))
+	p.rollBackFailed()
 }
 
 func (p *pass) progressDeadline() time.Duration {

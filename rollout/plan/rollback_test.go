@@ -44,7 +44,7 @@ func TestAnswerRollback(t *testing.T) {
 		"a revision that is not kept is told, and the release goes on": {
 			held(10).but(rollback("v7")).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
-				Script: []string{`annotate release -rollback: rollback=v7: no template of revision "v7" is kept`},
+				Script: []string{`annotate release -rollback: rollback=v7: no template of revision "v7" is kept; kept are v1`},
 				Wake:   tenMinutes, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
 			},
 		},
@@ -88,11 +88,11 @@ func TestARollbackIsANewAttemptAtTheOldTemplate(t *testing.T) {
 				Quarantined: []string{"given-v2"},
 			},
 		},
-		"without a template in Git there is nothing to quarantine": {
+		"what is being released is, if no template is given any more": {
 			held(10).but(rollback("true")).but(func(o *Observation) { o.Given = "" }),
 			start{
 				Attempt: 2, Update: "v1", Stable: "v1", To: "v1", GatesAndProgressAreReset: true,
-				Resolved: v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"},
+				Resolved: back, Quarantined: []string{"given-v2"},
 			},
 		},
 	}

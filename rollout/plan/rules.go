@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,67 +54,6 @@ func (p *pass) refuseStrategy() bool {
 	return true
 }
 
-// answerRollback turns the rollback annotation into a recorded intent, then removes it.
-func (p *pass) answerRollback() bool {
-	asked, found := p.Release.Annotations[v1alpha1.RollbackAnnotation]
-	if !found {
-		return false
-	}
-	target, why := p.rollbackTarget(asked)
-	switch {
-	case p.rollingBackTo(target, asked):
-		p.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}})
-	case target == nil:
-		p.do(Annotate{Reason: Reason(why), Remove: []string{v1alpha1.RollbackAnnotation}})
-		p.out.Events = append(p.out.Events, Event{true, v1alpha1.ReasonRevisionNotFound, why})
-		return false
-	default:
-		p.recordRollback(target)
-		return true
-	}
-	return false
-}
-
-// rollingBackTo reports whether the intent asked for is recorded already.
-func (p *pass) rollingBackTo(target *Kept, asked string) bool {
-	if p.status.RollbackTo == "" || p.status.Phase == v1alpha1.PhaseCompleted {
-		return false
-	}
-	return asked == "true" || target != nil && target.Revision == p.status.RollbackTo
-}
-
-// rollbackTarget is the stable revision in a release, the last stable one after it, or the
-// revision that was named; nil and the reason if there is none.
-func (p *pass) rollbackTarget(asked string) (*Kept, string) {
-	revision := asked
-	if asked == "true" {
-		revision = p.status.StableRevision
-		if p.status.Phase == v1alpha1.PhaseCompleted || revision == "" {
-			revision = p.Release.Annotations[v1alpha1.LastStableAnnotation]
-		}
-	}
-	target := p.kept(revision)
-	switch {
-	case target == nil:
-		return nil, fmt.Sprintf("rollback=%s: no template of revision %q is kept", asked, revision)
-	case target.Revision == p.status.UpdateRevision && p.status.Phase == v1alpha1.PhaseCompleted:
-		return nil, fmt.Sprintf("rollback=%s: revision %q is what runs already", asked, revision)
-	default:
-		return target, ""
-	}
-}
-
-// recordRollback makes the rollback durable before anything is done for it: from here on
-// nothing raises the bad revision again.
-func (p *pass) recordRollback(target *Kept) {
-	if p.Given != "" && !slices.Contains(p.status.Quarantined, p.Given) {
-		p.status.Quarantined = append(p.status.Quarantined, p.Given)
-	}
-	p.begin(v1alpha1.ResolvedTemplate{Given: p.Given, Digest: target.Digest, Revision: target.Revision}, true)
-	p.say(v1alpha1.ReasonRollingBack, "rolling back to "+target.Revision)
-	p.out.StatusFirst = true
-}
-
 // answerRetry lets a failed release go on, then removes the annotation.
 func (p *pass) answerRetry() bool {
 	if _, found := p.Release.Annotations[v1alpha1.RetryAnnotation]; !found {
@@ -128,6 +66,7 @@ func (p *pass) answerRetry() bool {
 	p.status.Phase = p.rollingPhase()
 	p.status.Progress = &v1alpha1.Progress{Since: *p.now()}
 	p.say(p.upgradeReason(), "going on: a retry was asked for")
+	p.out.Events = append(p.out.Events, Event{false, v1alpha1.ReasonRetrying, p.status.Message})
 	p.out.StatusFirst = true
 	return true
 }
@@ -139,10 +78,10 @@ func (p *pass) chooseTemplate() bool {
 	case p.Given == "" && current == nil:
 		p.stall(v1alpha1.ReasonNoTemplate, "spec.template is missing: there is nothing to release")
 		return true
-	case current == nil && slices.Contains(p.status.Quarantined, p.Given):
+	case current == nil && p.quarantined():
 		p.say(v1alpha1.ReasonRolledBack, "spec.template was rolled back: another one starts the next release")
 		return true
-	case p.Given == "", current != nil && current.Given == p.Given, slices.Contains(p.status.Quarantined, p.Given):
+	case p.Given == "", current != nil && current.Given == p.Given, p.quarantined():
 		p.status.Queued = nil
 		return false
 	}
@@ -183,26 +122,18 @@ func (p *pass) refuseTemplate() bool {
 // start begins the release of a new template. One that was stable before, brought back by
 // a revert in Git, is a rollback and takes its fast plan.
 func (p *pass) start(template v1alpha1.ResolvedTemplate) {
-	returns := p.returns(&template)
+	var why *v1alpha1.RollbackRecord
+	if p.returns(&template) {
+		why = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: p.left(), Message: p.revertMessage()}
+	}
 	p.endRollback()
-	p.begin(template, returns)
+	p.begin(template, why)
 	p.status.Quarantined = nil
 }
 
-// endRollback ends a rollback that is under way, because another template is released now. What
-// was being rolled back to stays the version to go back to, not the bad one.
-func (p *pass) endRollback() {
-	to := p.status.RollbackTo
-	if to == "" || p.status.Phase == v1alpha1.PhaseCompleted {
-		return
-	}
-	p.status.StableRevision = to
-	p.forgetRolledBack(to)
-	p.markStable(to)
-}
-
-// begin resets the status to the first step of a new attempt.
-func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback bool) {
+// begin resets the status to the first step of a new attempt, which is a rollback if there is a
+// reason for one.
+func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.RollbackRecord) {
 	p.status.Attempt = p.nextAttempt()
 	p.status.Phase = v1alpha1.PhaseInitial
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
@@ -210,14 +141,18 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback bool) {
 	p.status.Replicas, p.status.TargetReplicas = 0, 0
 	p.status.Resolved, p.status.Queued = &template, nil
 	p.status.UpdateRevision = template.Revision
-	p.status.Commit = p.Release.Annotations[v1alpha1.CommitAnnotation]
-	p.status.RollbackTo = ""
 	p.drop(v1alpha1.ConditionDrifted)
-	if rollback {
-		p.status.RollbackTo = template.Revision
-		p.status.Phase = v1alpha1.PhaseRollingBack
+	if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || p.status.Commit == "" {
+		p.status.Commit = p.Release.Annotations[v1alpha1.CommitAnnotation] // else it is the one that is left
 	}
-	p.say(v1alpha1.ReasonTakingOver, "taking over the workload")
+	p.status.RollbackTo, p.status.Rollback = "", rollback
+	if rollback == nil {
+		p.say(v1alpha1.ReasonTakingOver, "taking over the workload")
+		return
+	}
+	p.status.RollbackTo = template.Revision
+	p.status.Phase = v1alpha1.PhaseRollingBack
+	p.say(v1alpha1.ReasonRollingBack, "rolling back to "+template.Revision+": "+rollback.Message)
 }
 
 // nextAttempt is one that no gate speaks of, even if the status was lost.

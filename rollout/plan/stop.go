@@ -115,12 +115,27 @@ func (p *pass) stand(why *stop) {
 		p.sayStopped("batch "+p.status.Batch+" stands", why)
 	}
 	p.blocked = len(p.status.Gates) > 0
+	if p.turnsRound() {
+		return
+	}
 	if p.updateSet() != nil {
 		p.count()
 		p.keepScale()
 	} else if p.ledger().active() > 1 { // a lone one is the native controller's to scale
 		p.createSet()
 	}
+}
+
+// turnsRound begins the rollback of a release that stands, if it has failed, or a gate was rejected, and
+// that says so. It reports whether it does.
+func (p *pass) turnsRound() bool {
+	if p.status.Phase == v1alpha1.PhaseFailed {
+		return p.rollBackFailed()
+	}
+	if p.blocked {
+		p.rollBackRejected()
+	}
+	return p.out.StatusFirst
 }
 
 // updated is how many of spec.replicas are to run the update revision by what its ReplicaSet says.

@@ -69,7 +69,7 @@ func TestChooseTemplate(t *testing.T) {
 			running(10),
 			outcome{
 				Script: []string{
-					"keep template v1: kept to roll back to", finalize,
+					"keep template v1 (Adopted): kept to roll back to", finalize,
 					"take over with the template of the release: release v2",
 				},
 				Is: "Initial - Initial TakingOver",
@@ -86,7 +86,7 @@ func TestChooseTemplate(t *testing.T) {
 			rollingBack(10).resolved("v3"),
 			outcome{
 				Script: []string{
-					"forget template web-v2: it was rolled back",
+					"mark template web-v2 (RolledBack): it was rolled back",
 					"annotate release current-stable-revision=v1 -last-stable-revision: revision v1 is stable",
 					"take over with the template of the release: release v3 instead",
 				},
@@ -105,7 +105,7 @@ func TestChooseTemplate(t *testing.T) {
 			completed(10).keep("v2"),
 			outcome{
 				Script: []string{"take over with the template of the release: release v2"},
-				Is:     "RollingBack - Initial TakingOver",
+				Is:     "RollingBack - Initial RollingBack",
 			},
 		},
 		"a first release of what the workload runs ends at once": {

@@ -15,7 +15,9 @@ func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList
 	problems = append(problems, validateLimit(spec.Strategy.MaxSurge, strategy.Child("maxSurge"))...)
 	problems = append(problems, validateLimit(spec.Strategy.MaxUnavailable, strategy.Child("maxUnavailable"))...)
 	if spec.Rollback != nil {
-		problems = append(problems, validateSteps(spec.Rollback.Steps, path.Child("rollback", "steps"))...)
+		steps := path.Child("rollback", "steps")
+		problems = append(problems, validateSteps(spec.Rollback.Steps, steps)...)
+		problems = append(problems, validateNoWayBack(spec.Rollback.Steps, steps)...)
 	}
 	return problems
 }
@@ -39,6 +41,20 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 		}
 		if err == nil {
 			most[s.percent] = max(most[s.percent], s.value)
+		}
+	}
+	return problems
+}
+
+// validateNoWayBack refuses gates that would have a rollback rolled back.
+func validateNoWayBack(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, step := range steps {
+		for j, gate := range step.Gates {
+			if gate.OnReject == v1alpha1.RejectRollback {
+				at := path.Index(i).Child("gates").Index(j).Child("onReject")
+				problems = append(problems, field.Forbidden(at, "a rollback is not rolled back: its gates hold it"))
+			}
 		}
 	}
 	return problems

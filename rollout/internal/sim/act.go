@@ -18,6 +18,8 @@ func (x *pass) carryOut(action plan.Action) {
 		x.annotate(a)
 	case plan.Keep:
 		x.keep(a)
+	case plan.Mark:
+		x.mark(a)
 	case plan.Forget:
 		x.forget(a)
 	case plan.TakeOver:
@@ -64,7 +66,9 @@ func (x *pass) annotate(a plan.Annotate) {
 
 func (x *pass) keep(a plan.Keep) {
 	w := x.world
-	kept := plan.Kept{Name: Name + "-" + a.Revision, Revision: a.Revision, Digest: a.Digest, Number: a.Number}
+	kept := plan.Kept{
+		Name: Name + "-" + a.Revision, Revision: a.Revision, Digest: a.Digest, Number: a.Number, Record: a.Record,
+	}
 	for _, k := range w.Kept {
 		if k.Revision == a.Revision {
 			x.kept = append(x.kept, k)
@@ -73,6 +77,17 @@ func (x *pass) keep(a plan.Keep) {
 	}
 	w.Kept = append(w.Kept, kept)
 	x.kept = append(x.kept, kept)
+}
+
+// mark writes the record of a kept template.
+func (x *pass) mark(a plan.Mark) {
+	i := slices.IndexFunc(x.world.Kept, func(k plan.Kept) bool { return k.Name == a.Name })
+	if i < 0 {
+		x.outdated("the template " + a.Name)
+		return
+	}
+	x.world.Kept[i].Number, x.world.Kept[i].Record = a.Number, a.Record
+	x.kept = slices.Clone(x.world.Kept)
 }
 
 func (x *pass) forget(a plan.Forget) {

@@ -97,8 +97,11 @@ func (w *World) End() string {
 		w.Release.Purged, status.Phase, status.Reason, status.Batch, status.Attempt,
 		status.UpdateRevision, status.StableRevision, status.RollbackTo, status.Quarantined, status.Held)
 	fmt.Fprintf(&text, "annotations %v\n", w.Release.Annotations)
+	if rollback := status.Rollback; rollback != nil {
+		fmt.Fprintf(&text, "rolled back from %s by %s: %s\n", rollback.From, rollback.Trigger, rollback.Message)
+	}
 	for _, k := range w.Kept {
-		fmt.Fprintf(&text, "kept %d %s\n", k.Number, k.Revision)
+		fmt.Fprintf(&text, "kept %d %s %s by attempt %d\n", k.Number, k.Revision, k.Outcome, k.Attempt)
 	}
 	for i := range w.Gates {
 		fmt.Fprintf(&text, "gate %s %s\n", w.Gates[i].Name, w.Gates[i].Decision)

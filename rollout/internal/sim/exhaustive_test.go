@@ -59,6 +59,28 @@ func families() map[string]family {
 				Budget: map[Kind]uint8{Elapse: 2},
 			},
 		},
+		"sick, turned round": {
+			begin: func(s Setup) *State { return sick(s.turning()) },
+			Exploration: Exploration{
+				Offers: append(caches("v2", ReleaseObject), Event{Kind: Elapse}, Event{Kind: Retry}, Event{Kind: Cure}, Event{Kind: PassDies}),
+				Budget: map[Kind]uint8{Elapse: 2},
+			},
+		},
+		"rejected, turned round": {
+			begin: func(s Setup) *State {
+				s.Steps = Steps("1 manual-", "50% none", "100% manual-")
+				return releasing(s)
+			},
+			Exploration: Exploration{Offers: []Event{{Kind: Reject}, {Kind: PassDies}, {Kind: Freeze, Text: string(GateObjects)}, {Kind: Give, Text: "v3"}}},
+		},
+		"reverted after": {
+			begin:       released,
+			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Give, Text: "v1"}, Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
+		},
+		"released again": {
+			begin:       rolledBackAfter,
+			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v2"}, {Kind: Touch}, {Kind: Restart}, {Kind: PassDies}}, Budget: map[Kind]uint8{Give: 2}},
+		},
 		"rollback after": {
 			begin:       released,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
@@ -157,6 +179,13 @@ func sick(setup Setup) *State {
 // released is a release that is completed.
 func released(setup Setup) *State {
 	return calmed(releasing(setup), func(*State) bool { return false })
+}
+
+// rolledBackAfter is a release that was completed and rolled back: v2 is still what is given.
+func rolledBackAfter(setup Setup) *State {
+	s := released(setup)
+	Event{Kind: Rollback, Text: "true"}.Apply(s)
+	return calmed(s, func(*State) bool { return false })
 }
 
 // scaledToZero is a release that waits at its first gate, with a workload of no pods.

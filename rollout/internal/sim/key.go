@@ -92,6 +92,10 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	if drifted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDrifted); drifted != nil {
 		e.text(drifted.Message)
 	}
+	if s.Rollback != nil {
+		e.text(string(s.Rollback.Trigger))
+		e.text(s.Rollback.From)
+	}
 }
 
 // late reports whether the progress deadline has gone by.
@@ -151,7 +155,9 @@ func (e *encoder) kept(kept []plan.Kept) {
 	e.number(int64(len(kept)))
 	for _, k := range kept {
 		e.text(k.Revision)
+		e.text(string(k.Outcome))
 		e.number(k.Number)
+		e.number(k.Attempt)
 	}
 }
 
@@ -159,6 +165,7 @@ func (e *encoder) past(p *Past) {
 	e.flag(p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut, p.Losses, p.Meddled)
 	e.number(p.Attempt)
 	e.text(p.Bad)
+	e.text(p.Barred)
 	e.number(int64(len(p.Confirmed)))
 }
 

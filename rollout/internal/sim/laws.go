@@ -15,8 +15,9 @@ type Past struct {
 	// ended before its end.
 	Attempt                              int64
 	Rescaled, Lowered, NativeGrowth, Cut bool
-	// Bad is the revision that is being, or was last, rolled back.
-	Bad string
+	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
+	// then: it is not released until another one is given.
+	Bad, Barred string
 	// Confirmed are the gates that a person has confirmed while they were open.
 	Confirmed []string
 	// Losses says that available pods were lost through no deletion.
@@ -72,6 +73,8 @@ var laws = []law{
 	{"I3 a workload is handed back when all its pods are updated, or its release is deleted", handsBackAtEnd},
 	{"I5 the updated count never falls", neverFalls},
 	{"I6 no write raises a revision that is rolled back", leavesBad},
+	{"I6 what was rolled back is not released again", keepsOut},
+	{"I6 a release is turned round only if it is told to be", turnsRound},
 	{"I8 what is held is paused", staysPaused},
 	{"what is suspended stands", standsStill},
 }
@@ -292,6 +295,34 @@ func leavesBad(w *World, c change) string {
 	return s.Revision + " was rolled back"
 }
 
+// keepsOut is I6 for what is given: whatever happens, it is not what the workload is to run.
+func keepsOut(w *World, c change) string {
+	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || w.Workload.Template != w.Past.Barred {
+		return ""
+	}
+	return w.Past.Barred + " was rolled back and is still what is given"
+}
+
+// turnsRound holds each rollback that nobody asks for against what the release says of it.
+func turnsRound(w *World, c change) string {
+	rollback, strategy := c.pass.intent.Rollback, w.Release.Spec.Strategy
+	switch {
+	case rollback == nil:
+		return ""
+	case rollback.Trigger == v1alpha1.TriggerDeadline && strategy.OnFailure != v1alpha1.FailureRollback:
+		return "onFailure is not Rollback"
+	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(strategy.Steps, turning):
+		return "no gate says so"
+	default:
+		return ""
+	}
+}
+
+// turning reports whether a gate of the step turns the release round when it is rejected.
+func turning(step v1alpha1.Step) bool {
+	return slices.ContainsFunc(step.Gates, func(g v1alpha1.GatePolicy) bool { return g.OnReject == v1alpha1.RejectRollback })
+}
+
 // staysPaused is I8 for what we write to the workload. That somebody else has unpaused it a write
 // to something else can't know; that it is paused again TestWalks sees to.
 func staysPaused(w *World, c change) string {
@@ -314,6 +345,10 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	}
 	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
 		p.Bad = was.UpdateRevision
+		p.Barred = w.Release.Template
+	}
+	if p.Barred == status.RollbackTo {
+		p.Barred = "" // it is what Git brings back
 	}
 	if p.Bad == status.RollbackTo {
 		p.Bad = ""

@@ -23,7 +23,7 @@ func (w *World) Give(revision string) bool {
 	if w.Release.Purged || w.Release.Template == revision {
 		return false
 	}
-	w.Past.Bad = ""
+	w.Past.Bad, w.Past.Barred = "", ""
 	w.updateRelease(func(r *Release) { r.Template, r.Generation = revision, r.Generation+1 })
 	return true
 }

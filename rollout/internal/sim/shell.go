@@ -110,6 +110,9 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 			x.settle(next, told)
 			return x.report
 		}
+		if next.StatusFirst { // it is written, whatever becomes of the rest of the pass
+			x.report.Events, told = append(x.report.Events, told...), nil
+		}
 	}
 	w.breach("a pass comes to an end", fmt.Sprintf("the plan was asked %d times", maxTurns))
 	return x.report
@@ -191,10 +194,11 @@ func (x *pass) turn(next plan.Plan) bool {
 // settle writes the status of a pass that has nothing left to do, and then tells people.
 func (x *pass) settle(next plan.Plan, told []plan.Event) {
 	if equality.Semantic.DeepEqual(x.stored, &next.Status) {
+		x.report.Events = append(x.report.Events, told...)
 		return
 	}
 	if x.writeStatus(&next.Status); x.report.Ended == "" {
-		x.report.Events = told
+		x.report.Events = append(x.report.Events, told...)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates.
+// Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates. A gate with
+// a minus sign behind it is one that turns the release round when it is rejected.
 func Steps(texts ...string) []v1alpha1.Step {
 	var steps []v1alpha1.Step
 	for _, text := range texts {
@@ -28,6 +29,11 @@ func Steps(texts ...string) []v1alpha1.Step {
 const Soak = 10 * time.Minute
 
 func policy(name string) v1alpha1.GatePolicy {
+	if typed, found := strings.CutSuffix(name, "-"); found {
+		turning := policy(typed)
+		turning.OnReject = v1alpha1.RejectRollback
+		return turning
+	}
 	switch v1alpha1.GateType(name) {
 	case v1alpha1.GateNone:
 		return v1alpha1.GatePolicy{None: &v1alpha1.NoGate{}}

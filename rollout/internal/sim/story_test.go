@@ -44,6 +44,12 @@ func (s Setup) of(replicas int32) Setup {
 	return s
 }
 
+// turning has a release that fails rolled back.
+func (s Setup) turning() Setup {
+	s.OnFailure = v1alpha1.FailureRollback
+	return s
+}
+
 func (s Setup) born() Setup {
 	s.Newborn = true
 	return s
@@ -64,6 +70,8 @@ func inState(index int32, state v1alpha1.StepState) func(*State) bool {
 
 func completed(s *State) bool { return s.Release.Status.Phase == v1alpha1.PhaseCompleted }
 
+func rolledBack(s *State) bool { return completed(s) && s.Release.Status.RollbackTo != "" }
+
 // failing is when the first step is under way and an updated pod fails.
 func failing(s *State) bool {
 	set := s.Set("v2")
@@ -77,19 +85,26 @@ func held(s *State) bool { return s.Workload.Hold != nil }
 func stories() map[string]story {
 	rollback, late := Event{Kind: Rollback, Text: "true"}, Event{Kind: SyncWorkloadLate, N: 1}
 	return map[string]story{
-		"one-half-all":     {setup: ten("1", "50%", "100%")},
-		"one-third-all":    {setup: ten("1", "30%", "100%")},
-		"five-steps":       {setup: ten("1", "10%", "30%", "60%", "100%")},
-		"no-gates":         {setup: ten("25% none", "50% none", "100%")},
-		"soak":             {setup: ten("1 soak", "50% soak manual", "100%")},
-		"no-surge":         {setup: ten("1", "50% none", "100%").limits(0, 1)},
-		"no-surge-one-pod": {setup: ten("1", "100%").of(1).limits(0, 1)},
-		"no-unavailable":   {setup: ten("1", "50% none", "100%").limits(1, 0)},
-		"v1-v2-v3":         {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: Give, Text: "v3"}}}},
-		"rollback-midway":  {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), rollback}}},
-		"rollback-after":   {setup: ten("1", "100%"), twists: []twist{{completed, rollback}}},
-		"scaling":          {setup: ten("30%", "100%"), twists: []twist{{inStep(0), Event{Kind: Scale, N: 15}}, {atStep(0), Event{Kind: Scale, N: 6}}}},
-		"broken-stable":    {setup: ten("1", "50%", "100%"), sick: "v1", failing: 6},
+		"one-half-all":      {setup: ten("1", "50%", "100%")},
+		"one-third-all":     {setup: ten("1", "30%", "100%")},
+		"five-steps":        {setup: ten("1", "10%", "30%", "60%", "100%")},
+		"no-gates":          {setup: ten("25% none", "50% none", "100%")},
+		"soak":              {setup: ten("1 soak", "50% soak manual", "100%")},
+		"no-surge":          {setup: ten("1", "50% none", "100%").limits(0, 1)},
+		"no-surge-one-pod":  {setup: ten("1", "100%").of(1).limits(0, 1)},
+		"no-unavailable":    {setup: ten("1", "50% none", "100%").limits(1, 0)},
+		"v1-v2-v3":          {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: Give, Text: "v3"}}}},
+		"rollback-midway":   {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), rollback}}},
+		"rollback-after":    {setup: ten("1", "100%"), twists: []twist{{completed, rollback}}},
+		"scaling":           {setup: ten("30%", "100%"), twists: []twist{{inStep(0), Event{Kind: Scale, N: 15}}, {atStep(0), Event{Kind: Scale, N: 6}}}},
+		"broken-stable":     {setup: ten("1", "50%", "100%"), sick: "v1", failing: 6},
+		"deadline-rollback": {setup: ten("1", "50%", "100%").turning(), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
+		"rejected-rollback": {setup: ten("1", "50% manual-", "100%"), twists: []twist{{atStep(1), Event{Kind: Reject}}}},
+		"reverted-midway":   {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: Give, Text: "v1"}}}},
+		"reverted-after":    {setup: ten("1", "100%"), twists: []twist{{completed, Event{Kind: Give, Text: "v1"}}}},
+		"released-again": {setup: ten("1", "100%"), twists: []twist{
+			{atStep(0), rollback}, {rolledBack, Event{Kind: Give, Text: "v3"}}, {completed, Event{Kind: Give, Text: "v2"}},
+		}},
 		"deadline":         {setup: ten("1", "50%", "100%"), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
 		"deleted-midway":   {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(0), Event{Kind: DeleteRelease}}}},
 		"recreated":        {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: DeleteWorkload}}, {atOnce, Event{Kind: Pass}}}},

@@ -75,17 +75,18 @@ func drawSetup(t *rapid.T, replicas int32) Setup {
 		Newborn:        rapid.IntRange(0, 4).Draw(t, "newborn") == 0,
 		HistoryLimit:   rapid.IntRange(0, 3).Draw(t, "history"),
 		Deadline:       time.Hour,
+		OnFailure:      rapid.SampledFrom([]v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback}).Draw(t, "on failure"),
 		DeletionPolicy: rapid.SampledFrom([]v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}).Draw(t, "deletion"),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "has rollback") == 0 {
-		setup.Rollback = drawSteps(t, "rollback")
+		setup.Rollback = holding(drawSteps(t, "rollback"))
 	}
 	return setup
 }
 
 // drawSteps draws up to four steps, in pods or in percent, before the last.
 func drawSteps(t *rapid.T, label string) []v1alpha1.Step {
-	gates := rapid.SampledFrom([]string{"", " none", " none", " manual", " soak", " soak manual"})
+	gates := rapid.SampledFrom([]string{"", " none", " none", " manual", " soak", " soak manual", " manual-", " soak- manual"})
 	least := map[string]int{}
 	var texts []string
 	for range rapid.IntRange(0, 4).Draw(t, label) {
@@ -94,6 +95,16 @@ func drawSteps(t *rapid.T, label string) []v1alpha1.Step {
 		texts = append(texts, fmt.Sprintf("%d%s%s", least[unit], unit, gates.Draw(t, "gates")))
 	}
 	return Steps(append(texts, "100%"+gates.Draw(t, "gates"))...)
+}
+
+// holding are the steps with gates that hold when they are rejected, as those of a rollback must.
+func holding(steps []v1alpha1.Step) []v1alpha1.Step {
+	for i := range steps {
+		for j := range steps[i].Gates {
+			steps[i].Gates[j].OnReject = ""
+		}
+	}
+	return steps
 }
 
 func drawLimit(t *rapid.T, label string) intstr.IntOrString {

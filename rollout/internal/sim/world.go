@@ -134,7 +134,9 @@ type Setup struct {
 	// HistoryLimit is spec.revisionHistoryLimit of the Deployment.
 	HistoryLimit int
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
-	Deadline       time.Duration
+	Deadline time.Duration
+	// OnFailure is Pause if empty.
+	OnFailure      v1alpha1.FailurePolicy
 	DeletionPolicy v1alpha1.DeletionPolicy
 }
 
@@ -147,7 +149,9 @@ func New(s Setup) *World {
 	seconds := int32(or(s.Deadline, never) / time.Second)
 	spec := &v1alpha1.BatchReleaseSpec{
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
-		Strategy:    v1alpha1.ReleaseStrategy{Steps: s.Steps, ProgressDeadlineSeconds: &seconds},
+		Strategy: v1alpha1.ReleaseStrategy{
+			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause),
+		},
 	}
 	if s.Rollback != nil {
 		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: s.Rollback}

@@ -1,0 +1,109 @@
+package journeys
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The commits that history journeys release from.
+const (
+	secondCommit = "2222222222aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	thirdCommit  = "3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+)
+
+// fromCommit says which commit brings a template, as a source does.
+func fromCommit(commit, author, subject string) map[string]string {
+	return map[string]string{
+		v1alpha1.CommitAnnotation: commit, v1alpha1.AuthorAnnotation: author, v1alpha1.SubjectAnnotation: subject,
+	}
+}
+
+// releaseFrom brings the release "web" a new image by a commit.
+func (w *world) releaseFrom(image string, origin map[string]string) {
+	w.Helper()
+	annotations, err := json.Marshal(origin)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.patchRelease(fmt.Sprintf(`{"metadata":{"annotations":%s},"spec":{"template":%s}}`, annotations, encode(podTemplate(image, nil))))
+}
+
+// wantHistory compares what kubectl get controllerrevisions lists, the oldest first.
+func (w *world) wantHistory(want ...string) {
+	w.Helper()
+	column := func(annotation string) string {
+		return ".metadata.annotations." + strings.ReplaceAll(v1alpha1.Prefix, ".", `\.`) + annotation
+	}
+	out := w.kubectl("get", "controllerrevisions", "-l", v1alpha1.ReleaseLabel+"=web", "--sort-by=.revision", "--no-headers", "-o",
+		"custom-columns=IMAGE:.data.spec.containers[0].image,OUTCOME:"+column("outcome")+",COMMIT:"+column("commit")+
+			",SUBJECT:"+column("commit-subject")+",BY:"+column("approved-by"))
+	var got []string
+	for line := range strings.Lines(out) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+// The history says what became of each template, who brought it and who let it through; any that was stable
+// can be gone back to by its commit.
+func TestHistory(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	r := release("web:2", step(1), step("100%"))
+	r.Annotations = fromCommit(secondCommit, "Ada", "Second")
+	w.create(r)
+	w.await(web.blocksAt(0))
+	w.confirmAs("grace")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 Released "+secondCommit+" Second grace")
+
+	w.releaseFrom("web:3", fromCommit(thirdCommit, "Bob", "Third"))
+	w.await(all(web.observed, web.blocksAt(0)))
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:2", 4)))
+	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 RolledBackTo "+secondCommit+" Second grace",
+		"web:3 RolledBack "+thirdCommit+" Third <none>")
+
+	w.releaseFrom("web:4", fromCommit(strings.Repeat("4", 40), "Cid", "Fourth"))
+	w.awaitConfirming(all(web.completed, web.serves("web:4", 4)))
+	w.kubectl("annotate", "batchrelease", "web", "rollback="+thirdCommit[:10])
+	w.wantEvent(v1alpha1.ReasonRevisionNotFound, "(commit "+secondCommit[:10]+")")
+	w.kubectl("annotate", "batchrelease", "web", "rollback="+secondCommit[:10])
+	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, secondCommit[:10]), web.serves("web:2", 4)))
+}
+
+// Beyond what runs and revisionHistoryLimit earlier ones the oldest are forgotten, whatever the Deployment's own limit is.
+func TestHistoryLimit(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	d := deployment(2)
+	d.Spec.RevisionHistoryLimit = new(int32(0))
+	w.deployed(d)
+	r := release("web:2", step("100%"))
+	r.Spec.RevisionHistoryLimit = new(int32(2))
+	w.create(r)
+	w.await(all(web.completed, web.serves("web:2", 2)))
+	for _, image := range []string{"web:3", "web:4"} {
+		w.releaseImage(image)
+		w.await(all(web.completed, web.serves(image, 2)))
+	}
+	w.wantHistory("web:2 Released <none> <none> <none>", "web:3 Released <none> <none> <none>", "web:4 Released <none> <none> <none>")
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:3", 2)))
+}
+
+// confirmAs confirms as somebody whose client has a name of its own.
+func (w *world) confirmAs(manager string) {
+	w.Helper()
+	w.kubectl("patch", "batchrelease", "web", "--type=merge", "--subresource=status", "--field-manager="+manager,
+		"-p", `{"status":{"currentStepState":"Completed"}}`)
+}
