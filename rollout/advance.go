@@ -156,6 +156,8 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return r.takeOver(ctx, v, a)
 	case plan.HandBack:
 		return r.handBack(ctx, v, a)
+	case plan.OrderPods:
+		return r.orderPods(ctx, v, a)
 	case plan.OpenGate:
 		return r.openGate(ctx, v, a)
 	case plan.CloseGate:

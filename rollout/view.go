@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -34,6 +35,8 @@ type view struct {
 	sets           []*appsv1.ReplicaSet
 	setsLive       map[types.UID]bool
 	setsListed     bool
+	pods           []order.Pod
+	podsLive       bool
 	gates          []v1alpha1.Gate
 	gatesLive      bool
 	kept           []plan.Kept
@@ -92,6 +95,8 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Given:       v.given,
 		Workload:    v.workload(),
 		SetsLive:    v.setsListed,
+		Pods:        v.pods,
+		PodsLive:    v.podsLive,
 		Gates:       v.gates,
 		GatesLive:   v.gatesLive,
 		Kept:        v.kept,

@@ -131,6 +131,19 @@ type ReleaseStrategy struct {
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
+	// Order says which old pods go first: the first key counts most, and pods that are equal by all
+	// of them go by their own deletion cost, then the newest first, then by name. Pods that are not
+	// ready go before all others. Default: the order of the ReplicaSet controller.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Order []OrderKey `json:"order,omitempty"`
+
+	// PausePoints has the release hold before each old pod that is annotated
+	// rollouts.sluice.dev/pause-point: "true". It is implied by order.
+	// +optional
+	PausePoints bool `json:"pausePoints,omitempty"`
+
 	// ProgressDeadlineSeconds is how long a step may go without one more updated pod becoming
 	// available than ever before, in seconds, before the release fails. Default: what the
 	// Deployment says, which is 600 unless changed.
@@ -295,6 +308,14 @@ type BatchReleaseStatus struct {
 	// Only the newest does.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
+	// Order is how far the old pods bear the deletion costs that put them in order; unset where none
+	// does. Before it is unset again, pods that stay get back what they had.
+	// +optional
+	Order *OrderStatus `json:"order,omitempty"`
+	// PausePoint is the pod that the release holds before, or is about to take away after its
+	// pause point was confirmed.
+	// +optional
+	PausePoint *PausePoint `json:"pausePoint,omitempty"`
 
 	// Resolved ties spec.template, as given, to what the API server made of it.
 	// +optional
@@ -361,6 +382,27 @@ type Progress struct {
 	Available int32 `json:"available"`
 	// Since is when Available was reached, or when the step started if that is later.
 	Since metav1.Time `json:"since"`
+}
+
+// OrderStatus says how far old pods bear the deletion costs that put them in order.
+type OrderStatus struct {
+	// Attempt is the release's status.attempt that Unordered speaks of.
+	Attempt int64 `json:"attempt"`
+	// Unordered is how many old pods may be without such a cost: those that stay the longest.
+	Unordered int32 `json:"unordered"`
+}
+
+// PausePoint is an old pod that a release holds before.
+type PausePoint struct {
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	// +optional
+	Node string `json:"node,omitempty"`
+	// Since is when the release came to the pod.
+	Since metav1.Time `json:"since"`
+	// Confirmed is patched to the name of the pod by who lets the release go on.
+	// +optional
+	Confirmed string `json:"confirmed,omitempty"`
 }
 
 // ResolvedTemplate ties a template as given to the same template with the API server's defaults.

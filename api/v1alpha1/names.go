@@ -56,6 +56,13 @@ const (
 	CurrentStableAnnotation = "current-stable-revision"
 	LastStableAnnotation    = "last-stable-revision"
 
+	// PausePointAnnotation on a pod holds the release before the pod: "true".
+	PausePointAnnotation = Prefix + "pause-point"
+	// DeletePriorityAnnotation on a pod is a number; the larger goes first.
+	DeletePriorityAnnotation = "controller.alpha.kubernetes.io/delete-priority"
+	// OrderAnnotation on a pod says that its deletion cost is ours, and what it was before.
+	OrderAnnotation = Prefix + "order"
+
 	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
 	ReleaseLabel = Prefix + "release"
 	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.
@@ -138,6 +145,7 @@ const (
 	ReasonRevisionNotFound = "RollbackRevisionNotFound"
 	ReasonFrozen           = "Frozen"
 	ReasonDrifted          = "Drifted"
+	ReasonPausePoint       = "PausePoint"
 )
 
 // Reasons of the condition Drifted of a BatchRelease.

@@ -19,9 +19,11 @@ import (
 
 // The limits of the CRD.
 const (
-	maxName  = 63
-	maxSteps = 50
-	maxGates = 10
+	maxName   = 63
+	maxSteps  = 50
+	maxGates  = 10
+	maxKeys   = 8
+	maxValues = 100
 )
 
 // validateRelease has the rules of the CRD, those that it can't express, and those
@@ -154,6 +156,7 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 	if deadline := strategy.ProgressDeadlineSeconds; deadline != nil && *deadline < 1 {
 		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
 	}
+	errs = append(errs, validateOrder(strategy.Order, at.Child("order"))...)
 	return append(errs, validateOnFailure(strategy.OnFailure, at.Child("onFailure"))...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/order"
 )
 
 // Action is one write. The set of actions is closed: those of this file.
@@ -99,6 +100,12 @@ func (s *Set) unnote(why Reason) ScaleSet {
 	return ScaleSet{Reason: why, Set: *s, From: s.Replicas, To: s.Replicas}
 }
 
+// OrderPods writes deletion costs to pods, or takes them away.
+type OrderPods struct {
+	Reason
+	Changes []order.Change
+}
+
 // OpenGate creates a Gate; the nonce is the shell's to draw.
 type OpenGate struct {
 	Reason
@@ -160,6 +167,10 @@ func (a CreateSet) String() string {
 
 func (a ScaleSet) String() string {
 	return fmt.Sprintf("scale %s %d -> %d", a.Set.Revision, a.From, a.To)
+}
+
+func (a OrderPods) String() string {
+	return fmt.Sprintf("write the deletion cost of %s", pods(int32(len(a.Changes))))
 }
 
 func (a OpenGate) String() string  { return fmt.Sprintf("open gate %s (%s)", a.Name, a.Spec.Type) }

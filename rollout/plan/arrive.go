@@ -76,6 +76,9 @@ func (p *pass) arrive() bool {
 		p.need(needs)
 		return true
 	}
+	if !p.restoreCosts("the release is completed") {
+		return true
+	}
 	p.recordStable()
 	p.markRolledBack(p.Workload.Revision)
 	p.markStable(p.Workload.Revision)
@@ -147,7 +150,7 @@ func (p *pass) complete() {
 	p.status.Phase = v1alpha1.PhaseCompleted
 	p.status.CurrentStepIndex, p.status.CurrentStepState = steps-1, v1alpha1.StepCompleted
 	p.status.Batch = fmt.Sprintf("%d/%d", steps, steps)
-	p.status.Gates, p.status.Progress, p.status.Held = nil, nil, nil
+	p.status.Gates, p.status.Progress, p.status.Held, p.status.PausePoint = nil, nil, nil, nil
 	p.status.StableRevision = p.status.UpdateRevision
 	p.status.WorkloadUID = p.Workload.UID
 	p.status.Replicas, p.status.TargetReplicas = p.Workload.Replicas, p.Workload.Replicas

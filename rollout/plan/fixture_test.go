@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -195,7 +196,8 @@ func (s *scene) deleted() *scene {
 // set is a ReplicaSet whose pods are all available.
 func set(revision string, replicas int32, changes ...func(*Set)) Set {
 	s := Set{
-		Name: "web-" + revision, Digest: "digest-" + revision, Revision: revision, Live: true, Observed: true,
+		Name: "web-" + revision, UID: types.UID("set-" + revision), Live: true, Observed: true,
+		Digest: "digest-" + revision, Revision: revision,
 		Created:  noon.Add(-24 * time.Hour).Add(time.Duration(revision[len(revision)-1]) * time.Minute),
 		Replicas: replicas, Current: replicas, Ready: replicas, Available: replicas,
 	}
@@ -277,7 +279,7 @@ func needs(n Needs) []string {
 	for _, need := range []struct {
 		word string
 		is   bool
-	}{{"release", n.Release}, {"workload", n.Workload}, {"sets", n.Sets}, {"gates", n.Gates}, {"failing", n.Failing}} {
+	}{{"release", n.Release}, {"workload", n.Workload}, {"sets", n.Sets}, {"pods", n.Pods}, {"gates", n.Gates}, {"failing", n.Failing}} {
 		if need.is {
 			words = append(words, need.word)
 		}

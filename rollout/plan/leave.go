@@ -16,6 +16,9 @@ func (p *pass) leave() bool {
 		p.need(Needs{Workload: !w.Live, Release: !p.ReleaseLive})
 		return true
 	}
+	if w != nil && !w.Deleting && !p.restoreCosts("the release is deleted") {
+		return true
+	}
 	if w != nil && !w.Deleting && w.heldBy(p.Release) {
 		p.do(HandBack{
 			Reason:   "the release is deleted",

@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // patience is how long small changes of a large release are collected before they are
@@ -16,6 +18,8 @@ type ledger struct {
 	update *Set
 	old    []*Set
 	want   map[*Set]int32
+	// limits are how far old sets may shrink in the order of their pods.
+	limits map[*Set]limit
 }
 
 func (p *pass) ledger() *ledger {
@@ -59,30 +63,42 @@ func (l *ledger) least() int32 { return l.Workload.Replicas - l.unavailable }
 
 // move brings the sets nearer to the target and to the others that it leaves.
 func (p *pass) move() {
-	l := p.ledger()
 	others := max(p.Workload.Replicas-p.target, 0)
-	grown, filled := l.growUpdate(p.target), l.growOld(others)
-	l.shrinkUpdate(p.target)
+	p.change(
+		func(l *ledger) { l.bring(others) },
+		func(l *ledger) bool { return p.tooSmall(l, others) },
+	)
+	if p.paused() {
+		p.say(v1alpha1.ReasonPausePoint, p.pauseMessage())
+	}
+}
+
+// bring has the sets come to the target and to the others.
+func (l *ledger) bring(others int32) {
+	grown, filled := l.growUpdate(l.target), l.growOld(others)
+	l.shrinkUpdate(l.target)
 	l.shrinkOld(others + l.mayStay())
 	if !grown {
-		l.growUpdate(p.target)
+		l.growUpdate(l.target)
 	}
 	if !filled {
 		l.growOld(others)
 	}
-	p.write(l, p.tooSmall(l, others))
 }
 
 // keepScale follows spec.replicas in a failed release and otherwise leaves the pods as they are.
 func (p *pass) keepScale() {
-	l := p.ledger()
-	if p.status.RollbackTo != "" {
-		l.growUpdate(min(p.target, p.Workload.Replicas-l.oldTotal()))
+	p.change((*ledger).keep, func(*ledger) bool { return false })
+}
+
+// keep has the sets come to spec.replicas.
+func (l *ledger) keep() {
+	if l.status.RollbackTo != "" {
+		l.growUpdate(min(l.target, l.Workload.Replicas-l.oldTotal()))
 	}
-	l.growOld(max(p.Workload.Replicas-min(l.want[l.update], p.target), 0))
-	l.shrinkUpdate(p.target)
-	l.shrinkOld(p.Workload.Replicas + l.surge - l.want[l.update])
-	p.write(l, false)
+	l.growOld(max(l.Workload.Replicas-min(l.want[l.update], l.target), 0))
+	l.shrinkUpdate(l.target)
+	l.shrinkOld(l.Workload.Replicas + l.surge - l.want[l.update])
 }
 
 // growth is how many pods the set of the new revision may have right away: as many as there
@@ -188,18 +204,28 @@ func (l *ledger) shrinkOld(others int32) {
 	excess := l.oldTotal() - others
 	broken := min(excess, l.brokenRoom())
 	for _, set := range l.old {
-		down := max(min(broken, l.want[set]-set.Available), 0)
+		down := max(min(broken, l.want[set]-set.Available, l.mayGo(set)), 0)
 		down = l.keepTwoActive(set, down)
 		l.want[set] -= down
 		broken -= down
 		excess -= down
 	}
 	for _, set := range l.old {
-		down := max(min(excess, l.spare(), l.want[set]), 0)
+		down := max(min(excess, l.spare(), l.mayGo(set)), 0)
 		down = l.keepTwoActive(set, down)
 		l.want[set] -= down
 		excess -= down
 	}
+}
+
+// mayGo is how many pods of a set may go in their order, room and availability aside.
+func (l *ledger) mayGo(set *Set) int32 {
+	limit, limited := l.limits[set]
+	if !limited {
+		return l.want[set]
+	}
+	beyond := l.total() - l.Workload.Replicas - l.surge // spec.replicas is the user's, and is followed
+	return min(max(l.want[set]-limit.paused, beyond), l.want[set]-limit.proven)
 }
 
 // manyPods is how many pods take the cluster a while to make.
@@ -242,14 +268,13 @@ func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
 	return down
 }
 
-// write turns the ledger into actions, unless it is to wait: growth first, unless only a
-// shrink makes room for it.
-func (p *pass) write(l *ledger, wait bool) {
+// write turns the ledger into actions: growth first, unless only a shrink makes room for it.
+func (p *pass) write(l *ledger) {
 	grow, shrink := l.changes()
 	if p.Workload.Behind > 0 {
 		shrink = nil // the old set might be given back what is taken from it
 	}
-	if len(grow)+len(shrink) == 0 || wait {
+	if len(grow)+len(shrink) == 0 {
 		return
 	}
 	growFirst := l.fits(grow)
@@ -290,7 +315,7 @@ func (p *pass) need(more Needs) {
 	n := &p.out.Needs
 	n.Workload, n.Sets = n.Workload || more.Workload, n.Sets || more.Sets
 	n.Release, n.Gates = n.Release || more.Release, n.Gates || more.Gates
-	n.Failing = n.Failing || more.Failing
+	n.Failing, n.Pods = n.Failing || more.Failing, n.Pods || more.Pods
 }
 
 // changes are the writes that the ledger comes to.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/order"
 )
 
 // Observation is all that a decision rests on.
@@ -25,6 +26,10 @@ type Observation struct {
 	// SetsLive says that all of them were listed live in this pass: there are no others. One that
 	// was only read, or answered to a write, in this pass is live by itself.
 	SetsLive bool
+	// Pods are the pods of Sets that are not going away; nil unless PodsLive, which is the answer to
+	// Needs.Pods.
+	Pods     []order.Pod
+	PodsLive bool
 	// Gates are those of this release, of any attempt.
 	Gates []v1alpha1.Gate
 	// GatesLive says that Gates were read live in this pass.

@@ -30,6 +30,8 @@ type Plan struct {
 type Needs struct {
 	// Release, Workload, Sets, Gates ask for a live read of these.
 	Release, Workload, Sets, Gates bool
+	// Pods asks for the pods of the ReplicaSets.
+	Pods bool
 	// Resolve asks what the API server makes of a template.
 	Resolve *Template
 	// Failing asks what is wrong with the updated pods.

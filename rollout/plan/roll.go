@@ -133,6 +133,9 @@ func (p *pass) createSet() {
 	if p.status.Phase == v1alpha1.PhaseFailed || p.stopped() != nil {
 		target = 0
 	}
+	if target > 0 && p.ordered() && !p.putInOrder(p.ledger()) {
+		return
+	}
 	if p.mayGrow() {
 		p.do(CreateSet{
 			Reason:   p.batchReason(),
@@ -323,7 +326,7 @@ func (p *pass) settled() bool {
 
 // checkDeadline fails a release that makes no progress.
 func (p *pass) checkDeadline() {
-	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil {
+	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil || p.paused() {
 		return
 	}
 	deadline := p.status.Progress.Since.Add(p.progressDeadline())

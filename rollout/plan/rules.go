@@ -137,7 +137,7 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Roll
 	p.status.Attempt = p.nextAttempt()
 	p.status.Phase = v1alpha1.PhaseInitial
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
-	p.status.Batch, p.status.Gates, p.status.Progress = "", nil, nil
+	p.status.Batch, p.status.Gates, p.status.Progress, p.status.PausePoint = "", nil, nil, nil
 	p.status.Replicas, p.status.TargetReplicas = 0, 0
 	p.status.Resolved, p.status.Queued = &template, nil
 	p.status.UpdateRevision = template.Revision

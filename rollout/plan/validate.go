@@ -14,6 +14,7 @@ func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList
 	problems := validateSteps(spec.Strategy.Steps, strategy.Child("steps"))
 	problems = append(problems, validateLimit(spec.Strategy.MaxSurge, strategy.Child("maxSurge"))...)
 	problems = append(problems, validateLimit(spec.Strategy.MaxUnavailable, strategy.Child("maxUnavailable"))...)
+	problems = append(problems, validateOrder(spec.Strategy.Order, strategy.Child("order"))...)
 	if spec.Rollback != nil {
 		steps := path.Child("rollback", "steps")
 		problems = append(problems, validateSteps(spec.Rollback.Steps, steps)...)

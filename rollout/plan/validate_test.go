@@ -46,6 +46,16 @@ func TestValidate(t *testing.T) {
 		"no step releases nothing": {
 			given(), []string{"spec.strategy.steps: Required value: at least one step"},
 		},
+		"a key names one thing to order by": {
+			spec{Strategy: v1alpha1.ReleaseStrategy{Steps: steps(text("100%")), Order: []v1alpha1.OrderKey{
+				{Name: v1alpha1.Ascending}, {}, {Age: "Old", DeletePriority: &v1alpha1.DeletePriorityOrder{}},
+			}}},
+			[]string{
+				"spec.strategy.order[1]: Invalid value: 0: must have exactly one of nodeLabel, deletePriority, age, name",
+				"spec.strategy.order[2]: Invalid value: 2: must have exactly one of nodeLabel, deletePriority, age, name",
+				`spec.strategy.order[2].age: Unsupported value: "Old": supported values: "OldestFirst", "NewestFirst"`,
+			},
+		},
 		"a release that does not reach all pods would never end": {
 			given(number(1), text("50%")),
 			[]string{`spec.strategy.steps[1].replicas: Invalid value: "50%": ` + notAll},

@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/order"
+)
+
+// ordered has old pods go by name; all but so many are on record as bearing costs.
+func (s *scene) ordered(unordered int32) *scene {
+	s.Release.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.Order = &v1alpha1.OrderStatus{Attempt: status.Attempt, Unordered: unordered}
+	})
+}
+
+// listed gives the sets their pods. The first of each old one bear costs that were written just now, when there could be one
+// updated pod.
+func (s *scene) listed(marked int, change ...func(*order.Pod)) *scene {
+	s.Pods, s.PodsLive = nil, true
+	for _, set := range s.Sets {
+		for i := range int(set.Replicas) {
+			name := fmt.Sprintf("%s-%d", set.Revision, i)
+			pod := order.Pod{Name: name, UID: types.UID(name), Set: set.UID, Stage: order.Ready}
+			if strings.HasPrefix(set.Revision, "v1") && i < marked {
+				pod.Cost = fmt.Sprint(math.MinInt32 + 1 + i)
+				pod.Mark = &order.Mark{After: 1, At: noon.Unix()}
+			}
+			for _, c := range change {
+				c(&pod)
+			}
+			s.Pods = append(s.Pods, pod)
+		}
+	}
+	return s
+}
+
+func pausing(names ...string) func(*order.Pod) {
+	return func(p *order.Pod) { p.Pause = p.Pause || slices.Contains(names, p.Name) }
+}
+
+func broken(name string) func(*order.Pod) {
+	return func(p *order.Pod) {
+		if p.Name == name {
+			p.Stage = order.NotReady
+		}
+	}
+}
+
+func (s *scene) holdingBefore(name, confirmed string) *scene {
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.PausePoint = &v1alpha1.PausePoint{Pod: name, UID: types.UID(name), Since: metav1.NewTime(noon), Confirmed: confirmed}
+	})
+}
+
+func unordered(s *scene) *scene {
+	s.Release.Status.Order = nil
+	return s
+}
+
+// After the first pod of ten, the second step is for five; two may be missing.
+func inStep(updated int32) *scene {
+	return held(10).fence("1", "2").at(1, 5).sets(set("v1", 10-updated), set("v2", updated))
+}
+
+func TestCostsComeBeforeThePodsThatProveThem(t *testing.T) {
+	t.Parallel()
+	checkScripts(t, map[string]scripted{
+		"the intent comes first": {
+			unordered(inStep(1).ordered(9)), nil,
+		},
+		"pods are listed for it": {
+			inStep(1).ordered(9), []string{"needs pods"},
+		},
+		"the step's, and what the next may begin with": {
+			inStep(1).ordered(9).listed(0), []string{"write the deletion cost of 6 pods" + batch2},
+		},
+		"only those that have none": {
+			inStep(1).ordered(9).listed(4), []string{"write the deletion cost of 2 pods" + batch2},
+		},
+		"growth that is provided for needs no list": {
+			inStep(1).ordered(3).sets(set("v1", 9, available(7)), set("v2", 1)).fence("2", "0"),
+			[]string{"scale v2 1 -> 3" + batch2},
+		},
+		"a rollback has no order": {
+			rollingBack(10).fence("1", "2").at(1, 10).sets(set("v1", 1), set("v2", 9)).ordered(9),
+			[]string{"scale v1 1 -> 2" + batch2, "scale v2 9 -> 7" + batch2},
+		},
+	})
+}
+
+func TestPodsWaitForProof(t *testing.T) {
+	t.Parallel()
+	checkPlans(t, map[string]planned{
+		"without a new pod a cost counts later": {
+			inStep(1).ordered(3).listed(7),
+			outcome{
+				Script: []string{"scale v2 1 -> 2" + batch2}, Wake: order.Settled,
+				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
+			},
+		},
+		"a new pod proves that it was seen": {
+			inStep(2).ordered(3).listed(7),
+			outcome{
+				Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: tenMinutes,
+				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
+			},
+		},
+		"pods that are not ready go without": {
+			inStep(1).ordered(3).listed(7, broken("v1-4")),
+			outcome{
+				Script: []string{"scale v2 1 -> 2" + batch2, "scale v1 9 -> 8" + batch2}, Wake: order.Settled,
+				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
+			},
+		},
+	})
+}
+
+func TestPausePointsHold(t *testing.T) {
+	t.Parallel()
+	holds := "RollingUpdate 2/3 Upgrade PausePoint"
+	goesOn := "RollingUpdate 2/3 Upgrade StepUpgrading"
+	checkPlans(t, map[string]planned{
+		"what is before it goes": {
+			inStep(2).ordered(3).listed(7, pausing("v1-1")),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 7" + batch2}, Wake: tenMinutes, Is: goesOn},
+		},
+		"it does not": {
+			inStep(2).ordered(3).listed(7, pausing("v1-0")),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
+		},
+		"it does once it is confirmed": {
+			inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "v1-0"),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: tenMinutes, Is: goesOn},
+		},
+		"confirming another does nothing": {
+			inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "v1-1"),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
+		},
+		"the next one holds in its turn": {
+			inStep(2).ordered(3).listed(7, pausing("v1-0", "v1-1")).holdingBefore("v1-0", "v1-0"),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 7" + batch2}, Wake: tenMinutes, Is: goesOn},
+		},
+		"one that the step leaves alone holds nothing": {
+			inStep(2).ordered(3).listed(7, pausing("v1-5")),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: tenMinutes, Is: goesOn},
+		},
+		"pods that are not ready wait beside one that has it": {
+			inStep(2).ordered(3).listed(7, broken("v1-0"), broken("v1-3"), pausing("v1-3")),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
+		},
+		"younger versions wait too": {
+			held(10).fence("1", "2").at(1, 5).sets(set("v1", 2), set("v1b", 6), set("v2", 2)).ordered(3).
+				listed(7, pausing("v1-0")),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
+		},
+	})
+}
+
+// While a release holds before a pod its progress deadline does not count, and starts anew when it goes on.
+func TestPausePointStopsTheClock(t *testing.T) {
+	t.Parallel()
+	late := func(o *Observation) { o.Now = noon.Add(2 * tenMinutes) }
+	p := next(t, inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "").but(late))
+	if p.Status.Phase != v1alpha1.PhaseRollingUpdate || p.Status.Reason != v1alpha1.ReasonPausePoint {
+		t.Errorf("got %s, want the release to hold", standing(&p.Status))
+	}
+	p = next(t, inStep(2).ordered(3).listed(7).holdingBefore("v1-0", "").but(late))
+	if since := p.Status.Progress.Since; !since.Time.Equal(noon.Add(2 * tenMinutes)) {
+		t.Errorf("the deadline counts from %v, want from when the pause point was taken away", since)
+	}
+}
+
+// Pods that stay get their own costs back before the release is over.
+func TestCostsAreTakenBack(t *testing.T) {
+	t.Parallel()
+	s := held(10).deleted().ordered(3).listed(2)
+	want := []string{
+		"write the deletion cost of 2 pods: the release is deleted",
+		"hand back with template v1: the release is deleted",
+		"annotate release finalizer=false: the workload is the native controller's again",
+	}
+	if diff := cmp.Diff(want, script(next(t, s))); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	s.Pods, s.PodsLive = nil, false
+	if diff := cmp.Diff([]string{"needs pods"}, script(next(t, s))); diff != "" {
+		t.Errorf("before the pods are known (-want +got):\n%s", diff)
+	}
+}
+
+// Where nothing goes by order nobody asks for pods.
+func TestNoOrderAsksForNoPods(t *testing.T) {
+	t.Parallel()
+	p := next(t, inStep(1).but(func(o *Observation) { o.LastScale = noon.Add(-time.Minute) }))
+	if p.Needs.Pods || p.Status.Order != nil {
+		t.Errorf("needs %v and order %v, want neither", needs(p.Needs), p.Status.Order)
+	}
+}

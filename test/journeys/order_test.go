@@ -1,0 +1,207 @@
+package journeys
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// inOrder is a release of web:2 in three batches whose old pods go by keys.
+func inOrder(keys ...v1alpha1.OrderKey) *v1alpha1.BatchRelease {
+	r := release("web:2", step("20%", none()), step("50%"), step("100%"))
+	r.Spec.Strategy.Order = keys
+	return r
+}
+
+func byZone(values ...string) v1alpha1.OrderKey {
+	return v1alpha1.OrderKey{NodeLabel: &v1alpha1.NodeLabelOrder{Key: corev1.LabelTopologyZone, Values: values}}
+}
+
+// byAnnotation is what the pods are told apart by that are equal otherwise.
+var byPriority = v1alpha1.OrderKey{DeletePriority: &v1alpha1.DeletePriorityOrder{}}
+
+// oldPods are the pods of the Deployment "web" in the order that less says, then by name.
+func (s *scene) oldPods(compare func(a, b *corev1.Pod) int) []*corev1.Pod {
+	var old []*corev1.Pod
+	for _, pod := range s.pods {
+		if alive(pod) {
+			old = append(old, pod)
+		}
+	}
+	slices.SortFunc(old, func(a, b *corev1.Pod) int { return cmp.Or(compare(a, b), cmp.Compare(a.Name, b.Name)) })
+	return old
+}
+
+// goesInOrder wants no pod of the list to have gone before its turn: when it was marked for deletion its
+// ReplicaSet had been scaled far enough for it, and those before it, to go.
+func (w *world) goesInOrder(want []*corev1.Pod) {
+	w.Helper()
+	entries, err := w.journal.all()
+	if err != nil {
+		w.Fatal(err)
+	}
+	rank := map[types.UID]int{}
+	for i, pod := range want {
+		rank[pod.UID] = i
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.revision, b.revision) })
+	gone, room := map[types.UID]bool{}, map[types.UID]int{}
+	for _, e := range entries {
+		switch o := e.object.(type) {
+		case *appsv1.ReplicaSet:
+			room[o.UID] = len(want) - int(replicas(o))
+		case *corev1.Pod:
+			place, old := rank[o.UID]
+			if !old || o.DeletionTimestamp == nil || gone[o.UID] {
+				continue
+			}
+			gone[o.UID] = true
+			if allowed := room[o.OwnerReferences[0].UID]; place >= allowed {
+				w.Errorf("pod %s is number %d to go, but went when %d were to go", o.Name, place+1, allowed)
+			}
+		}
+	}
+	if len(gone) != len(want) {
+		w.Errorf("%d pods have gone, want %d", len(gone), len(want))
+	}
+}
+
+// spread has ten pods of web:1 serve on nodes of all zones.
+func (w *world) spread(change ...func(*appsv1.Deployment)) {
+	w.Helper()
+	w.deployed(deployment(10, change...))
+}
+
+// annotatePods gives each of the pods one of the values, in the order of their names.
+func (w *world) annotatePods(key string, values ...string) {
+	w.Helper()
+	want := map[types.UID]string{}
+	for i, pod := range w.now().oldPods(func(_, _ *corev1.Pod) int { return 0 }) {
+		if value := values[i%len(values)]; value != "" {
+			want[pod.UID] = value
+			w.kubectl("annotate", "pod", pod.Name, key+"="+value)
+		}
+	}
+	w.await(func(s *scene) error {
+		for uid, value := range want {
+			if have := s.pods[uid].Annotations[key]; have != value {
+				return fmt.Errorf("want a pod annotated %s=%s, have %q", key, value, have)
+			}
+		}
+		return nil
+	})
+}
+
+func zoneOf(w *world) func(*corev1.Pod) string {
+	w.Helper()
+	var nodes corev1.NodeList
+	if err := w.List(w.Context(), &nodes); err != nil {
+		w.Fatal(err)
+	}
+	zones := map[string]string{}
+	for i := range nodes.Items {
+		zones[nodes.Items[i].Name] = nodes.Items[i].Labels[corev1.LabelTopologyZone]
+	}
+	return func(pod *corev1.Pod) string { return zones[pod.Spec.NodeName] }
+}
+
+// runInOrder releases by keys and holds what went against the order that compare says.
+func (w *world) runInOrder(compare func(a, b *corev1.Pod) int, keys ...v1alpha1.OrderKey) {
+	w.Helper()
+	want := w.now().oldPods(compare)
+	w.create(inOrder(keys...))
+	w.awaitConfirming(all(web.completed, web.serves("web:2", int32(len(want)))))
+	w.goesInOrder(want)
+}
+
+// Old pods go zone by zone, those first that are named first, and within a zone by name.
+func TestOrderByZone(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.spread(rolling(1, 2))
+	zone := zoneOf(w)
+	first := []string{"zone-b", "zone-a"}
+	w.runInOrder(func(a, b *corev1.Pod) int {
+		placeOf := func(p *corev1.Pod) int { return slices.Index(append(first, zone(p)), zone(p)) }
+		return cmp.Or(cmp.Compare(placeOf(a), placeOf(b)), cmp.Compare(zone(a), zone(b)))
+	}, byZone(first...), v1alpha1.OrderKey{Name: v1alpha1.Ascending})
+}
+
+// The larger delete-priority goes first; what is no number is ignored.
+func TestOrderByDeletePriority(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.spread(rolling(0, 3))
+	w.annotatePods(v1alpha1.DeletePriorityAnnotation, "1", "20", "", "soon", "-3", "3")
+	w.runInOrder(func(a, b *corev1.Pod) int {
+		number := func(p *corev1.Pod) int {
+			n, err := strconv.Atoi(p.Annotations[v1alpha1.DeletePriorityAnnotation])
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+		return cmp.Compare(number(b), number(a))
+	}, byPriority, v1alpha1.OrderKey{Name: v1alpha1.Ascending})
+}
+
+// The oldest pods go first, or the newest.
+func TestOrderByAge(t *testing.T) {
+	for _, age := range []v1alpha1.AgeOrder{v1alpha1.OldestFirst, v1alpha1.NewestFirst} {
+		t.Run(string(age), func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.spread(rolling(2, 0))
+			w.growOlder()
+			w.runInOrder(func(a, b *corev1.Pod) int {
+				byAge := a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+				if age == v1alpha1.NewestFirst {
+					return -byAge
+				}
+				return byAge
+			}, v1alpha1.OrderKey{Age: age}, v1alpha1.OrderKey{Name: v1alpha1.Ascending})
+		})
+	}
+}
+
+// growOlder replaces two pods once the second has passed in which the others were made.
+func (w *world) growOlder() {
+	w.Helper()
+	old := w.now().oldPods(func(_, _ *corev1.Pod) int { return 0 })
+	made := old[0].CreationTimestamp.Time
+	w.await(func(*scene) error {
+		time.AfterFunc(100*time.Millisecond, w.journal.nudge)
+		if time.Since(made) < 2*time.Second {
+			return errors.New("want a second to pass")
+		}
+		return nil
+	})
+	w.kubectl("delete", "pod", old[0].Name, old[1].Name)
+	w.await(func(s *scene) error {
+		for _, pod := range old[:2] {
+			if s.pods[pod.UID] != nil {
+				return fmt.Errorf("want pod %s gone", pod.Name)
+			}
+		}
+		return web.serves("web:1", 10)(s)
+	})
+}
+
+// Names count backwards, and pods that had a cost of their own go in their turn all the same.
+func TestOrderByName(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.spread(rolling(0, 4))
+	w.annotatePods(corev1.PodDeletionCost, "7", "-2147483648", "", "-2147483647")
+	w.runInOrder(func(a, b *corev1.Pod) int { return cmp.Compare(b.Name, a.Name) }, v1alpha1.OrderKey{Name: v1alpha1.Descending})
+}

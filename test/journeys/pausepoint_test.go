@@ -1,0 +1,235 @@
+package journeys
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// byName orders pods as the release of these journeys does.
+func byName(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }
+
+// pausing has ten pods of web:1 serve, the ones of these places with pause points, and releases web:2
+// to all of them in one step, by name.
+func (w *world) pausing(places ...int) []*corev1.Pod {
+	w.Helper()
+	w.spread(rolling(1, 2))
+	old := w.now().oldPods(byName)
+	for _, place := range places {
+		w.kubectl("annotate", "pod", old[place].Name, v1alpha1.PausePointAnnotation+"=true")
+	}
+	r := release("web:2", step("100%"))
+	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
+	w.create(r)
+	return old
+}
+
+// holdsBefore wants all pods before the one to be gone, the others to be there, and the status to say so.
+func holdsBefore(old []*corev1.Pod, place int) check {
+	return func(s *scene) error {
+		status := statusOf(s)
+		if status.Reason != v1alpha1.ReasonPausePoint || status.PausePoint == nil || status.PausePoint.Pod != old[place].Name {
+			return fmt.Errorf("want the release to hold before %s, got %s %+v", old[place].Name, status.Reason, status.PausePoint)
+		}
+		if !strings.Contains(status.Message, old[place].Name) {
+			return fmt.Errorf("want the message to name %s, got %q", old[place].Name, status.Message)
+		}
+		for i, pod := range old {
+			now := s.pods[pod.UID]
+			if stays := now != nil && alive(now); stays != (i >= place) {
+				return fmt.Errorf("want the pods before number %d gone and no others, number %d is there: %t", place+1, i+1, stays)
+			}
+		}
+		return nil
+	}
+}
+
+// statusOf is the status of the release "web", an empty one if there is none yet.
+func statusOf(s *scene) *v1alpha1.BatchReleaseStatus {
+	if release := s.releases["web"]; release != nil {
+		return &release.Status
+	}
+	return &v1alpha1.BatchReleaseStatus{}
+}
+
+func (w *world) takePausePoint(pod *corev1.Pod) {
+	w.Helper()
+	w.kubectl("annotate", "pod", pod.Name, v1alpha1.PausePointAnnotation+"-")
+}
+
+// confirmPausePoint is what gates.md tells users to do.
+func (w *world) confirmPausePoint(pod *corev1.Pod) {
+	w.Helper()
+	w.kubectl("patch", "batchrelease", "web", "--subresource=status", "--type=merge", "-p",
+		fmt.Sprintf(`{"status":{"pausePoint":{"confirmed":%q}}}`, pod.Name))
+}
+
+// A release holds exactly before a pod with a pause point, twice if there are two, until the annotation is
+// taken away or the hold is confirmed.
+func TestPausePoints(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	old := w.pausing(3, 5)
+	w.await(holdsBefore(old, 3))
+	w.takePausePoint(old[3])
+	w.await(holdsBefore(old, 5))
+	w.confirmPausePoint(old[5])
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.goesInOrder(old)
+}
+
+// The first pod to go can have a pause point, and so can its neighbour.
+func TestPausePointsSideBySide(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	old := w.pausing(0, 1, 9)
+	for _, place := range []int{0, 1, 9} {
+		w.await(holdsBefore(old, place))
+		w.confirmPausePoint(old[place])
+	}
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.goesInOrder(old)
+}
+
+// Confirming another pod than the one that the release holds before does nothing.
+func TestPausePointConfirmedForAnother(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	old := w.pausing(2, 4)
+	w.await(holdsBefore(old, 2))
+	w.confirmPausePoint(old[4])
+	w.takePausePoint(old[2])
+	w.await(holdsBefore(old, 4))
+	w.takePausePoint(old[4])
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.goesInOrder(old)
+}
+
+// A pod that is deleted by hand takes its own hold with it, and no other.
+func TestPausePointDeletedByHand(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	old := w.pausing(2, 6)
+	w.await(holdsBefore(old, 2))
+	w.kubectl("delete", "pod", old[2].Name)
+	w.await(func(s *scene) error {
+		if at := statusOf(s).PausePoint; at == nil || at.UID != old[6].UID {
+			return fmt.Errorf("want the release to hold before %s, got %+v", old[6].Name, at)
+		}
+		if pod := s.pods[old[5].UID]; pod != nil && alive(pod) {
+			return errors.New("want all pods before the pause point gone")
+		}
+		return nil
+	})
+	w.takePausePoint(old[6])
+	w.await(all(web.completed, web.serves("web:2", 10)))
+}
+
+// A controller that dies after each kind of its writes goes on holding where the one before it did.
+func TestPausePointAcrossRestarts(t *testing.T) {
+	w := newWorld(t)
+	writes := 0
+	first := w.startControllerUntil(func(r *http.Request) moment {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/pods/") {
+			writes++
+		}
+		if writes == 3 {
+			return after
+		}
+		return goOn
+	})
+	old := w.pausing(3)
+	w.await(first.died)
+	second := w.startController()
+	w.await(holdsBefore(old, 3))
+	second.kill()
+	w.startController()
+	w.confirmPausePoint(old[3])
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.goesInOrder(old)
+}
+
+// A rollback is not held, and the pods that stay get back the deletion cost that they had.
+func TestPausePointInRollback(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.spread(rolling(1, 2))
+	w.annotatePods(corev1.PodDeletionCost, "7", "")
+	old := w.now().oldPods(byName)
+	w.kubectl("annotate", "pod", old[3].Name, v1alpha1.PausePointAnnotation+"=true")
+	r := release("web:2", step("100%"))
+	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
+	w.create(r)
+	w.await(holdsBefore(old, 3))
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10), ownCosts(old)))
+}
+
+// ownCosts wants the pods that are still there to have the cost that they had before the release.
+func ownCosts(old []*corev1.Pod) check {
+	return func(s *scene) error {
+		for _, before := range old {
+			pod := s.pods[before.UID]
+			if pod == nil {
+				continue
+			}
+			if _, marked := pod.Annotations[v1alpha1.OrderAnnotation]; marked {
+				return fmt.Errorf("want nothing of ours on %s", pod.Name)
+			}
+			if have, want := pod.Annotations[corev1.PodDeletionCost], before.Annotations[corev1.PodDeletionCost]; have != want {
+				return fmt.Errorf("want the cost of %s to be %q, have %q", pod.Name, want, have)
+			}
+		}
+		return nil
+	}
+}
+
+// A release that is deleted while it holds leaves no cost behind.
+func TestPausePointOfDeletedRelease(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	old := w.pausing(3)
+	w.await(holdsBefore(old, 3))
+	w.kubectl("delete", "batchrelease", "web")
+	w.await(all(ownCosts(old), web.serves("web:1", 10)))
+}
+
+// What spec.replicas asks for goes on, in the order of the pods: fewer replicas take pods away, pause point
+// or not.
+func TestPausePointScaledDown(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	old := w.pausing(2)
+	w.await(holdsBefore(old, 2))
+	w.scale("4")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.goesInOrder(old)
+}
+
+// Without an order the pods go in that of the ReplicaSet controller, and pause points count if they are
+// asked for.
+func TestPausePointsWithoutOrder(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.spread(rolling(1, 2))
+	pod := w.now().oldPods(byName)[4]
+	w.kubectl("annotate", "pod", pod.Name, v1alpha1.PausePointAnnotation+"=true")
+	r := release("web:2", step("100%"))
+	r.Spec.Strategy.PausePoints = true
+	w.create(r)
+	w.await(func(s *scene) error {
+		if at := statusOf(s).PausePoint; at == nil || at.UID != pod.UID || !alive(s.pods[pod.UID]) {
+			return fmt.Errorf("want the release to hold before %s, got %+v", pod.Name, at)
+		}
+		return nil
+	})
+	w.confirmPausePoint(pod)
+	w.await(all(web.completed, web.serves("web:2", 10)))
+}
