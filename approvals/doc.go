@@ -19,6 +19,11 @@
 //	BatchRelease, Gates ──► report.Next ──► commit status, deployment ──► BatchRelease.status.report
 //	ReleaseSource       ──► report.Sync ──► commit status             ──► ReleaseSource.status.report
 //
+// A rollback that Git did not ask for gets a pull request by which Git follows:
+//
+//	BatchRelease (quarantined) ──► status.revert ──► file at the tip, file of then ──► revert.With ──► pull request
+//	quarantine over ──► close, remove branch ──► status.revert
+//
 // What must hold:
 //
 //   - a gate is opened on a live read of its release only: a cache that lags opens nothing;

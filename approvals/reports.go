@@ -53,7 +53,7 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	err = r.confirm(ctx, release, source)
 	if err == nil {
-		err = r.refuse(ctx, release, source)
+		err = r.tellWaiting(ctx, release, source)
 	}
 	if err == nil {
 		err = r.post(ctx, release, source, gates)
@@ -103,18 +103,20 @@ func (r *Reports) post(ctx context.Context, release *v1alpha1.BatchRelease, sour
 	return nil
 }
 
-// refuse tells of a commit that can't be released.
-func (r *Reports) refuse(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	status, due := report.Refusal(release, r.words)
-	if !due {
-		return nil
+// tellWaiting tells of commits that can't be released, or not yet, one status after the other.
+func (r *Reports) tellWaiting(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
+	for _, status := range report.Waiting(release, r.words) {
+		posted, err := r.forges.post(ctx, source, release.UID, status)
+		if err != nil || !posted {
+			return err
+		}
+		told := report.After(release.Status.Refusal, status, r.clock.Now())
+		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Refusal = told })
+		if err != nil || !written {
+			return err
+		}
 	}
-	if posted, err := r.forges.post(ctx, source, release.UID, status); err != nil || !posted {
-		return err
-	}
-	told := report.After(release.Status.Refusal, status, r.clock.Now())
-	_, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Refusal = told })
-	return err
+	return nil
 }
 
 // confirm compares what was reported last with what the forge has, once for each process. What

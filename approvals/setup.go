@@ -51,6 +51,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}); err != nil {
 		return fmt.Errorf("set up reports: %w", err)
 	}
+	if err := setupReverts(mgr, &Reverts{Reconciler: gates, forges: forges, own: newWritten[*v1alpha1.BatchRelease]()}); err != nil {
+		return fmt.Errorf("set up reverts: %w", err)
+	}
 	if err := setupSyncReports(mgr, &SyncReports{
 		Reconciler: gates, forges: forges, words: words, told: newWritten[*v1alpha1.ReleaseSource](),
 	}); err != nil {
@@ -87,6 +90,18 @@ func setupReports(mgr ctrl.Manager, r *Reports) error {
 		Watches(&v1alpha1.Gate{}, handler.EnqueueRequestsFromMapFunc(releaseOfGate)).
 		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfSource),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		Complete(r)
+}
+
+func setupReverts(mgr ctrl.Manager, r *Reverts) error {
+	concerned := func(object client.Object) bool {
+		release, ok := object.(*v1alpha1.BatchRelease)
+		return ok && concernsReverts(release)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-reverts").
+		For(&v1alpha1.BatchRelease{}, builder.WithPredicates(predicate.NewPredicateFuncs(concerned))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
 		Complete(r)
 }

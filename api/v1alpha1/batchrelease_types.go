@@ -332,9 +332,13 @@ type BatchReleaseStatus struct {
 	// Report is what was last told to the forge of this release.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
-	// Refusal is what was last told to the forge of a commit that can't be released.
+	// Refusal is what was last told to the forge of a commit that can't be released, or not yet.
 	// +optional
 	Refusal *ForgeReport `json:"refusal,omitempty"`
+
+	// Revert is the pull request with which Git is to follow a rollback that it did not ask for.
+	// +optional
+	Revert *Revert `json:"revert,omitempty"`
 
 	// LastUpdateTime is when the phase, step or step state last changed.
 	// +optional

@@ -53,6 +53,14 @@ func checkRequest(r forge.ChangeRequest) error {
 	return checkPath(r.Path)
 }
 
+// FindChange looks for the pull request that was made for a request before; it reports false if there is none.
+func (c *Client) FindChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, bool, error) {
+	if err := checkRequest(r); err != nil {
+		return forge.PullRequest{}, false, err
+	}
+	return c.findChange(ctx, r)
+}
+
 // findChange looks for the pull request that was made for this request before. One that is closed
 // and overlooked would be made a second time, so none may be.
 func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, bool, error) {

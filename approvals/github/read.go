@@ -47,6 +47,11 @@ func (c *Client) rawPull(ctx context.Context, number int) (*github.PullRequest, 
 	return pull, c.explain(err, "read pull request #%d", number)
 }
 
+// PullRequest reads a pull request. One that is not there is of kind NotFound.
+func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	return c.pull(ctx, number)
+}
+
 func (c *Client) pull(ctx context.Context, number int) (forge.PullRequest, error) {
 	pull, err := c.rawPull(ctx, number)
 	if err != nil {

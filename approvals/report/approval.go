@@ -207,12 +207,21 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 	}
 	return strings.Join([]string{
 		merge,
-		fmt.Sprintf("- **Close**: the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, pods(batch.Replicas)),
+		"- **Close**: " + closing(g, release, batch),
 		"- **Neither**: the release waits.",
 		"",
 		fmt.Sprintf("The one file here, %s, names this gate. It counts once, for this batch of this revision, and only as it is: "+
 			"a change of it, or of any other file, approves nothing.", code(record.Path(g.Namespace, g.Spec.ReleaseRef.Name))),
 	}, "\n")
+}
+
+// closing says what becomes of a release whose approval is refused.
+func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
+	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.RollbackTo == "" {
+		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+
+			"Opening this pull request again does not take that back.", code(g.Spec.Revision))
+	}
+	return fmt.Sprintf("the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, pods(batch.Replicas))
 }
 
 // following says what comes after the step of g.

@@ -47,6 +47,9 @@ func TestApproval(t *testing.T) {
 			}
 			r.Status.Gates = append(r.Status.Gates, v1alpha1.GateReference{Name: "web-7f9c-3-1-1", Type: v1alpha1.GateSoak})
 		},
+		"rejecting": func(g *v1alpha1.Gate, _ *v1alpha1.BatchRelease, _ *Batch) {
+			g.Spec.Policy.OnReject = v1alpha1.RejectRollback
+		},
 		"last": func(g *v1alpha1.Gate, r *v1alpha1.BatchRelease, batch *Batch) {
 			g.Spec.Step, r.Status.Batch = 3, "4/4"
 			g.Spec.Policy.PullRequest.Approvers = []string{"ada"}

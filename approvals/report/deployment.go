@@ -21,7 +21,7 @@ func Deployment(release *v1alpha1.BatchRelease, environment string) (forge.Deplo
 		Description: forge.Description(fmt.Sprintf("release %s/%s", release.Namespace, release.Name)),
 	}
 	state, text := deployed(status)
-	if takenBack(status, status.Report) {
+	if takenBack(status) {
 		task, found := deployedBefore(status)
 		request.Task = task
 		return request, state, forge.Description(text), found && status.Commit != ""
@@ -40,7 +40,7 @@ func deployedBefore(status *v1alpha1.BatchReleaseStatus) (string, bool) {
 // deployed is the state of a deployment; empty before the release has begun.
 func deployed(status *v1alpha1.BatchReleaseStatus) (forge.DeploymentState, string) {
 	switch {
-	case takenBack(status, status.Report):
+	case takenBack(status):
 		return forge.DeploymentFailure, backFrom(status, status.Report).text
 	case status.Phase == v1alpha1.PhaseCompleted:
 		return forge.DeploymentSuccess, completed(status).text

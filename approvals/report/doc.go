@@ -1,9 +1,11 @@
 // Package report says what a forge is to be told: the status of a release on its commit, of a source on
 // the commit with bad files, a release as a deployment, and the words of an approval's pull request.
 //
-//	BatchRelease, Gates ─┬─ Next ───────► statuses to post now ──posted──► After ─► status.report
-//	                     ├─ Deployment ─► deployment and its state
-//	                     └─ Approval ───► title and body of a pull request
+//	BatchRelease, Gates ─┬─ Next ────────► statuses to post now ──posted──► After ─► status.report
+//	                     ├─ Waiting ─────► the same of commits not released ──────► status.refusal
+//	                     ├─ Deployment ──► deployment and its state
+//	                     ├─ Approval ────► title and body of a pull request
+//	                     └─ RevertWords ─► title and body of one that has Git follow a rollback
 //	ReleaseSource ───────── Sync ───────► status to post now
 //
 // All of it is pure: what was told last is read from the object, so that telling it twice, or not

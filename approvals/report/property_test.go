@@ -22,26 +22,95 @@ type world struct {
 	attempts map[string][]int64
 }
 
-// begin starts an attempt at another commit, which Git may call a revert.
-func (w *world) begin() {
+// push brings another commit, which Git may call a revert. It waits if the release is stopped, or if what is
+// under way is to come to its end first.
+func (w *world) push() {
 	w.commits++
+	commit := strings.Repeat(fmt.Sprintf("%04x", w.commits), 10)
+	w.scene.release.Annotations[v1alpha1.CommitAnnotation] = commit
+	status := &w.scene.release.Status
+	revert := rapid.IntRange(0, 3).Draw(w.T, "revert") == 0
+	underway := status.Phase != "" && status.Phase != v1alpha1.PhaseCompleted
+	switch {
+	case !revert && (w.stopped() || underway && rapid.Bool().Draw(w.T, "queue")):
+		status.Queued = &v1alpha1.QueuedTemplate{Commit: commit}
+	default:
+		w.begin(commit, revert)
+	}
+}
+
+func (w *world) stopped() bool { return w.scene.release.Status.Conditions != nil }
+
+// stop has the release stand still, or go on.
+func (w *world) stop() {
+	status := &w.scene.release.Status
+	if w.stopped() {
+		status.Conditions, status.Reason = nil, v1alpha1.ReasonUpgrading
+		w.next()
+		return
+	}
+	w.scene.suspended()
+	if status.Phase != v1alpha1.PhaseFailed && status.RollbackTo == "" {
+		w.scene.standing(v1alpha1.ReasonFrozen, "batch "+status.Batch+" stands: frozen: "+rapid.String().Draw(w.T, "why it stands"))
+	}
+}
+
+// next begins what has waited, once nothing is in its way.
+func (w *world) next() {
+	status := &w.scene.release.Status
+	if queued := status.Queued; queued != nil && status.Phase == v1alpha1.PhaseCompleted && !w.stopped() {
+		w.begin(queued.Commit, false)
+	}
+}
+
+// begin starts an attempt at a commit.
+func (w *world) begin(commit string, revert bool) {
 	w.scene = w.scene.status(func(status *v1alpha1.BatchReleaseStatus) {
-		report := status.Report
 		*status = v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseInitial, Attempt: status.Attempt + 1, Commit: strings.Repeat(fmt.Sprintf("%04x", w.commits), 10),
-			UpdateRevision: fmt.Sprintf("v%d", w.commits), Replicas: 10, Report: report,
+			Phase: v1alpha1.PhaseInitial, Attempt: status.Attempt + 1, Commit: commit, Conditions: status.Conditions,
+			UpdateRevision: "v" + commit[:4], Replicas: 10, Report: status.Report, Refusal: status.Refusal, Revert: status.Revert,
 		}
-		if rapid.IntRange(0, 3).Draw(w.T, "revert") == 0 {
+		if revert {
 			status.Phase, status.RollbackTo, status.UpdateRevision = v1alpha1.PhaseRollingBack, "v0", "v0"
+			status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, Message: "it was stable before"}
 		}
 	})
 	w.scene.gates = nil
 }
 
-// takeBack has the cluster told to go back.
+// takeBack has the cluster go back, because it is told to or by itself. Who tells it to means the tip of Git, too.
 func (w *world) takeBack() {
 	w.scene.takenBack()
+	trigger := rapid.SampledFrom([]v1alpha1.RollbackTrigger{
+		v1alpha1.TriggerAnnotation, v1alpha1.TriggerDeadline, v1alpha1.TriggerGateRejected,
+	}).Draw(w.T, "trigger")
+	w.scene.because(trigger, "why: "+rapid.String().Draw(w.T, "because"))
+	if trigger == v1alpha1.TriggerAnnotation {
+		w.scene.release.Status.Queued = nil
+	}
 	w.scene.release.Status.Gates, w.scene.gates = nil, nil
+}
+
+// ask has Git asked to follow a rollback, or lets it follow.
+func (w *world) ask() {
+	status := &w.scene.release.Status
+	if !RevertWanted(w.scene.release) {
+		return
+	}
+	state := rapid.SampledFrom([]v1alpha1.RevertState{
+		v1alpha1.RevertOpening, v1alpha1.RevertOpen, v1alpha1.RevertDeclined, v1alpha1.RevertRefused, v1alpha1.RevertMerged,
+	}).Draw(w.T, "state of the revert")
+	w.scene.reverting(state)
+	if state == v1alpha1.RevertMerged && status.Queued == nil {
+		w.commits++
+		w.scene.asked(strings.Repeat(fmt.Sprintf("%04x", w.commits), 10))
+		status.Quarantined = nil
+	}
+}
+
+func (w *world) complete() {
+	w.scene.completed()
+	w.next()
 }
 
 func (w *world) roll() {
@@ -76,13 +145,13 @@ func (w *world) step() {
 	status := &w.scene.release.Status
 	switch status.Phase {
 	case v1alpha1.PhaseCompleted, "":
-		if status.Phase != "" && rapid.IntRange(0, 3).Draw(w.T, "taken back after the end") == 0 {
-			w.takeBack()
+		if status.Phase == "" {
+			w.push()
 			return
 		}
-		w.begin()
+		w.pick("after the end", w.push, w.push, w.takeBack, w.stop, w.ask)
 	default:
-		w.pick("next", w.roll, w.roll, w.block, w.block, w.fail, func() { w.scene.completed() }, w.begin, w.takeBack)
+		w.pick("next", w.roll, w.roll, w.block, w.block, w.fail, w.complete, w.push, w.takeBack, w.stop, w.ask)
 	}
 }
 
@@ -94,7 +163,10 @@ func (w *world) pick(label string, choices ...func()) {
 func (w *world) tell() {
 	release := w.scene.release
 	for {
-		next := Next(release, w.scene.gates, Options{})
+		next, slot := Waiting(release, Options{}), &release.Status.Refusal
+		if len(next) == 0 {
+			next, slot = Next(release, w.scene.gates, Options{}), &release.Status.Report
+		}
 		if len(next) == 0 {
 			return
 		}
@@ -102,7 +174,7 @@ func (w *world) tell() {
 		w.told[next[0].SHA] = append(w.told[next[0].SHA], next[0])
 		w.attempts[next[0].SHA] = append(w.attempts[next[0].SHA], release.Status.Attempt)
 		if rapid.IntRange(0, 4).Draw(w.T, "crash") > 0 {
-			release.Status.Report = After(release.Status.Report, next[0], made)
+			*slot = After(*slot, next[0], made)
 		}
 	}
 }
@@ -121,7 +193,9 @@ func (w *world) check(status forge.StatusRequest) {
 	if status.State == forge.StatePending && same && isEnd(last) {
 		w.Fatalf("%s is told %q after its end %q", status.SHA, status.Description, last.Description)
 	}
-	if status.State == forge.StatePending && status.SHA != w.scene.release.Status.Commit {
+	now := &w.scene.release.Status
+	queued := now.Queued != nil && now.Queued.Commit == status.SHA
+	if status.State == forge.StatePending && status.SHA != now.Commit && !queued {
 		w.Fatalf("%s is told %q, but another commit is released", status.SHA, status.Description)
 	}
 }
@@ -146,16 +220,24 @@ func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 				w.tell()
 			}
 		}
-		if w.scene.release.Status.Phase != v1alpha1.PhaseCompleted {
-			w.roll()
-			w.scene.completed()
-		}
+		w.end()
 		w.tell()
 		w.outcome()
-		if again := Next(w.scene.release, w.scene.gates, Options{}); len(again) != 0 {
+		if again := append(Waiting(w.scene.release, Options{}), Next(w.scene.release, w.scene.gates, Options{})...); len(again) != 0 {
 			t.Fatalf("all was told, but there is more: %v", lines(again))
 		}
 	})
+}
+
+// end lets all that is under way, and all that waits, come to its end.
+func (w *world) end() {
+	if w.stopped() {
+		w.stop()
+	}
+	for w.scene.release.Status.Phase != v1alpha1.PhaseCompleted {
+		w.roll()
+		w.complete()
+	}
 }
 
 func (w *world) outcome() {
@@ -169,7 +251,7 @@ func (w *world) outcome() {
 	last := told[len(told)-1]
 	want := "released: 10/10 updated to " + status.UpdateRevision
 	switch {
-	case status.RollbackTo != "" && len(status.Quarantined) > 0:
+	case status.RollbackTo != "" && status.Rollback.Trigger != v1alpha1.TriggerGitRevert:
 		want = "rolled back to " + status.RollbackTo
 	case status.RollbackTo != "":
 		want = "reverted to " + status.RollbackTo

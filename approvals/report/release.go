@@ -11,13 +11,11 @@ import (
 	"github.com/sluice-dev/sluice/approvals/forge"
 )
 
-// How the end of a commit that something else took over from begins. What was told last is known by it.
-const (
-	supersededBy = "superseded by "
-	rollingBack  = "rolling back to "
-	stuckBack    = "rollback stuck on the way to "
-	rolledBackTo = "rolled back to "
-)
+// supersededBy begins the end of a commit that another took over from. What was told last is known by it.
+const supersededBy = "superseded by "
+
+// stops are the reasons of a release that stands still until somebody lets it go on.
+var stops = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen}
 
 // stand is how the release of the present commit stands; false where there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
@@ -25,7 +23,7 @@ func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1
 	switch {
 	case status.Phase == "":
 		return standing{}, false
-	case takenBack(status, last):
+	case takenBack(status):
 		return backFrom(status, last), true
 	case release.Annotations[v1alpha1.CommitAnnotation] == status.Commit && refusal(release) != "":
 		return failure(refusal(release)), true
@@ -35,55 +33,14 @@ func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1
 		return deleted(status, last)
 	case status.Phase == v1alpha1.PhaseFailed:
 		return failed(status)
+	case slices.Contains(stops, status.Reason):
+		return pending(status.Message), true
 	case status.Batch == "", status.Phase == v1alpha1.PhaseFinalizing:
 		return standing{}, false
 	case len(status.Gates) > 0:
 		return blocked(status, gates)
 	}
 	return pending(going(status) + fmt.Sprintf("batch %s: updating to %d of %s", status.Batch, status.TargetReplicas, pods(status.Replicas))), true
-}
-
-// takenBack reports whether the present commit is one that is rolled back from, not to: the cluster
-// was told to, and Git had the commit still. A revert in Git is released as a commit of its own, but for
-// one that only follows such a rollback: it takes no more than the quarantine away.
-func takenBack(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) bool {
-	told := last != nil && last.Commit == status.Commit && saysBack(last.Description)
-	return status.RollbackTo != "" && (len(status.Quarantined) > 0 || told)
-}
-
-// backFrom is how the commit stands that is rolled back from: it has failed, however far that is.
-func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) standing {
-	to := status.RollbackTo
-	switch status.Phase {
-	case v1alpha1.PhaseCompleted:
-		return failure(rolledBackTo + to + whyBack(status, last))
-	case v1alpha1.PhaseFailed:
-		return failure(stuckBack + to + ": " + status.Message)
-	default:
-		return failure(rollingBack + to + whyBack(status, last))
-	}
-}
-
-// whyBack is the reason of a rollback, from what was told last of the commit.
-func whyBack(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) string {
-	if last == nil || last.Commit != status.Commit {
-		return ""
-	}
-	for _, told := range []string{rollingBack + status.RollbackTo, rolledBackTo + status.RollbackTo} {
-		if reason, found := strings.CutPrefix(last.Description, told); found {
-			return reason
-		}
-	}
-	switch failed := last.State == string(forge.StateFailure); {
-	case strings.HasPrefix(last.Description, stuckBack):
-		return "" // it was told why it was stuck instead
-	case failed:
-		return ": " + last.Description
-	case last.State == string(forge.StateSuccess):
-		return ": asked for after it was released"
-	default:
-		return ": asked for" + atBatch(last)
-	}
 }
 
 // completed is how a release stands that has come to its end.
@@ -143,13 +100,6 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 // ended reports whether a description is one that nothing of the same attempt follows.
 func ended(description string) bool {
 	return strings.HasPrefix(description, supersededBy) || saysBack(description)
-}
-
-// saysBack reports whether a description tells of a commit that is rolled back from.
-func saysBack(description string) bool {
-	return slices.ContainsFunc([]string{rollingBack, stuckBack, rolledBackTo}, func(beginning string) bool {
-		return strings.HasPrefix(description, beginning)
-	})
 }
 
 var batchNumber = regexp.MustCompile(`\bbatch ([0-9]+/[0-9]+)`)

@@ -90,7 +90,28 @@ func (s *scene) takenBack() *scene {
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
 		status.Phase, status.Batch, status.Attempt = v1alpha1.PhaseRollingBack, "", status.Attempt+1
 		status.RollbackTo, status.UpdateRevision, status.Quarantined = "58d4", "58d4", []string{"7f9c"}
+		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "7f9c", Message: "rollback=true was asked for"}
 	})
+}
+
+// because says why it is rolled back.
+func (s *scene) because(trigger v1alpha1.RollbackTrigger, message string) *scene {
+	s.release.Status.Rollback.Trigger, s.release.Status.Rollback.Message = trigger, message
+	return s
+}
+
+// reverting has Git asked to follow the rollback.
+func (s *scene) reverting(state v1alpha1.RevertState) *scene {
+	s.release.Status.Revert = &v1alpha1.Revert{
+		Attempt: s.release.Status.Attempt, State: state, PullRequest: &v1alpha1.PullRequestReference{Number: 13, URL: pullAt},
+	}
+	return s
+}
+
+// standing has the release stand still.
+func (s *scene) standing(reason, message string) *scene {
+	s.release.Status.Reason, s.release.Status.Message = reason, message
+	return s
 }
 
 // reverted has Git taken back what was released before.
@@ -210,16 +231,42 @@ func TestNext(t *testing.T) {
 		"another name for us":            {rolling(fix).told(good, forge.StatePending, updating).but(func(s *scene) { s.release.Status.Report.Context = "sluice/old/shop/web" }), []string{"f1ef pending " + updating}},
 
 		"taken back":                    {rolling(bad).takenBack().told(bad, forge.StatePending, updating), []string{"bad0 failure rolling back to 58d4: asked for at batch 2/4"}},
-		"taken back, never told":        {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4"}},
+		"taken back, never told":        {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
 		"taken back, rolling":           {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for at batch 2/4").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "1/2" }), nil},
 		"taken back as it failed":       {rolling(bad).takenBack().told(bad, forge.StateFailure, "batch 2/4: no progress"), []string{"bad0 failure rolling back to 58d4: batch 2/4: no progress"}},
 		"taken back after the end":      {rolling(bad).takenBack().told(bad, forge.StateSuccess, "released"), []string{"bad0 failure rolling back to 58d4: asked for after it was released"}},
 		"taken back, done":              {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for at batch 2/4").completed(), []string{"bad0 failure rolled back to 58d4: asked for at batch 2/4"}},
 		"taken back, told":              {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolled back to 58d4: asked for at batch 2/4").completed(), nil},
 		"taken back, and stuck":         {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for").failed("batch 1/2: no progress"), []string{"bad0 failure rollback stuck on the way to 58d4: batch 1/2: no progress"}},
-		"taken back, and stuck no more": {rolling(bad).takenBack().told(bad, forge.StateFailure, "rollback stuck on the way to 58d4: batch 1/2: no progress"), []string{"bad0 failure rolling back to 58d4"}},
+		"taken back, and stuck no more": {rolling(bad).takenBack().told(bad, forge.StateFailure, "rollback stuck on the way to 58d4: batch 1/2: no progress"), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
 		"taken back, then Git follows":  {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), nil},
-		"taken back, then another":      {rolling(fix).told(bad, forge.StateFailure, "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
+		"taken back, never told, then Git follows": {
+			rolling(bad).takenBack().completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), []string{"bad0 failure rolled back to 58d4: rollback=true was asked for"},
+		},
+		"taken back by itself": {
+			rolling(bad).takenBack().because(v1alpha1.TriggerDeadline, "no progress within 600s").told(bad, forge.StatePending, updating),
+			[]string{"bad0 failure rolling back to 58d4: no progress within 600s"},
+		},
+		"taken back, Git is asked to follow": {
+			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").reverting(v1alpha1.RevertOpen),
+			[]string{"bad0 failure rolled back to 58d4, merge #13 to have Git follow: asked for -> " + pullAt},
+		},
+		"taken back, Git has followed": {
+			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4, merge #13 to have Git follow: asked for").reverting(v1alpha1.RevertMerged),
+			[]string{"bad0 failure rolled back to 58d4: asked for"},
+		},
+		"taken back, Git can't be asked": {
+			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").reverting(v1alpha1.RevertRefused),
+			[]string{"bad0 failure rolled back to 58d4, change Git by hand: asked for"},
+		},
+		"suspended": {
+			rolling(bad).standing(v1alpha1.ReasonSuspended, "batch 2/4 stands: spec.suspend is set"), []string{"bad0 pending batch 2/4 stands: spec.suspend is set"},
+		},
+		"frozen before it is taken over": {
+			rolling(bad).standing(v1alpha1.ReasonFrozen, "the workload is not taken over: frozen: holidays").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }),
+			[]string{"bad0 pending the workload is not taken over: frozen: holidays"},
+		},
+		"taken back, then another": {rolling(fix).told(bad, forge.StateFailure, "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
 		"reverted in Git": {
 			rolling(fix).reverted().told(bad, forge.StatePending, updating),
 			[]string{"bad0 failure rolled back to 58d4 by f1ef1ef at batch 2/4", "f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"},

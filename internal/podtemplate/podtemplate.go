@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,45 @@ func digest(value any) (string, error) {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16]), nil
+}
+
+// Within reports whether a template, as its author gave it, says nothing that another one, as the
+// API server keeps it, does not say. Defaults are not missed, and quantities are compared by what they mean.
+func Within(given, kept []byte) bool {
+	a, okA := canonical(given)
+	b, okB := canonical(kept)
+	return okA && okB && within(a, b)
+}
+
+// canonical is a template as the API server writes it, but for defaults.
+func canonical(raw []byte) (any, bool) {
+	var template corev1.PodTemplateSpec
+	if json.Unmarshal(raw, &template) != nil {
+		return nil, false
+	}
+	data, err := json.Marshal(template)
+	if err != nil {
+		return nil, false
+	}
+	var value any
+	return value, json.Unmarshal(data, &value) == nil
+}
+
+func within(part, whole any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		object, ok := whole.(map[string]any)
+		for key, value := range part {
+			if value != nil && (!ok || !within(value, object[key])) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, ok := whole.([]any)
+		return ok && slices.EqualFunc(part, list, within)
+	}
+	return part == whole
 }
 
 // Hash returns the pod template hash as the native Deployment controller computes

@@ -118,6 +118,7 @@ func (p *pass) forgetWorkload() {
 		ObservedGeneration: p.status.ObservedGeneration,
 		Report:             p.status.Report,
 		Refusal:            p.status.Refusal,
+		Revert:             p.status.Revert,
 	}
 }
 

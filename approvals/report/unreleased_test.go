@@ -67,12 +67,56 @@ func TestRefusal(t *testing.T) {
 			if diff := cmp.Diff(tc.next, lines(Next(tc.scene.release, nil, Options{}))); diff != "" {
 				t.Errorf("Next(...): -want +got:\n%s", diff)
 			}
-			var got []string
-			if request, due := Refusal(tc.scene.release, Options{}); due {
-				got = lines([]forge.StatusRequest{request})
+			if diff := cmp.Diff(tc.refusal, lines(Waiting(tc.scene.release, Options{}))); diff != "" {
+				t.Errorf("Waiting(...): -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.refusal, got); diff != "" {
-				t.Errorf("Refusal(...): -want +got:\n%s", diff)
+		})
+	}
+}
+
+// queued has a commit wait for the release of another.
+func (s *scene) queued(commit string) *scene {
+	s.release.Annotations[v1alpha1.CommitAnnotation] = commit
+	s.release.Status.Queued = &v1alpha1.QueuedTemplate{Commit: commit}
+	return s
+}
+
+func (s *scene) suspended() *scene {
+	s.release.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFrozen, Message: "frozen: holidays",
+	}}
+	return s
+}
+
+// asked has Git ask for a commit that does not wait.
+func (s *scene) asked(commit string) *scene {
+	s.release.Annotations[v1alpha1.CommitAnnotation] = commit
+	return s
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	const queued = "queued behind 900d900"
+	tests := map[string]struct {
+		scene *scene
+		want  []string
+	}{
+		"it waits for another":        {rolling(good).queued(bad), []string{"bad0 pending " + queued}},
+		"it was told":                 {rolling(good).queued(bad).toldRefusal(forge.StatePending, queued), nil},
+		"it waits for two things":     {rolling(good).queued(bad).suspended(), []string{"bad0 pending " + queued + "; waits: frozen: holidays"}},
+		"it waits for a freeze":       {rolling(good).completed().queued(bad).suspended(), []string{"bad0 pending waits: frozen: holidays"}},
+		"it takes over":               {rolling(bad).toldRefusal(forge.StatePending, queued), nil},
+		"a later one takes its place": {rolling(good).queued(fix).toldRefusal(forge.StatePending, queued), []string{"bad0 failure superseded by f1ef1ef before it began", "f1ef pending " + queued}},
+		"a later one is released":     {rolling(fix).toldRefusal(forge.StatePending, queued), []string{"bad0 failure superseded by f1ef1ef before it began"}},
+		"its end was told":            {rolling(fix).toldRefusal(forge.StateFailure, "superseded by f1ef1ef before it began"), nil},
+		"rolled back meanwhile":       {rolling(good).takenBack().asked(bad).toldRefusal(forge.StatePending, queued), []string{"bad0 failure not released: the workload was rolled back to 58d4"}},
+		"it asks for what runs":       {rolling(good).completed().asked(bad).toldRefusal(forge.StatePending, queued), []string{"bad0 success nothing to release: revision 7f9c is what it asks for"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, lines(Waiting(tc.scene.release, Options{}))); diff != "" {
+				t.Errorf("Waiting(...): -want +got:\n%s", diff)
 			}
 		})
 	}

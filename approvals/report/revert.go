@@ -1,0 +1,146 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// maxLines is how many changed lines of a file are shown.
+const maxLines = 20
+
+// RevertWanted reports whether Git is to follow a rollback that it did not ask for.
+func RevertWanted(release *v1alpha1.BatchRelease) bool {
+	status := &release.Status
+	return release.DeletionTimestamp == nil && len(status.Quarantined) > 0 && takenBack(status)
+}
+
+// RevertWords are what people read of the pull request that puts an earlier template back.
+type RevertWords struct {
+	Release *v1alpha1.BatchRelease
+	// Commit brought the template that is put back.
+	Commit string
+	// File is changed, from Before to After.
+	File          string
+	Before, After []byte
+}
+
+// Title of the pull request.
+func (w RevertWords) Title() string {
+	return fmt.Sprintf("Put %s back to revision %s", word(w.Release.Namespace+"/"+w.Release.Name), word(w.Release.Status.RollbackTo))
+}
+
+// CommitMessage of its commit.
+func (w RevertWords) CommitMessage() string {
+	status := &w.Release.Status
+	return fmt.Sprintf("%s\n\nRevision %s was rolled back in the cluster. This is the template of revision %s, as of commit %s.\n",
+		w.Title(), word(status.Rollback.From), word(status.RollbackTo), word(w.Commit))
+}
+
+// Body of the pull request.
+func (w RevertWords) Body() string {
+	status := &w.Release.Status
+	from, to := code(status.Rollback.From), code(status.RollbackTo)
+	return strings.Join([]string{
+		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, and Git still has %s. This puts the template of %s back.", from, to, from, to),
+		strings.Join([]string{
+			"| | |", "|---|---|",
+			"| Release | " + code(w.Release.Namespace+"/"+w.Release.Name) + " |",
+			"| Rolled back | " + from + ", of commit " + commit(status.Commit) + " |",
+			"| Put back | " + to + ", of commit " + commit(w.Commit) + " |",
+			"| Asked for by | " + askedBy(status.Rollback.Trigger) + " |",
+			"| Why | " + code(status.Rollback.Message) + " |",
+		}, "\n"),
+		"### What changes in " + code(w.File) + "\n\n" + changes(w.Before, w.After),
+		"### What the answer does\n\n" + strings.Join([]string{
+			fmt.Sprintf("- **Merge**: Git and the cluster agree. No pod is replaced, and revision %s is no longer quarantined.", from),
+			fmt.Sprintf("- **Close**: nothing. The cluster stays at revision %s, and revision %s is not released as long as Git has it unchanged.", to, from),
+			"- **Push another template instead**: it is released with all its gates, and this pull request is closed.",
+		}, "\n"),
+	}, "\n\n") + "\n"
+}
+
+// askedBy says who, or what, asked for a rollback.
+func askedBy(trigger v1alpha1.RollbackTrigger) string {
+	switch trigger {
+	case v1alpha1.TriggerAnnotation:
+		return "the annotation " + code(v1alpha1.RollbackAnnotation) + " on the release"
+	case v1alpha1.TriggerDeadline:
+		return "the release itself: no progress within the deadline"
+	case v1alpha1.TriggerGateRejected:
+		return "the release itself: a gate was rejected"
+	default:
+		return code(string(trigger))
+	}
+}
+
+// changes shows the lines that a change takes out of a file and puts into it.
+func changes(before, after []byte) string {
+	out, in := linesOnlyIn(before, after), linesOnlyIn(after, before)
+	shown := []string{fmt.Sprintf("%d out, %d in.", len(out), len(in)), ""}
+	for i, line := range append(out, in...) {
+		sign := "-"
+		if i >= len(out) {
+			sign = "+"
+		}
+		if i == maxLines {
+			return strings.Join(append(shown, fmt.Sprintf("- and %d more", len(out)+len(in)-maxLines)), "\n")
+		}
+		shown = append(shown, "- "+code(sign+" "+line))
+	}
+	return strings.Join(shown, "\n")
+}
+
+// linesOnlyIn are the lines that a text has more often than another.
+func linesOnlyIn(text, other []byte) []string {
+	count := map[string]int{}
+	for line := range bytes.Lines(other) {
+		count[string(bytes.TrimSpace(line))]++
+	}
+	var only []string
+	for line := range bytes.Lines(text) {
+		trimmed := string(bytes.TrimSpace(line))
+		if count[trimmed]--; count[trimmed] < 0 && trimmed != "" {
+			only = append(only, trimmed)
+		}
+	}
+	return only
+}
+
+// RevertOpened says that there is a pull request.
+func RevertOpened(number int) string {
+	return fmt.Sprintf("merge pull request #%d to have Git follow the rollback", number)
+}
+
+// RevertDeclined says that people have closed it.
+func RevertDeclined(number int) string {
+	return fmt.Sprintf("pull request #%d was closed: the template stays in Git, and is not released", number)
+}
+
+// RevertMerged says that Git has followed.
+func RevertMerged(number int) string {
+	return fmt.Sprintf("Git has followed the rollback with pull request #%d", number)
+}
+
+// RevertRefused says why there is no pull request, and what people can do.
+func RevertRefused(release *v1alpha1.BatchRelease, file, reason string) string {
+	if file == "" {
+		file = "the repository"
+	}
+	return fmt.Sprintf("put the template of revision %s back into %s by hand, Sluice can't: %s", release.Status.RollbackTo, file, reason)
+}
+
+// RevertClosed says why a pull request is no longer needed.
+func RevertClosed(release *v1alpha1.BatchRelease) string {
+	status := &release.Status
+	switch {
+	case len(status.Quarantined) > 0 && status.Revert != nil && status.RollbackTo != status.Revert.To:
+		return fmt.Sprintf("Closed by Sluice: the release was rolled back to revision %s since.", code(status.RollbackTo))
+	case len(status.Quarantined) > 0:
+		return "Closed by Sluice: the release was rolled back again."
+	default:
+		return "Closed by Sluice: Git has another template by now, and what was rolled back is no longer quarantined."
+	}
+}

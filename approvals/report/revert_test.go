@@ -1,0 +1,47 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+func TestRevertWords(t *testing.T) {
+	t.Parallel()
+	const now = "image: web:2 # pinned\nargs:\n- a\n- a\n"
+	evil := "`</code> | @everyone \n## <b>x</b>"
+	tests := map[string]RevertWords{
+		"revert": {
+			Release: rolling(bad).takenBack().completed().release, Commit: good, File: "web/deploy.yaml",
+			Before: []byte(now), After: []byte("image: web:1 # pinned\nargs:\n- a\n"),
+		},
+		"revert-evil": {
+			Release: rolling(evil).takenBack().because(v1alpha1.TriggerGateRejected, evil).release, Commit: evil, File: evil,
+			Before: []byte(strings.Repeat("x: 1\n", 30)), After: []byte("```\n" + evil),
+		},
+	}
+	for name, words := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := words.Title() + "\n\n" + words.CommitMessage() + "\n" + words.Body()
+			path := filepath.Join("testdata", name+".md")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

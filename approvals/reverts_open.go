@@ -1,0 +1,153 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/approvals/revert"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+)
+
+// refusedError says why there is no pull request, whenever it is tried.
+type refusedError struct{ reason string }
+
+func (e *refusedError) Error() string { return e.reason }
+
+func refuse(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
+
+// errAhead says that the tracked branch has another template by now, which gitsync has not brought yet.
+var errAhead = errors.New("the branch is ahead of the release")
+
+// open makes the pull request, or finds the one that was made before.
+func (r *Reverts) open(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, first bool) error {
+	next := *release.Status.Revert.DeepCopy()
+	pull, err := r.propose(ctx, release, source, first)
+	refused, isRefused := errors.AsType[*refusedError](err)
+	switch kind := forge.KindOf(err); {
+	case errors.Is(err, errAhead):
+		return nil
+	case isRefused:
+		next.State, next.Message = v1alpha1.RevertRefused, report.RevertRefused(release, next.File, refused.reason)
+		err = nil
+	case kind == forge.Invalid:
+		next.State, next.Message = v1alpha1.RevertRefused, report.RevertRefused(release, next.File, err.Error())
+	case kind == forge.Forbidden, kind == forge.Unauthorised:
+		next.Message = "the pull request of the revert can't be opened: " + err.Error()
+	case err != nil:
+		return err
+	default:
+		next.State, next.Message = v1alpha1.RevertOpen, report.RevertOpened(pull.Number)
+		next.PullRequest = &v1alpha1.PullRequestReference{
+			Source: v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name},
+			Branch: branchOf(release, &next), Number: int64(pull.Number), URL: pull.URL,
+		}
+	}
+	_, problem := r.write(ctx, release, next, false)
+	return errors.Join(err, problem)
+}
+
+// propose has the pull request made from what the forge has of the file now and then.
+func (r *Reverts) propose(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, first bool) (forge.PullRequest, error) {
+	kept, err := r.kept(ctx, release)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	var pull forge.PullRequest
+	err = r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
+		change, err := proposal{api, release, source}.change(ctx, kept)
+		if err != nil {
+			return err
+		}
+		change.First = first
+		pull, err = api.OpenChange(ctx, change)
+		return err
+	})
+	return pull, err
+}
+
+// kept is the template that is put back, as the cluster has it.
+func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*appsv1.ControllerRevision, error) {
+	to := release.Status.RollbackTo
+	if built := release.Annotations[v1alpha1.KustomizationAnnotation]; built != "" {
+		return nil, refuse("its template is built by %s", built)
+	}
+	kept := &appsv1.ControllerRevision{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: release.Name + "-" + to}, kept)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, refuse("revision %s is no longer kept", to)
+	case err != nil:
+		return nil, fmt.Errorf("read ControllerRevision: %w", err)
+	case !metav1.IsControlledBy(kept, release), kept.Annotations[v1alpha1.CommitAnnotation] == "":
+		return nil, refuse("no commit is known that brought revision %s", to)
+	}
+	return kept, nil
+}
+
+// proposal is what Git is asked to change for a release.
+type proposal struct {
+	api     *github.Client
+	release *v1alpha1.BatchRelease
+	source  *v1alpha1.ReleaseSource
+}
+
+// change is that of the file, as it is at the tip of the tracked branch.
+func (p proposal) change(ctx context.Context, kept *appsv1.ControllerRevision) (forge.ChangeRequest, error) {
+	status, then := &p.release.Status, kept.Annotations[v1alpha1.CommitAnnotation]
+	tip, err := p.api.Tip(ctx, p.source.Branch())
+	if err != nil {
+		return forge.ChangeRequest{}, err
+	}
+	now, text, err := p.read(ctx, tip.Commit)
+	if err != nil {
+		return forge.ChangeRequest{}, err
+	}
+	if given, err := podtemplate.Given(now.Template()); err != nil || !slices.Contains(status.Quarantined, given) {
+		return forge.ChangeRequest{}, errAhead
+	}
+	before, _, err := p.read(ctx, then)
+	if err != nil {
+		return forge.ChangeRequest{}, err
+	}
+	if !podtemplate.Within(before.Template(), kept.Data.Raw) {
+		return forge.ChangeRequest{}, refuse("the template in it at commit %.10s is not that of revision %s", then, status.RollbackTo)
+	}
+	changed, err := now.With(before)
+	if err != nil {
+		return forge.ChangeRequest{}, refuse("%v", err)
+	}
+	words := report.RevertWords{Release: p.release, Commit: then, File: status.Revert.File, Before: text, After: changed}
+	return forge.ChangeRequest{
+		Branch: branchOf(p.release, status.Revert), Base: p.source.Branch(), Path: status.Revert.File, Content: changed, ByBranch: true,
+		Tip: tip.Commit, Tree: tip.Tree, Message: words.CommitMessage(), Title: words.Title(), Body: words.Body(),
+	}, nil
+}
+
+// read reads the file with the template as it was at a commit.
+func (p proposal) read(ctx context.Context, commit string) (*revert.File, []byte, error) {
+	text, err := p.api.ReadFile(ctx, p.release.Status.Revert.File, commit)
+	if kind := forge.KindOf(err); kind == forge.NotFound || kind == forge.Invalid {
+		return nil, nil, refuse("it can't be read at commit %.10s: %v", commit, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := revert.Read(text, revert.Release{
+		Namespace: p.release.Namespace, Name: p.release.Name, Workload: p.release.Spec.WorkloadRef.Name, Default: p.source.Namespace,
+	})
+	if err != nil {
+		return nil, nil, refuse("at commit %.10s %v", commit, err)
+	}
+	return file, text, nil
+}
