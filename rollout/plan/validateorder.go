@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -11,21 +13,30 @@ func validateOrder(keys []v1alpha1.OrderKey, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for i, key := range keys {
 		at := path.Index(i)
-		given := 0
-		for _, is := range []bool{key.NodeLabel != nil, key.DeletePriority != nil, key.Age != "", key.Name != ""} {
-			if is {
-				given++
-			}
-		}
-		if given != 1 {
+		if given := given(key); given != 1 {
 			problems = append(problems, field.Invalid(at, given, "must have exactly one of nodeLabel, deletePriority, age, name"))
 		}
-		if key.Age != "" && key.Age != v1alpha1.OldestFirst && key.Age != v1alpha1.NewestFirst {
-			problems = append(problems, field.NotSupported(at.Child("age"), key.Age, []v1alpha1.AgeOrder{v1alpha1.OldestFirst, v1alpha1.NewestFirst}))
-		}
-		if key.Name != "" && key.Name != v1alpha1.Ascending && key.Name != v1alpha1.Descending {
-			problems = append(problems, field.NotSupported(at.Child("name"), key.Name, []v1alpha1.NameOrder{v1alpha1.Ascending, v1alpha1.Descending}))
-		}
+		problems = append(problems, validateWord(key.Age, at.Child("age"), v1alpha1.OldestFirst, v1alpha1.NewestFirst)...)
+		problems = append(problems, validateWord(key.Name, at.Child("name"), v1alpha1.Ascending, v1alpha1.Descending)...)
 	}
 	return problems
+}
+
+// given counts what a key names.
+func given(key v1alpha1.OrderKey) int {
+	n := 0
+	for _, is := range []bool{key.NodeLabel != nil, key.DeletePriority != nil, key.Age != "", key.Name != ""} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// validateWord has a word be left out, or one of those that are known.
+func validateWord[T ~string](word T, path *field.Path, known ...T) field.ErrorList {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, word, known)}
 }

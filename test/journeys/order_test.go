@@ -27,10 +27,9 @@ func byZone(values ...string) v1alpha1.OrderKey {
 	return v1alpha1.OrderKey{NodeLabel: &v1alpha1.NodeLabelOrder{Key: corev1.LabelTopologyZone, Values: values}}
 }
 
-// byAnnotation is what the pods are told apart by that are equal otherwise.
 var byPriority = v1alpha1.OrderKey{DeletePriority: &v1alpha1.DeletePriorityOrder{}}
 
-// oldPods are the pods of the Deployment "web" in the order that less says, then by name.
+// oldPods are the pods of the Deployment "web" in the order that compare says, then by name.
 func (s *scene) oldPods(compare func(a, b *corev1.Pod) int) []*corev1.Pod {
 	var old []*corev1.Pod
 	for _, pod := range s.pods {
@@ -195,6 +194,25 @@ func (w *world) growOlder() {
 		}
 		return web.serves("web:1", 10)(s)
 	})
+}
+
+// An order costs one write for each old pod, and lists of pods only where some are about to go.
+func TestRequestsOfOrder(t *testing.T) {
+	w := newWorld(t)
+	c := w.startController()
+	w.spread(rolling(0, 5))
+	r := release("web:2", step("50%", none()), step("100%"))
+	r.Spec.Strategy.Order = []v1alpha1.OrderKey{byZone("zone-b"), {Name: v1alpha1.Descending}}
+	w.create(r)
+	w.await(all(web.completed, web.serves("web:2", 10)))
+	requests := c.requests()
+	t.Logf("requests: %v", requests)
+	if writes := requests["patch pods"]; writes != 10 {
+		t.Errorf("%d writes to pods, want one for each of 10", writes)
+	}
+	if lists := requests["list pods"]; lists > 10 {
+		t.Errorf("%d lists of pods, want at most 10", lists)
+	}
 }
 
 // Names count backwards, and pods that had a cost of their own go in their turn all the same.
