@@ -41,6 +41,11 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 			return err
 		}
 	}
+	if needs.Preflight != nil {
+		if err := r.readPreflight(ctx, v, *needs.Preflight); err != nil {
+			return err
+		}
+	}
 	if needs.Resolve != nil {
 		return r.resolve(ctx, v, *needs.Resolve)
 	}

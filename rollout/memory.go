@@ -28,6 +28,7 @@ type memory struct {
 	given         givenDigest
 	refused       refusedTemplate
 	drift         knownDrift
+	fits          knownFit
 	statusWritten time.Time
 	scaled        time.Time
 }

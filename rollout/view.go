@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // view is what one pass sees of a release. What was read live, or answered to a write, in
@@ -45,6 +46,7 @@ type view struct {
 	resolved *plan.Resolved
 	failing  *string
 	drift    *plan.Drift
+	fits     *preflight.Findings
 }
 
 // sawRelease takes over what a write to the release answered.
@@ -103,6 +105,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Resolved:    v.resolved,
 		Failing:     v.failing,
 		Drift:       v.drift,
+		Preflight:   v.fits,
 		LastScale:   v.scaled,
 	}
 	for _, set := range v.sets {

@@ -157,6 +157,11 @@ type ReleaseStrategy struct {
 	// +kubebuilder:default=Pause
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
+	// Preflight says what becomes of a release that will not fit into the quotas of its namespace: Hold
+	// keeps it from starting until it fits, Warn says so and starts it all the same. Default Hold.
+	// +optional
+	Preflight PreflightPolicy `json:"preflight,omitempty"`
 }
 
 // FailurePolicy says what becomes of a release that fails.
@@ -168,6 +173,17 @@ type FailurePolicy string
 const (
 	FailurePause    FailurePolicy = "Pause"
 	FailureRollback FailurePolicy = "Rollback"
+)
+
+// PreflightPolicy says what becomes of a release that will not fit.
+//
+// +kubebuilder:validation:Enum=Hold;Warn
+type PreflightPolicy string
+
+// The preflight policies.
+const (
+	PreflightHold PreflightPolicy = "Hold"
+	PreflightWarn PreflightPolicy = "Warn"
 )
 
 // RollbackStrategy is the plan that a rollback follows.

@@ -116,6 +116,9 @@ const (
 	ConditionSuspended = "Suspended"
 	// ConditionDrifted says that somebody changed what is released past the release.
 	ConditionDrifted = "Drifted"
+	// ConditionPreflight says what was found before the workload was taken over: it is false if the
+	// release will not fit, true if there are warnings, and absent otherwise.
+	ConditionPreflight = "Preflight"
 
 	// ConditionQuarantined on a BatchRelease says that spec.template was rolled back and is not released
 	// again. It is there only while that is so.
@@ -146,7 +149,11 @@ const (
 	ReasonFrozen           = "Frozen"
 	ReasonDrifted          = "Drifted"
 	ReasonPausePoint       = "PausePoint"
+	ReasonWillNotFit       = "WillNotFit"
 )
+
+// ReasonWarnings of the condition Preflight: the release starts, and people may want to know.
+const ReasonWarnings = "Warnings"
 
 // Reasons of the condition Drifted of a BatchRelease.
 const (

@@ -157,7 +157,8 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
 	}
 	errs = append(errs, validateOrder(strategy.Order, at.Child("order"))...)
-	return append(errs, validateOnFailure(strategy.OnFailure, at.Child("onFailure"))...)
+	errs = append(errs, validateOnFailure(strategy.OnFailure, at.Child("onFailure"))...)
+	return append(errs, validatePreflight(strategy.Preflight, at.Child("preflight"))...)
 }
 
 func validateOnFailure(policy v1alpha1.FailurePolicy, at *field.Path) field.ErrorList {
@@ -166,6 +167,15 @@ func validateOnFailure(policy v1alpha1.FailurePolicy, at *field.Path) field.Erro
 		return nil
 	default:
 		return field.ErrorList{field.NotSupported(at, policy, []v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback})}
+	}
+}
+
+func validatePreflight(policy v1alpha1.PreflightPolicy, at *field.Path) field.ErrorList {
+	switch policy {
+	case "", v1alpha1.PreflightHold, v1alpha1.PreflightWarn:
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(at, policy, []v1alpha1.PreflightPolicy{v1alpha1.PreflightHold, v1alpha1.PreflightWarn})}
 	}
 }
 

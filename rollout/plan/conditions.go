@@ -124,7 +124,7 @@ func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 }
 
 // warnings are the reasons that people are warned of.
-var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted}
+var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit}
 
 // turnedRound reports whether a rollback begins that nobody has asked for.
 func (p *pass) turnedRound() bool {
@@ -143,7 +143,7 @@ func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
 		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen:
 		return started || !again
-	case v1alpha1.ReasonDrifted:
+	case v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit:
 		return p.status.Message != before.Message
 	default:
 		return started && p.status.RollbackTo != ""

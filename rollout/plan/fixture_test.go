@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // The tests tell of one release: Deployment web runs v1 and gets v2, in the steps 1, 50%, 100%
@@ -34,6 +35,7 @@ func running(replicas int32) *scene {
 		ReleaseLive: true,
 		GatesLive:   true,
 		SetsLive:    true,
+		Preflight:   &preflight.Findings{},
 		Given:       "given-v2",
 		Release: &v1alpha1.BatchRelease{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release-1", Generation: 3, Annotations: map[string]string{}},
@@ -283,6 +285,9 @@ func needs(n Needs) []string {
 		if need.is {
 			words = append(words, need.word)
 		}
+	}
+	if n.Preflight != nil {
+		words = append(words, "preflight")
 	}
 	if n.Drift != nil {
 		words = append(words, "drift from "+n.Drift.String())

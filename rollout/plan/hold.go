@@ -22,7 +22,7 @@ func (p *pass) hold() bool {
 	}
 	proven := p.ReleaseLive
 	if !held && p.status.Held == nil {
-		if p.driftUnknown() {
+		if p.willNotFit() || p.driftUnknown() {
 			return true
 		}
 		proven = p.prepare() || proven

@@ -30,7 +30,7 @@ func TestHoldTakesTheWorkloadOver(t *testing.T) {
 		"the finalizer alone is reason to write": {
 			running(10).keep("v1").stable("v1", ""), []string{finalize, takeOver},
 		},
-		"a workload that was changed by hand since is what the release goes back to": {
+		"where no status says what was released it goes back to what the workload runs": {
 			running(10).keep("v0").finalized().stable("v0", ""),
 			[]string{
 				keep, "annotate release finalizer=true current-stable-revision=v1 last-stable-revision=v0: " +

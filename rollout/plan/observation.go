@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/order"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // Observation is all that a decision rests on.
@@ -42,6 +43,8 @@ type Observation struct {
 	Failing *string
 	// Drift is the answer to Needs.Drift; nil if it was not asked for.
 	Drift *Drift
+	// Preflight is the answer to Needs.Preflight; nil if it was not asked for.
+	Preflight *preflight.Findings
 	// LastScale is when this process last scaled a ReplicaSet of this workload, this pass aside;
 	// zero if it has not.
 	LastScale time.Time
@@ -111,6 +114,15 @@ type Resolved struct {
 	v1alpha1.ResolvedTemplate
 	// Refused is why the API server does not take the template; empty if it does.
 	Refused string
+}
+
+// Shape is what a release wants of its namespace.
+type Shape struct {
+	Template Template
+	// Replicas are the pods; Surge and Unavailable, how many there may be beyond, or fewer.
+	Replicas, Surge, Unavailable int32
+	// NewSet says that a ReplicaSet has yet to be made.
+	NewSet bool
 }
 
 // Drift is how the workload's template differs from one that was released.

@@ -38,6 +38,8 @@ type Needs struct {
 	Failing bool
 	// Drift asks how the workload's template differs from this one.
 	Drift *Template
+	// Preflight asks what in the namespace stands against a release.
+	Preflight *Shape
 }
 
 // Any reports whether anything is needed.

@@ -142,6 +142,7 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Roll
 	p.status.Resolved, p.status.Queued = &template, nil
 	p.status.UpdateRevision = template.Revision
 	p.drop(v1alpha1.ConditionDrifted)
+	p.drop(v1alpha1.ConditionPreflight)
 	if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || p.status.Commit == "" {
 		p.status.Commit = p.Release.Annotations[v1alpha1.CommitAnnotation] // else it is the one that is left
 	}

@@ -43,6 +43,7 @@ const (
 	PodFails                     // an available pod fails
 	PodHeals                     // a failing pod becomes available
 	PodLost                      // an available pod vanishes
+	Crowd                        // a quota leaves no room for a release
 	Cure                         // the sick revision's pods can become available, and what was refused is not
 	Scale                        // spec.replicas becomes N
 	Give                         // the release gets another template
@@ -70,7 +71,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -217,6 +218,8 @@ func (e Event) applyToCaches(s *State) bool {
 		return s.World.Thaw()
 	case Touch:
 		return s.World.Touch()
+	case Crowd:
+		return s.World.Crowd()
 	case Cure:
 		return s.World.Cure()
 	case Wait:

@@ -131,6 +131,7 @@ func explorations() map[string]Exploration {
 		"pods fail, vanish": {
 			Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}},
 		},
+		"no room":            {Offers: []Event{{Kind: Crowd}, rollback, {Kind: Give, Text: "v3"}, {Kind: PassDies}}},
 		"drift at the start": {Offers: []Event{{Kind: Drift, Text: "v9"}, rollback, {Kind: PassDies}}},
 		"people meddle":      {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}}},
 		"the release goes":   {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},

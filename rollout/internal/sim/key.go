@@ -28,6 +28,7 @@ func (s *State) Key() Key {
 	e.process(s.Process)
 	e.bytes = append(e.bytes, s.Used[:]...)
 	e.text(s.Sick)
+	e.flag(s.Crowded)
 	sum := sha256.Sum256(e.bytes)
 	return Key(sum[:16])
 }

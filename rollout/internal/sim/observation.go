@@ -42,6 +42,7 @@ func (x *pass) observation() plan.Observation {
 		Resolved:    x.resolved,
 		Failing:     x.failing,
 		Drift:       x.drift,
+		Preflight:   x.fits,
 		LastScale:   x.lastScale,
 	}
 	for i := range x.sets {

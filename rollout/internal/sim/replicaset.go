@@ -83,10 +83,17 @@ func (w *World) LosePod(s *Set) bool {
 	return true
 }
 
+// Crowd leaves a release no room in the quota of its namespace.
+func (w *World) Crowd() bool {
+	crowded := !w.Crowded
+	w.Crowded = true
+	return crowded
+}
+
 // Cure lets the pods of the sick revision become available after all, and the API server take
-// the template that it refused.
+// the template that it refused; a quota has room.
 func (w *World) Cure() bool {
-	cured := w.Sick + w.Refused
-	w.Sick, w.Refused = "", ""
-	return cured != ""
+	ill := w.Sick+w.Refused != "" || w.Crowded
+	w.Sick, w.Refused, w.Crowded = "", "", false
+	return ill
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // maxTurns bounds how often a pass asks the plan.
@@ -83,6 +84,7 @@ type pass struct {
 	resolved     *plan.Resolved
 	failing      *string
 	drift        *plan.Drift
+	fits         *preflight.Findings
 	lastScale    time.Time
 	window       window
 }
@@ -308,6 +310,13 @@ func (x *pass) satisfy(needs plan.Needs) {
 	}
 	if needs.Drift != nil && x.report.Ended == "" {
 		x.readDrift(*needs.Drift)
+	}
+	if needs.Preflight != nil && x.report.Ended == "" {
+		x.request()
+		x.fits = &preflight.Findings{}
+		if x.world.Crowded {
+			x.fits.WillNotFit = []string{"a quota leaves no room"}
+		}
 	}
 	if needs.Resolve != nil {
 		x.request()

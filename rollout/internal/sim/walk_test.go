@@ -123,7 +123,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -263,6 +263,7 @@ func copyOf(o plan.Observation) plan.Observation {
 		o.Gates[i] = *o.Gates[i].DeepCopy()
 	}
 	o.Resolved, o.Failing, o.Drift = copyOfPointer(o.Resolved), copyOfPointer(o.Failing), copyOfPointer(o.Drift)
+	o.Preflight = copyOfPointer(o.Preflight)
 	return o
 }
 

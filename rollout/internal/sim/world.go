@@ -36,6 +36,8 @@ type World struct {
 	Lag Lag
 	// Refused is a revision whose template the API server does not take.
 	Refused string
+	// Crowded says that a quota leaves no room for a release.
+	Crowded bool
 	// Sick is a revision whose new pods never become available.
 	Sick string
 	// Past is what the laws remember; nobody else reads it.

@@ -1,0 +1,120 @@
+// Package preflight finds what in a namespace stands against a release, before its workload is
+// taken over: quotas that leave no room, and what people have said elsewhere that does not go with it.
+//
+//	release, objects of the namespace ──► Check ──► what will not fit, warnings
+//
+// What will not fit is certain as far as these objects say: with it the release would stop at pods that
+// nobody can make. A warning is what the release does all the same.
+//
+// Not looked at are nodes, limits of a LimitRange, quotas for anything but pods, their compute
+// resources and ReplicaSets, and what webhooks add to pods.
+package preflight
+
+import (
+	"fmt"
+	"slices"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Release is what is about to begin.
+type Release struct {
+	// Workload is the name of the Deployment.
+	Workload string
+	// Replicas are its pods; Surge and Unavailable, how many there may be beyond, or fewer.
+	Replicas, Surge, Unavailable int32
+	// Running is the template of its pods, Released the one that they get.
+	Running, Released *corev1.PodTemplateSpec
+	// NewSet says that a ReplicaSet has yet to be made for it.
+	NewSet bool
+}
+
+// Namespace are the objects that have a say.
+type Namespace struct {
+	Quotas      []corev1.ResourceQuota
+	Limits      []corev1.LimitRange
+	Budgets     []policyv1.PodDisruptionBudget
+	Autoscalers []autoscalingv2.HorizontalPodAutoscaler
+}
+
+// Findings are sentences for people.
+type Findings struct {
+	WillNotFit, Warnings []string
+}
+
+// All are both, the worse first.
+func (f *Findings) All() []string { return slices.Concat(f.WillNotFit, f.Warnings) }
+
+// Check looks for what stands against a release. A workload of no pods needs nothing.
+func Check(r Release, n Namespace) Findings {
+	var found Findings
+	if r.Replicas == 0 {
+		return found
+	}
+	defaults := defaultsOf(n.Limits)
+	for i := range n.Quotas {
+		found.WillNotFit = append(found.WillNotFit, r.checkQuota(&n.Quotas[i], defaults)...)
+	}
+	if r.Unavailable >= r.Replicas {
+		found.Warnings = append(found.Warnings, fmt.Sprintf("maxUnavailable lets all %d pods be missing at once", r.Replicas))
+	}
+	for i := range n.Budgets {
+		found.Warnings = append(found.Warnings, r.checkBudget(&n.Budgets[i])...)
+	}
+	for i := range n.Autoscalers {
+		found.Warnings = append(found.Warnings, r.checkAutoscaler(&n.Autoscalers[i])...)
+	}
+	return found
+}
+
+// checkBudget compares what a budget promises with what the release may do. Pods that a ReplicaSet
+// deletes are not bound by it, so that nobody else would.
+func (r Release) checkBudget(budget *policyv1.PodDisruptionBudget) []string {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil || !selector.Matches(labels.Set(r.Released.Labels)) {
+		return nil
+	}
+	missing := r.Replicas
+	switch spec := &budget.Spec; {
+	case spec.MaxUnavailable != nil:
+		missing = r.scaled(spec.MaxUnavailable)
+	case spec.MinAvailable != nil:
+		missing = max(r.Replicas-r.scaled(spec.MinAvailable), 0)
+	}
+	if r.Unavailable <= missing {
+		return nil
+	}
+	return []string{fmt.Sprintf("PodDisruptionBudget %s lets %d of %d pods be missing, the release %d: lower maxUnavailable if it is to keep to that",
+		budget.Name, missing, r.Replicas, r.Unavailable)}
+}
+
+// scaled rounds percentages up, as the disruption controller does.
+func (r Release) scaled(value *intstr.IntOrString) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(value, int(r.Replicas), true)
+	if err != nil {
+		return r.Replicas
+	}
+	return int32(n)
+}
+
+// checkAutoscaler looks whether spec.replicas is about to be changed in the middle of the release.
+func (r Release) checkAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) []string {
+	target := hpa.Spec.ScaleTargetRef
+	if target.Kind != "Deployment" || target.Name != r.Workload {
+		return nil
+	}
+	least := int32(1)
+	if hpa.Spec.MinReplicas != nil {
+		least = *hpa.Spec.MinReplicas
+	}
+	if r.Replicas >= least && r.Replicas <= hpa.Spec.MaxReplicas {
+		return nil
+	}
+	return []string{fmt.Sprintf("HorizontalPodAutoscaler %s wants %d to %d pods, the Deployment has %d: it will be scaled in mid-release",
+		hpa.Name, least, hpa.Spec.MaxReplicas, r.Replicas)}
+}

@@ -1,0 +1,150 @@
+package journeys
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// A release that a quota leaves no room for waits before its Deployment is taken over, and starts when
+// there is room.
+func TestWillNotFit(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	w.quota("full", corev1.ResourcePods, "4")
+	w.create(release("web:2", step(1), step("100%")))
+	says := "ResourceQuota full (pods: 4 of 4 used) leaves no room"
+	s := w.await(all(web.reason(v1alpha1.ReasonWillNotFit), web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWillNotFit, says)))
+	if held(s.deployments["web"]) {
+		t.Error("the Deployment was taken over for a release that does not fit")
+	}
+	w.awaitEvent(v1alpha1.ReasonWillNotFit, says)
+	if image := imageOf(s.deployments["web"]); image != "web:1" {
+		t.Errorf("the Deployment has %s, want web:1", image)
+	}
+	w.kubectl("delete", "resourcequota", "full")
+	s = w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflight)))
+	if !held(s.deployments["web"]) {
+		t.Error("the Deployment is not taken over")
+	}
+}
+
+// A release that will not fit starts all the same if it is told to, and a rollback is never held up.
+func TestWarnOfWhatWillNotFit(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	w.quota("full", corev1.ResourcePods, "4")
+	r := release("web:2", step(1), step("100%"))
+	r.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
+	w.create(r)
+	w.await(all(web.takenOver, web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWillNotFit, "leaves no room")))
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
+}
+
+// Pods that a quota takes only with limits are told before they are missed.
+func TestQuotaWantsLimits(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(2))
+	w.quota("memory", corev1.ResourceLimitsMemory, "10Gi")
+	w.create(release("web:2", step(1), step("100%")))
+	w.await(web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWillNotFit, "takes no pod without it"))
+	template := podTemplate("web:2", nil)
+	template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	w.release(template)
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflight)))
+}
+
+// Budgets and autoscalers that don't go with a release are warned of, and hold up nothing.
+func TestPreflightWarns(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(0, 2)))
+	w.create(
+		&policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MaxUnavailable: share(1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
+		},
+		&autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+				MaxReplicas:    10, MinReplicas: new(int32(1)),
+			},
+		},
+	)
+	w.create(release("web:2", step(1), step("100%")))
+	s := w.await(all(web.blocksAt(0), web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWarnings, "PodDisruptionBudget web lets 1 of 4")))
+	if c := web.find(s, v1alpha1.ConditionPreflight); strings.Contains(c.Message, "HorizontalPodAutoscaler") {
+		t.Errorf("an autoscaler that goes with the release is warned of: %s", c.Message)
+	}
+	w.recordedBeforeTakeOver()
+	w.confirm("web")
+	w.await(all(web.completed, web.withoutCondition(v1alpha1.ConditionPreflight), web.serves("web:2", 4)))
+}
+
+// recordedBeforeTakeOver wants the warnings to have been in the status before the Deployment was changed.
+func (w *world) recordedBeforeTakeOver() {
+	w.Helper()
+	entries, err := w.journal.all()
+	if err != nil {
+		w.Fatalf("the journal has a gap: %v", err)
+	}
+	s := newScene()
+	for _, e := range entries {
+		s.apply(e)
+		if d := s.deployments["web"]; d != nil && held(d) {
+			if web.find(s, v1alpha1.ConditionPreflight) == nil {
+				w.Error("the Deployment was taken over before the status said what was found")
+			}
+			return
+		}
+	}
+	w.Error("the Deployment was never taken over")
+}
+
+// quota limits what the namespace may have, and waits until the cluster has counted it.
+func (w *world) quota(name string, of corev1.ResourceName, hard string) {
+	w.Helper()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{of: resource.MustParse(hard)}},
+	}
+	w.create(quota)
+	cptest.Eventually(w, soon, func() error {
+		if err := w.Get(w.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
+			return err
+		}
+		if len(quota.Status.Used) == 0 {
+			return errors.New("want the quota counted")
+		}
+		return nil
+	})
+}
+
+// preflight wants the condition Preflight of the release.
+func (name subject) preflight(status metav1.ConditionStatus, reason, says string) check {
+	return func(s *scene) error {
+		c := name.find(s, v1alpha1.ConditionPreflight)
+		if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, says) {
+			return fmt.Errorf("want Preflight %s of %s, %s, with %q; have %+v", status, name, reason, says, c)
+		}
+		return nil
+	}
+}
