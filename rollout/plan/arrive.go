@@ -20,7 +20,7 @@ func (p *pass) rest() bool {
 		p.watchDrift()
 	case !p.ReleaseLive:
 		p.need(Needs{Release: true})
-	case w.secured() && w.Digest != p.status.Resolved.Digest:
+	case p.unrecorded():
 		p.takeBack()
 		return false
 	default:

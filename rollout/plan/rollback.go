@@ -52,7 +52,7 @@ func (p *pass) rollbackTarget(asked string) (*Kept, string) {
 	switch {
 	case target == nil:
 		return nil, fmt.Sprintf("rollback=%s: %s; %s", asked, why, p.keptWords())
-	case target.Revision == p.status.UpdateRevision && p.status.Phase == v1alpha1.PhaseCompleted:
+	case target.Revision == p.status.UpdateRevision && p.status.Phase == v1alpha1.PhaseCompleted && !p.unrecorded():
 		return nil, fmt.Sprintf("rollback=%s: revision %q is what runs already", asked, target.Revision)
 	default:
 		return target, ""
@@ -61,10 +61,25 @@ func (p *pass) rollbackTarget(asked string) (*Kept, string) {
 
 // before is the revision to go back to: the stable one in a release, the last stable one after it.
 func (p *pass) before() string {
-	if p.status.Phase == v1alpha1.PhaseCompleted || p.status.StableRevision == "" {
-		return p.Release.Annotations[v1alpha1.LastStableAnnotation]
+	annotations := p.Release.Annotations
+	switch {
+	case p.unrecorded():
+		return annotations[v1alpha1.CurrentStableAnnotation]
+	case p.status.Phase == v1alpha1.PhaseCompleted || p.status.StableRevision == "":
+		return annotations[v1alpha1.LastStableAnnotation]
+	default:
+		return p.status.StableRevision
 	}
-	return p.status.StableRevision
+}
+
+// unrecorded reports whether a pass that did not live to write its status has begun a release: the workload is
+// taken over, and the status tells of the time before.
+func (p *pass) unrecorded() bool {
+	w, resolved := p.Workload, p.status.Resolved
+	if !w.heldBy(p.Release) || !w.secured() {
+		return false
+	}
+	return resolved == nil || p.status.Phase == v1alpha1.PhaseCompleted && w.Digest != resolved.Digest
 }
 
 // abbreviated is a commit, in full or at least as much of it as people quote.
@@ -140,6 +155,9 @@ func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
 func (p *pass) left() string {
 	if p.rollingBack() && p.status.Rollback != nil {
 		return p.status.Rollback.From
+	}
+	if p.unrecorded() {
+		return p.Workload.Revision
 	}
 	return cmp.Or(p.status.UpdateRevision, p.Workload.Revision)
 }

@@ -119,9 +119,27 @@ func TestRollbackTarget(t *testing.T) {
 		asked string
 		want  string
 	}{
-		"in a release it is the stable revision":                         {held(10).keep("v0").stable("v1", "v0"), "true", "v1"},
-		"after a release it is the last stable one":                      {completed(10).keep("v0").stable("v1", "v0"), "true", "v0"},
-		"before the first release it is the last stable one":             {running(10).keep("v0").stable("", "v0"), "true", "v0"},
+		"in a release it is the stable revision":             {held(10).keep("v0").stable("v1", "v0"), "true", "v1"},
+		"after a release it is the last stable one":          {completed(10).keep("v0").stable("v1", "v0"), "true", "v0"},
+		"before the first release it is the last stable one": {running(10).keep("v0").stable("", "v0"), "true", "v0"},
+		"a release that a pass has begun and not recorded is left for what was stable": {
+			held(10).keep("v0").stable("v1", "v0").status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Phase, s.Resolved, s.UpdateRevision, s.StableRevision = v1alpha1.PhaseCompleted, resolved("v1"), "v1", "v1"
+			}),
+			"true", "v1",
+		},
+		"the very first release, too": {
+			held(10).status(func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }), "true", "v1",
+		},
+		"a commit is taken in short":           {held(10).recorded("v0", Record{Commit: "abcdef0123456789"}), "ABCDEF0", "v0"},
+		"but not shorter than people quote it": {held(10).recorded("v0", Record{Commit: "abcdef0123456789"}), "abcdef", ""},
+		"a commit that several begin like is none": {
+			held(10).recorded("v0", Record{Commit: "abcdef01"}).recorded("v8", Record{Commit: "abcdef02"}), "abcdef0", "",
+		},
+		"a commit whose template was rolled back is none": {
+			held(10).recorded("v0", Record{Commit: "abcdef01", Outcome: v1alpha1.OutcomeRolledBack}), "abcdef01", "",
+		},
+		"nor is that template by its revision":                           {held(10).recorded("v0", Record{Outcome: v1alpha1.OutcomeRolledBack}), "v0", ""},
 		"a revision that is named is taken":                              {held(10).keep("v0"), "v0", "v0"},
 		"there may be none":                                              {completed(10), "true", ""},
 		"a stable revision without a kept template is none":              {held(10).but(func(o *Observation) { o.Kept = nil }), "true", ""},
@@ -192,5 +210,74 @@ func TestARetryHasTheWholeDeadlineAgain(t *testing.T) {
 				t.Errorf("phase %s with a deadline from %s, want %s from %s", got.Phase, got.Progress.Since.Time, test.want, noon)
 			}
 		})
+	}
+}
+
+func TestTurnRound(t *testing.T) {
+	t.Parallel()
+	late := func(s *v1alpha1.BatchReleaseStatus) { s.Progress.Since.Time = noon.Add(-tenMinutes) }
+	turning := func(o *Observation) { o.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback }
+	failing := func(o *Observation) { o.Failing = new("1 of 1 CrashLoopBackOff") }
+	stuck := func() *scene {
+		return held(10).status(late).but(failing).sets(set("v1", 10), set("v2", 1, available(0)))
+	}
+	turningManual := manual
+	turningManual.OnReject = v1alpha1.RejectRollback
+	asked := func(g *v1alpha1.Gate) { g.Spec.Policy = turningManual }
+	rejectedAt := func() *scene {
+		return held(10).steps(step("1", turningManual), step("100%")).sets(set("v1", 9), set("v2", 1)).gates(gate(1, 0, 0, rejected, asked))
+	}
+	const turned = "RollingBack - Initial RollingBack"
+	checkPlans(t, map[string]planned{
+		"a release that fails goes back if it is told to, and writes nothing before that is durable": {
+			stuck().but(turning), outcome{StatusFirst: true, Is: turned},
+		},
+		"it stays where it is if it is not": {
+			stuck(), outcome{
+				Is:      "Failed 1/3 Upgrade ProgressDeadlineExceeded",
+				Stalled: "ProgressDeadlineExceeded: batch 1/3: no progress for 10m0s: 1 of 1 CrashLoopBackOff",
+			},
+		},
+		"one that has failed goes back when it is told to": {
+			stuck().but(turning).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Phase, s.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded
+			}),
+			outcome{StatusFirst: true, Is: turned},
+		},
+		"without a version to go back to it stays": {
+			stuck().but(turning).but(func(o *Observation) { o.Kept = nil }), outcome{
+				Is:      "Failed 1/3 Upgrade ProgressDeadlineExceeded",
+				Stalled: "ProgressDeadlineExceeded: batch 1/3: no progress for 10m0s: 1 of 1 CrashLoopBackOff",
+			},
+		},
+		"a rollback that fails stays": {
+			rollingBack(10).status(late).but(failing).but(turning).sets(set("v2", 10), set("v1", 1, available(0))), outcome{
+				Is:      "Failed 1/2 Upgrade ProgressDeadlineExceeded",
+				Stalled: "ProgressDeadlineExceeded: batch 1/2: no progress for 10m0s: 1 of 1 CrashLoopBackOff",
+			},
+		},
+		"a gate that is rejected turns the release round if it says so": {
+			rejectedAt(), outcome{StatusFirst: true, Is: turned},
+		},
+		"but not on the word of a cache: its pull request may be open again": {
+			rejectedAt().but(func(o *Observation) { o.GatesLive = false }), outcome{
+				Script:  []string{"needs gates"},
+				Is:      "RollingUpdate 1/3 Blocking GateRejected",
+				Stalled: "GateRejected: batch 1/3: gate web-v2-1-0-0 was rejected: the pull request was closed",
+			},
+		},
+	})
+}
+
+func TestOnlyWhatIsLeftIsQuarantinedByItself(t *testing.T) {
+	t.Parallel()
+	p := held(10).but(func(o *Observation) { o.Given = "given-v3" }).pass()
+	p.turnRound(v1alpha1.TriggerDeadline, "it failed")
+	want := &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDeadline, From: "v2", Message: "it failed"}
+	if diff := cmp.Diff(want, p.status.Rollback); diff != "" {
+		t.Errorf("record of the rollback (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"given-v2"}, p.status.Quarantined); diff != "" {
+		t.Errorf("quarantined: what was given since may be what mends it (-want +got):\n%s", diff)
 	}
 }
