@@ -141,6 +141,9 @@ func (p *pass) keptWords() string {
 // bad revision again, and the template that brought it is not released as long as nothing else is given.
 func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
 	why.From = p.left()
+	if p.unrecorded() && p.Workload.Revision != target.Revision {
+		why.From = p.Workload.Revision
+	}
 	given := p.Given
 	if current := p.status.Resolved; current != nil && !slices.Contains(p.status.Quarantined, given) {
 		given = current.Given
@@ -155,9 +158,6 @@ func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
 func (p *pass) left() string {
 	if p.rollingBack() && p.status.Rollback != nil {
 		return p.status.Rollback.From
-	}
-	if p.unrecorded() {
-		return p.Workload.Revision
 	}
 	return cmp.Or(p.status.UpdateRevision, p.Workload.Revision)
 }
