@@ -125,7 +125,8 @@ func (a Annotate) withLast(last string, annotations map[string]string) Annotate 
 }
 
 // lastStable is the revision before the one that becomes stable. After a rollback the bad
-// one was never stable to go back to, so it is the one kept before the target.
+// one was never stable to go back to, so it is the one kept before the target; not the bad one
+// itself, which is older than the target if somebody had made the workload anew from it.
 func (p *pass) lastStable(current, revision string) string {
 	if current == revision {
 		return p.Release.Annotations[v1alpha1.LastStableAnnotation]
@@ -135,7 +136,9 @@ func (p *pass) lastStable(current, revision string) string {
 	}
 	target, last := p.kept(revision), (*Kept)(nil)
 	for i := range p.Kept {
-		if k := &p.Kept[i]; target != nil && k.stable() && k.Number < target.Number && (last == nil || k.Number > last.Number) {
+		k := &p.Kept[i]
+		before := target != nil && k.stable() && k.Number < target.Number && k.Revision != current
+		if before && (last == nil || k.Number > last.Number) {
 			last = k
 		}
 	}

@@ -124,7 +124,7 @@ func (p *pass) takeOverReason(held bool) Reason {
 	case !p.Workload.secured():
 		return unpausedReason
 	case p.Workload.Digest == p.status.Resolved.Digest:
-		return "put back: the annotation that says who has taken the workload over"
+		return holdStrippedReason
 	default:
 		return Reason("put back: the template of revision " + revision)
 	}

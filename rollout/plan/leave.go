@@ -19,6 +19,10 @@ func (p *pass) leave() bool {
 	if w != nil && !w.Deleting && !p.restoreCosts("the release is deleted") {
 		return true
 	}
+	if p.holdStripped() {
+		p.do(TakeOver{Reason: holdStrippedReason, Hold: p.holdValue(false)})
+		return true
+	}
 	if w != nil && !w.Deleting && w.heldBy(p.Release) {
 		p.do(HandBack{
 			Reason:   "the release is deleted",
@@ -32,13 +36,22 @@ func (p *pass) leave() bool {
 	return true
 }
 
-// deletionTemplate is what the workload is left with; nil keeps what it has.
+// holdStripped reports whether somebody took our annotation off a workload that is otherwise as we
+// hold it: left alone it would stay paused for ever. One that they have resumed is theirs.
+func (p *pass) holdStripped() bool {
+	w := p.Workload
+	return w != nil && !w.Deleting && w.Hold == nil && w.secured() && p.status.Held != nil
+}
+
+// deletionTemplate is what the workload is left with; nil keeps what it has. A stable template that is
+// not kept, as far as is known, is that of the ReplicaSet which runs it.
 func (p *pass) deletionTemplate() *Template {
-	left := p.kept(LeftWith(p.Release, &p.status))
-	if left == nil {
+	left := LeftWith(p.Release, &p.status)
+	runs := func(s Set) bool { return left != "" && s.Revision == left }
+	if p.kept(left) == nil && !slices.ContainsFunc(p.Sets, runs) {
 		return nil
 	}
-	return &Template{Revision: left.Revision}
+	return &Template{Revision: left}
 }
 
 // LeftWith is the revision that a workload goes back to whose release goes away now; empty if it

@@ -2,7 +2,10 @@ package plan
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
-const unpausedReason Reason = "put back: only Sluice may unpause a workload that is taken over"
+const (
+	unpausedReason     Reason = "put back: only Sluice may unpause a workload that is taken over"
+	holdStrippedReason Reason = "put back: the annotation that says who has taken the workload over"
+)
 
 // putBack pauses a workload again that somebody has unpaused while it is taken over, before
 // anything else: the native controller is about to remove all its old pods (T6).

@@ -32,12 +32,24 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 			held(10).deleted().status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }),
 			outcome{Script: []string{"hand back" + deleted, free}, Is: "Finalizing 1/3 Upgrade StepUpgrading"},
 		},
-		"without a kept stable template the workload keeps the one it has": {
+		"a stable template that is not kept is still that of its ReplicaSet": {
 			held(10).deleted().but(func(o *Observation) { o.Kept = nil }),
+			outcome{Script: []string{"hand back with template v1" + deleted, free}, Is: upgrading},
+		},
+		"without a stable template the workload keeps the one it has": {
+			held(10).deleted().but(func(o *Observation) { o.Kept, o.Sets = nil, nil }),
 			outcome{Script: []string{"hand back" + deleted, free}, Is: upgrading},
 		},
 		"a workload that another release holds is left to it": {
 			held(10).deleted().but(func(o *Observation) { o.Workload.Hold = &Hold{Release: "other", UID: "release-9"} }),
+			outcome{Script: []string{free}, Is: upgrading},
+		},
+		"a workload whose hold somebody took off is held again, to be handed back next": {
+			held(10).deleted().but(func(o *Observation) { o.Workload.Hold = nil }),
+			outcome{Script: []string{"take over: put back: the annotation that says who has taken the workload over"}, Is: upgrading},
+		},
+		"a workload that somebody has made their own again is left to them": {
+			held(10).deleted().but(func(o *Observation) { o.Workload.Hold, o.Workload.Paused = nil, false }),
 			outcome{Script: []string{free}, Is: upgrading},
 		},
 		"a workload that is going away is not handed back": {

@@ -31,6 +31,22 @@ func TestReleaseDeleted(t *testing.T) {
 	}
 }
 
+// Our annotation taken off a Deployment and its release deleted, while there is no controller: it would
+// stay paused for ever if the status did not tell what it was like.
+func TestReleaseDeletedWithoutItsHold(t *testing.T) {
+	w := newWorld(t)
+	first := w.startController()
+	w.deployed(deployment(6, rolling("34%", 1)))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
+	first.kill()
+	w.kubectl("annotate", "deployment", "web", v1alpha1.HoldAnnotation+"-")
+	w.kubectl("delete", "batchrelease", "web", "--wait=false")
+	w.startController()
+	s := w.await(all(gone("web"), web.handedBack, web.serves("web:1", 6)))
+	wantStrategy(t, s, deployment(6, rolling("34%", 1)))
+}
+
 // A release of nothing that runs can be deleted too.
 func TestReleaseOfMissingWorkloadDeleted(t *testing.T) {
 	w := newWorld(t)
