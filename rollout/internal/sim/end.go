@@ -8,10 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // Unfinished says what is missing from the clean end of I7; empty if nothing is.
 func (w *World) Unfinished() string {
+	if left := w.strategyLeft(); left != "" {
+		return left
+	}
 	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {
 		return "" // what the native controller makes of several active ReplicaSets then is its own affair
 	}
@@ -21,7 +25,7 @@ func (w *World) Unfinished() string {
 	}
 	checks := []string{w.workloadLeft(), w.setsLeft()}
 	if !w.Release.Purged {
-		checks = append(checks, w.releaseLeft())
+		checks = append(checks, w.releaseLeft(), w.keptLeft())
 	}
 	return strings.Join(slices.DeleteFunc(checks, func(s string) bool { return s == "" }), "; ")
 }
@@ -36,6 +40,30 @@ func (w *World) workloadLeft() string {
 	default:
 		return ""
 	}
+}
+
+// strategyLeft: a workload that is not held has the strategy that its user gave it, and is paused if
+// they paused it.
+func (w *World) strategyLeft() string {
+	d, own := &w.Workload, w.Past.Own
+	if d.Absent || d.Hold != nil || own.Disputed || d.Strategy == own.Strategy && d.Paused == own.Paused {
+		return ""
+	}
+	return fmt.Sprintf("the workload has strategy %s, paused %t; its user wants %s, %t", d.Strategy, d.Paused, own.Strategy, own.Paused)
+}
+
+// keptLeft: the templates that a rollback may name are kept.
+func (w *World) keptLeft() string {
+	if w.Release.Status.Phase != v1alpha1.PhaseCompleted {
+		return ""
+	}
+	for _, key := range []string{v1alpha1.CurrentStableAnnotation, v1alpha1.LastStableAnnotation} {
+		revision := w.Release.Annotations[key]
+		if revision != "" && !slices.ContainsFunc(w.Kept, func(k plan.Kept) bool { return k.Revision == revision }) {
+			return fmt.Sprintf("the template of %s, the %s, is not kept", revision, key)
+		}
+	}
+	return ""
 }
 
 // setsLeft: one active ReplicaSet, that of the workload's template, with every pod available.
@@ -65,6 +93,8 @@ func (w *World) releaseLeft() string {
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
 	case w.Workload.Template == status.UpdateRevision && w.saidDrifted():
 		return "the status says that the workload has drifted"
+	case w.Release.Template != "" && status.UpdateRevision != w.Release.Template && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
+		return fmt.Sprintf("%s is released, wanted is %s", status.UpdateRevision, w.Release.Template)
 	case w.Release.Annotations[v1alpha1.CurrentStableAnnotation] != status.UpdateRevision:
 		return "current-stable-revision does not name what runs"
 	case w.Release.Annotations[v1alpha1.RollbackAnnotation] != "" || w.Release.Annotations[v1alpha1.RetryAnnotation] != "":

@@ -24,6 +24,16 @@ type Past struct {
 	Losses bool
 	// Meddled says that somebody wrote what is ours while the workload was held.
 	Meddled bool
+	// Own is how the workload's user wants it when it is not held.
+	Own Own
+}
+
+// Own is what a user gave a workload that is handed back to them.
+type Own struct {
+	Strategy string
+	Paused   bool
+	// Disputed says that they changed it when nobody could know whether it was held.
+	Disputed bool
 }
 
 // change is a write of the process, with what was before it.

@@ -130,6 +130,9 @@ func (w *World) Unpause() bool {
 		return false
 	}
 	w.Past.Meddled = true
+	if own := &w.Past.Own; d.Hold == nil {
+		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
+	}
 	w.updateWorkload(func(d *Workload) { d.Paused = false })
 	return true
 }

@@ -127,25 +127,41 @@ type telling struct {
 	text   strings.Builder
 	// writes counts those of the process, which stops after number stop.
 	writes, stop int
+	// requests counts those of the process.
+	requests int
+	fault    fault
 }
 
 // tell lets a release go its way, and people do what the story says. The process stops after
 // a number of writes, never if that is 0.
-func tell(s story, stop int) *telling {
+func tell(s story, stop int) *telling { return s.begin(stop, fault{}).toEnd() }
+
+// tellFaulty lets something go wrong.
+func tellFaulty(s story, f fault) *telling { return s.begin(0, f).toEnd() }
+
+func (s story) begin(stop int, f fault) *telling {
 	state := NewState(s.setup)
 	state.Sick = s.sick
 	for range s.failing {
 		state.FailPod(state.Set("v1"))
 	}
 	state.Give("v2")
-	told := &telling{State: state, twists: s.twists, stop: stop}
+	told := &telling{State: state, twists: s.twists, stop: stop, fault: f}
 	fmt.Fprintf(&told.text, "%s\n", state.World)
+	return told
+}
+
+func (s *telling) toEnd() *telling {
 	for range maxEvents {
-		if !told.twist() && !told.turn() {
-			break
+		switch {
+		case s.twist(), s.turn():
+		case s.Lag.any():
+			s.fault.lasts = 0
+		default:
+			return s
 		}
 	}
-	return told
+	return s
 }
 
 // unfinished says what is wrong with how the story has ended.
@@ -183,6 +199,7 @@ var byPeople = []Kind{Confirm, Retry, Cure, CreateWorkload, Wait}
 func (s *telling) turn() bool {
 	for _, event := range calmTurns(s.State) {
 		switch {
+		case event.Kind == Thaw && s.lagging():
 		case event.Kind == Cure && s.Release.Status.Phase != v1alpha1.PhaseFailed:
 		case event.Kind == Pass:
 			if s.pass() {
@@ -198,10 +215,26 @@ func (s *telling) turn() bool {
 	return false
 }
 
+// request lets go wrong what does before a request.
+func (s *telling) request(*World) {
+	if s.requests++; s.requests == s.fault.before && !s.fault.event.idle(s.State) && s.fault.event.Apply(s.State) {
+		fmt.Fprintf(&s.text, "\n> %s\n", s.fault.event)
+	}
+}
+
+// lagging reports whether a cache is still to lag.
+func (s *telling) lagging() bool {
+	if !s.Lag.any() || s.fault.lasts == 0 {
+		return false
+	}
+	s.fault.lasts--
+	return true
+}
+
 // pass writes down each write of a pass with its reason, and the world after it.
 func (s *telling) pass() bool {
 	s.Now = s.Now.Add(tick)
-	report := s.Process.Pass(s.World, Mishaps{Dies: func() bool { s.writes++; return s.writes == s.stop }})
+	report := s.Process.Pass(s.World, Mishaps{Before: s.request, Dies: func() bool { s.writes++; return s.writes == s.stop }})
 	for _, write := range report.Done {
 		if write.Action != nil {
 			fmt.Fprintf(&s.text, "  %-44s %s\n", write.Action, write.Action.Why())

@@ -177,6 +177,7 @@ func New(s Setup) *World {
 func (w *World) bear(spec Spec) {
 	d := &w.Workload
 	w.born++
+	w.Past.Own = Own{Strategy: spec.Strategy, Paused: spec.Paused}
 	*d = Workload{
 		Spec: spec, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
 		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fault is what goes wrong in a story, before a request of the process.
+type fault struct {
+	event Event
+	// before is the number of the request, counted from 1; never if it is 0.
+	before int
+	// lasts is for how many turns a cache then lags.
+	lasts int
+}
+
+// lag is how many turns a cache lags in a story: some passes and the answers to them.
+const lag = 12
+
+// afterFault is how many writes a fault may cost: what it undoes is done again, and pods that were lost
+// let a batch come in more parts.
+const afterFault = 12
+
+// faults has no cache of kept templates that lags: the shell remembers what it has kept, which the process
+// here does not.
+func faults() []fault {
+	all := []fault{
+		{event: Event{Kind: Touch}}, {event: Event{Kind: SyncWorkload}}, {event: Event{Kind: SyncWorkloadLate, N: 1}},
+		{event: Event{Kind: PodFails, Text: "v1"}}, {event: Event{Kind: PodFails, Text: "v2"}},
+		{event: Event{Kind: PodLost, Text: "v1"}}, {event: Event{Kind: PodLost, Text: "v2"}},
+		{event: Event{Kind: Unpause}}, {event: Event{Kind: EditTemplate, Text: "v9"}}, {event: Event{Kind: StripHold}},
+	}
+	for _, object := range []Object{ReleaseObject, WorkloadObject, GateObjects, NewSetObjects, "v1", "v2"} {
+		all = append(all, fault{event: Event{Kind: Freeze, Text: string(object)}, lasts: lag})
+	}
+	return all
+}
+
+// TestFaultAnywhere lets each fault happen before each request of each story: the end is that of the
+// story without it, and hardly more is written (I7, I9).
+func TestFaultAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, s := range stories() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole, runs, most := tell(s, 0), 0, 0
+			for _, f := range faults() {
+				for f.before = 1; f.before <= whole.requests; f.before++ {
+					told := tellFaulty(s, f)
+					wantSameEnd(t, whole, told, f)
+					runs, most = runs+1, max(most, told.writes-whole.writes)
+				}
+			}
+			fmt.Printf("%-22s %5d faults, %d writes, %d more at most\n", name, runs, whole.writes, most)
+		})
+	}
+}
+
+func wantSameEnd(t *testing.T, whole, told *telling, f fault) {
+	t.Helper()
+	what := fmt.Sprintf("with %q before request %d", f.event, f.before)
+	if left := told.unfinished(); left != "" {
+		t.Fatalf("%s it does not end well: %s\n%s", what, left, told.text.String())
+	}
+	if diff := cmp.Diff(essence(whole.End()), essence(told.End())); diff != "" {
+		t.Fatalf("%s it ends otherwise (-want +got):\n%s\n%s", what, diff, told.text.String())
+	}
+	if told.writes > whole.writes+afterFault {
+		t.Errorf("%s it takes %d writes, %d without:\n%s", what, told.writes, whole.writes, told.text.String())
+	}
+}
+
+// essence leaves out of an end the ReplicaSets without pods, and the history of templates: somebody who
+// edits the template of a workload leaves traces in both.
+func essence(end string) string {
+	lines := slices.DeleteFunc(strings.Split(end, "\n"), func(line string) bool {
+		empty := strings.HasPrefix(line, "set ") && strings.HasSuffix(line, " replicas=0 available=0 pods=0")
+		return empty || strings.HasPrefix(line, "kept ")
+	})
+	return strings.Join(lines, "\n")
+}
