@@ -29,7 +29,7 @@ type Reverts struct {
 	own    *written[*v1alpha1.BatchRelease]
 }
 
-// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases/status,verbs=patch
 
 // Reconcile brings the pull request of a release's rollback to where it should be.

@@ -89,10 +89,30 @@ func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*ap
 		return nil, refuse("revision %s is no longer kept", to)
 	case err != nil:
 		return nil, fmt.Errorf("read ControllerRevision: %w", err)
-	case !metav1.IsControlledBy(kept, release), kept.Annotations[v1alpha1.CommitAnnotation] == "":
-		return nil, refuse("no commit is known that brought revision %s", to)
+	case !metav1.IsControlledBy(kept, release):
+		return nil, refuse("revision %s is not kept for this release", to)
+	case kept.Annotations[v1alpha1.CommitAnnotation] != "":
+		return kept, nil
 	}
-	return kept, nil
+	return r.alike(ctx, release, kept)
+}
+
+// alike is the same template as another, kept with its commit. The control plane may give a template
+// another hash than we do, and then it is kept under both.
+func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kept *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	var all appsv1.ControllerRevisionList
+	err := r.live.List(ctx, &all, client.InNamespace(release.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		same := other.Annotations[v1alpha1.DigestAnnotation] == kept.Annotations[v1alpha1.DigestAnnotation]
+		if same && metav1.IsControlledBy(other, release) && other.Annotations[v1alpha1.CommitAnnotation] != "" {
+			return other, nil
+		}
+	}
+	return nil, refuse("no commit is known that brought revision %s", release.Status.RollbackTo)
 }
 
 // proposal is what Git is asked to change for a release.

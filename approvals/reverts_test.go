@@ -41,7 +41,8 @@ func (s *shop) rolledBack(annotations ...string) *shop {
 	s.sync()
 	s.begin()
 	good, _ := templateOf(s, "web:1")
-	s.keep("58d4", then, good)
+	s.keep("57d9", then, good) // as we name it
+	s.keep("58d4", "", good)
 	for _, annotation := range append([]string{v1alpha1.TemplateFileAnnotation + "=web.yaml"}, annotations...) {
 		s.annotate(annotation)
 	}
@@ -73,7 +74,8 @@ func (s *shop) keep(revision, commit, template string) {
 	err := s.Create(s.Context(), &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: s.name + "-" + revision,
-			Annotations:     map[string]string{v1alpha1.CommitAnnotation: commit},
+			Labels:          map[string]string{v1alpha1.ReleaseLabel: s.name},
+			Annotations:     map[string]string{v1alpha1.CommitAnnotation: commit, v1alpha1.DigestAnnotation: "d1"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.release, v1alpha1.GroupVersion.WithKind("BatchRelease"))},
 		},
 		Data: runtime.RawExtension{Raw: []byte(template)}, Revision: 1,

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -39,13 +41,26 @@ func (w *world) push() {
 	}
 }
 
-func (w *world) stopped() bool { return w.scene.release.Status.Conditions != nil }
+func (w *world) stopped() bool {
+	return meta.IsStatusConditionTrue(w.scene.release.Status.Conditions, v1alpha1.ConditionSuspended)
+}
+
+// drift has somebody change what was released, or change it back.
+func (w *world) drift() {
+	conditions := &w.scene.release.Status.Conditions
+	if !meta.RemoveStatusCondition(conditions, v1alpha1.ConditionDrifted) {
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Message: rapid.String().Draw(w.T, "drift"),
+		})
+	}
+}
 
 // stop has the release stand still, or go on.
 func (w *world) stop() {
 	status := &w.scene.release.Status
 	if w.stopped() {
-		status.Conditions, status.Reason = nil, v1alpha1.ReasonUpgrading
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionSuspended)
+		status.Reason = v1alpha1.ReasonUpgrading
 		w.next()
 		return
 	}
@@ -65,6 +80,7 @@ func (w *world) next() {
 
 // begin starts an attempt at a commit.
 func (w *world) begin(commit string, revert bool) {
+	meta.RemoveStatusCondition(&w.scene.release.Status.Conditions, v1alpha1.ConditionDrifted)
 	w.scene = w.scene.status(func(status *v1alpha1.BatchReleaseStatus) {
 		*status = v1alpha1.BatchReleaseStatus{
 			Phase: v1alpha1.PhaseInitial, Attempt: status.Attempt + 1, Commit: commit, Conditions: status.Conditions,
@@ -149,7 +165,7 @@ func (w *world) step() {
 			w.push()
 			return
 		}
-		w.pick("after the end", w.push, w.push, w.takeBack, w.stop, w.ask)
+		w.pick("after the end", w.push, w.push, w.takeBack, w.stop, w.ask, w.drift)
 	default:
 		w.pick("next", w.roll, w.roll, w.block, w.block, w.fail, w.complete, w.push, w.takeBack, w.stop, w.ask)
 	}
@@ -234,6 +250,7 @@ func (w *world) end() {
 	if w.stopped() {
 		w.stop()
 	}
+	meta.RemoveStatusCondition(&w.scene.release.Status.Conditions, v1alpha1.ConditionDrifted)
 	for w.scene.release.Status.Phase != v1alpha1.PhaseCompleted {
 		w.roll()
 		w.complete()

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/forge"
 )
@@ -15,7 +18,7 @@ import (
 const supersededBy = "superseded by "
 
 // stops are the reasons of a release that stands still until somebody lets it go on.
-var stops = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen}
+var stops = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint}
 
 // stand is how the release of the present commit stands; false where there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
@@ -27,6 +30,8 @@ func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1
 		return backFrom(status, last), true
 	case release.Annotations[v1alpha1.CommitAnnotation] == status.Commit && refusal(release) != "":
 		return failure(refusal(release)), true
+	case drifted(status) != "":
+		return failure(drifted(status)), true
 	case status.Phase == v1alpha1.PhaseCompleted:
 		return completed(status), true
 	case release.DeletionTimestamp != nil:
@@ -50,6 +55,16 @@ func completed(status *v1alpha1.BatchReleaseStatus) standing {
 		return success("reverted to " + status.RollbackTo + ": " + count)
 	}
 	return success("released: " + count + " to " + status.UpdateRevision)
+}
+
+// drifted says what somebody has changed of the workload since the release was completed: the commit does
+// not tell what runs. It is empty if nothing is.
+func drifted(status *v1alpha1.BatchReleaseStatus) string {
+	found := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDrifted)
+	if status.Phase != v1alpha1.PhaseCompleted || found == nil || found.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return "drifted: " + found.Message
 }
 
 // failed is how a release stands that makes no progress.

@@ -108,6 +108,14 @@ func (s *scene) reverting(state v1alpha1.RevertState) *scene {
 	return s
 }
 
+// drifted has somebody change the workload of a completed release.
+func (s *scene) drifted() *scene {
+	s.release.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Message: "image is web:9, not web:2",
+	}}
+	return s
+}
+
 // standing has the release stand still.
 func (s *scene) standing(reason, message string) *scene {
 	s.release.Status.Reason, s.release.Status.Message = reason, message
@@ -259,8 +267,20 @@ func TestNext(t *testing.T) {
 			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").reverting(v1alpha1.RevertRefused),
 			[]string{"bad0 failure rolled back to 58d4, change Git by hand: asked for"},
 		},
+		"drifted": {
+			rolling(good).completed().drifted().told(good, forge.StateSuccess, "released: 10/10 updated to 7f9c"),
+			[]string{"900d failure drifted: image is web:9, not web:2"},
+		},
+		"drifted no more": {
+			rolling(good).completed().told(good, forge.StateFailure, "drifted: image is web:9, not web:2"), []string{"900d success released: 10/10 updated to 7f9c"},
+		},
+		"drifted, then another": {rolling(fix).told(good, forge.StateFailure, "drifted: image is web:9, not web:2"), []string{"f1ef pending " + updating}},
 		"suspended": {
 			rolling(bad).standing(v1alpha1.ReasonSuspended, "batch 2/4 stands: spec.suspend is set"), []string{"bad0 pending batch 2/4 stands: spec.suspend is set"},
+		},
+		"held before a pod": {
+			rolling(bad).standing(v1alpha1.ReasonPausePoint, "batch 2/4: holds before pod web-1").told(bad, forge.StatePending, updating),
+			[]string{"bad0 pending batch 2/4: holds before pod web-1"},
 		},
 		"frozen before it is taken over": {
 			rolling(bad).standing(v1alpha1.ReasonFrozen, "the workload is not taken over: frozen: holidays").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }),

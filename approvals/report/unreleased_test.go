@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -82,9 +83,9 @@ func (s *scene) queued(commit string) *scene {
 }
 
 func (s *scene) suspended() *scene {
-	s.release.Status.Conditions = []metav1.Condition{{
+	meta.SetStatusCondition(&s.release.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFrozen, Message: "frozen: holidays",
-	}}
+	})
 	return s
 }
 

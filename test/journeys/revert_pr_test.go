@@ -49,6 +49,28 @@ func TestRevertPullRequest(t *testing.T) {
 	}
 }
 
+// Where the policy says so, closing the pull request of an approval rolls back. The commit shows why, and
+// Git is asked to follow.
+func TestClosedApprovalRollsBack(t *testing.T) {
+	policy := pullRequest(v1alpha1.PullRequestGate{})
+	policy.OnReject = v1alpha1.RejectRollback
+	w := newForgeWorld(t, step(2, policy), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	bad := w.push("web:2")
+	approval := w.awaitPull(0)
+	w.await(web.blocksAt(0))
+	if body := w.pulls()[0].Body; !strings.Contains(body, "the release is rolled back") {
+		t.Errorf("want the pull request to say what closing does, got:\n%s", body)
+	}
+	w.as("grace").setState(approval, "closed")
+	w.await(all(web.completed, web.serves("web:1", 10)))
+	revert := w.awaitRevert(v1alpha1.RevertOpen)
+	w.awaitStatus(bad, fmt.Sprintf("failure: rolled back to %s, merge #%d to have Git follow: ", revert.To, revert.PullRequest.Number))
+	if lines := w.statuses(bad, w.context()); !strings.Contains(lines[len(lines)-1], "was closed") {
+		t.Errorf("want the commit to show why it was rolled back, got %q", lines)
+	}
+}
+
 // A rollback after the end is proposed to Git, too. A new template is another answer to it.
 func TestRevertIsOvertaken(t *testing.T) {
 	w := newForgeWorld(t, step("100%"))
