@@ -162,6 +162,13 @@ type ReleaseStrategy struct {
 	// keeps it from starting until it fits, Warn says so and starts it all the same. Default Hold.
 	// +optional
 	Preflight PreflightPolicy `json:"preflight,omitempty"`
+
+	// Supersede says what becomes of a release when a new template comes in its middle. Restart begins
+	// anew with the new one. Queue finishes the release first, gates and all, and then takes the newest; a
+	// template that was stable before is a rollback and does not wait. Default Restart.
+	// +kubebuilder:default=Restart
+	// +optional
+	Supersede SupersedePolicy `json:"supersede,omitempty"`
 }
 
 // FailurePolicy says what becomes of a release that fails.
@@ -184,6 +191,17 @@ type PreflightPolicy string
 const (
 	PreflightHold PreflightPolicy = "Hold"
 	PreflightWarn PreflightPolicy = "Warn"
+)
+
+// SupersedePolicy says what becomes of a release when a new template comes in its middle.
+//
+// +kubebuilder:validation:Enum=Restart;Queue
+type SupersedePolicy string
+
+// The supersede policies.
+const (
+	SupersedeRestart SupersedePolicy = "Restart"
+	SupersedeQueue   SupersedePolicy = "Queue"
 )
 
 // RollbackStrategy is the plan that a rollback follows.
@@ -320,7 +338,8 @@ type BatchReleaseStatus struct {
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 
-	// Queued is a new template that waits, for a suspended or frozen release to go on for example.
+	// Queued is a new template that waits: for a suspended or frozen release to go on, or for the release
+	// under way to end.
 	// Only the newest does.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`

@@ -153,6 +153,10 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 	if strategy.MaxUnavailable != nil {
 		errs = append(errs, validateCount(*strategy.MaxUnavailable, percentOfAll, at.Child("maxUnavailable"))...)
 	}
+	if policy := strategy.Supersede; policy != "" && policy != v1alpha1.SupersedeRestart && policy != v1alpha1.SupersedeQueue {
+		allowed := []v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue}
+		errs = append(errs, field.NotSupported(at.Child("supersede"), policy, allowed))
+	}
 	if deadline := strategy.ProgressDeadlineSeconds; deadline != nil && *deadline < 1 {
 		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
 	}

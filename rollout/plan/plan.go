@@ -146,6 +146,7 @@ func (p *pass) stall(reason, message string) {
 
 func (p *pass) plan() Plan {
 	before := &p.Release.Status
+	p.sayNext()
 	p.setConditions()
 	if p.status.Phase != before.Phase || p.status.CurrentStepIndex != before.CurrentStepIndex ||
 		p.status.CurrentStepState != before.CurrentStepState {

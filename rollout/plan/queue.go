@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -10,11 +11,21 @@ import (
 // waits, nor does one that the workload has been taken over for already, by a pass that did not live to
 // record it; nor one whose predecessor is lost.
 func (p *pass) mustWait(template *v1alpha1.ResolvedTemplate) bool {
-	if p.stop() == nil || p.sameAsCurrent(template) || p.returns(template) {
+	if p.stop() == nil && !p.finishesFirst() || p.sameAsCurrent(template) || p.returns(template) {
 		return false
 	}
 	held := p.Workload.heldBy(p.Release)
 	return !held || p.Workload.Digest != template.Digest && !p.lost()
+}
+
+// finishesFirst reports whether a release, or rollback, is under way that a new template does not take the
+// place of. One that can't go on by itself, failed or rejected, does not hold up what may mend it, and one
+// that has not begun is passed by.
+func (p *pass) finishesFirst() bool {
+	s := &p.status
+	under := s.Phase == v1alpha1.PhaseRollingUpdate || s.Phase == v1alpha1.PhaseRollingBack || s.Phase == v1alpha1.PhaseFinalizing
+	return p.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && under && s.Batch != "" &&
+		s.Reason != v1alpha1.ReasonGateRejected
 }
 
 // returns reports whether a template is one that was stable before, brought back by a revert in Git.
@@ -28,7 +39,7 @@ func (p *pass) returns(template *v1alpha1.ResolvedTemplate) bool {
 // whether a template is lost, or the new one written already, must not rest on a cache.
 func (p *pass) unsure() bool {
 	current := p.status.Resolved
-	if p.stop() == nil || !p.Workload.heldBy(p.Release) || current != nil && p.Workload.Digest == current.Digest {
+	if p.stop() == nil && !p.finishesFirst() || !p.Workload.heldBy(p.Release) || current != nil && p.Workload.Digest == current.Digest {
 		return false
 	}
 	needs := Needs{Workload: !p.Workload.Live, Sets: !p.SetsLive}
@@ -74,4 +85,29 @@ func (p *pass) enqueue(template v1alpha1.ResolvedTemplate) bool {
 		p.sayStopped("revision "+p.status.Queued.Revision+" waits", why)
 	}
 	return p.status.Resolved == nil
+}
+
+// dequeue puts it on record that the release before is completed, before the one that waited begins: who looks
+// at the status only now and then would take it for superseded.
+func (p *pass) dequeue() {
+	p.status.Queued = nil
+	p.sayCompleted()
+	p.out.StatusFirst = true
+}
+
+// nextWords begin what a message says of the template that waits.
+const nextWords = "; next: revision "
+
+// withoutNext is a message without what it says of the template that waits.
+func withoutNext(message string) string {
+	before, _, _ := strings.Cut(message, nextWords)
+	return before
+}
+
+// sayNext adds to the message of a release under way which revision waits for its end.
+func (p *pass) sayNext() {
+	p.status.Message = withoutNext(p.status.Message)
+	if queued := p.status.Queued; queued != nil && p.status.Batch != "" && p.status.Phase != v1alpha1.PhaseCompleted {
+		p.status.Message += nextWords + queued.Revision
+	}
 }

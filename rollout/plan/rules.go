@@ -90,6 +90,9 @@ func (p *pass) chooseTemplate() bool {
 		return true
 	case waiting != nil && p.mustWait(waiting):
 		return p.enqueue(*waiting)
+	case p.status.Queued != nil && p.status.Phase == v1alpha1.PhaseCompleted:
+		p.dequeue()
+		return true
 	case p.Resolved == nil || p.Resolved.Given != p.Given:
 		p.out.Needs.Resolve = &Template{Given: true}
 		return true

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // deep makes the exploration of every family visit every state. By default some families stop at
@@ -102,6 +104,24 @@ func families() map[string]family {
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: PassDies})},
 		},
 	}
+	all["queued"] = family{
+		begin: queueing,
+		Exploration: Exploration{
+			Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v4"}, {Kind: Give, Text: "v2"}, {Kind: PassDies}, {Kind: Reject}},
+			Budget: map[Kind]uint8{Give: 3},
+		},
+	}
+	all["queued, rolled back"] = family{
+		begin: queueing,
+		Exploration: Exploration{
+			Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v1"}, {Kind: Rollback, Text: "true"}, {Kind: Suspend}},
+			Budget: map[Kind]uint8{Give: 2},
+		},
+	}
+	all["queued, stale"] = family{
+		begin:       queueing,
+		Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: Give, Text: "v3"}, Event{Kind: EditTemplate, Text: "v9"})},
+	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
 	}
@@ -162,6 +182,12 @@ func releasing(setup Setup) *State {
 	s := NewState(setup)
 	s.Give("v2")
 	return s
+}
+
+// queueing is a release that is finished before the next begins.
+func queueing(setup Setup) *State {
+	setup.Supersede = v1alpha1.SupersedeQueue
+	return releasing(setup)
 }
 
 // newborn is a release that comes together with its Deployment.

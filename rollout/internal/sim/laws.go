@@ -87,6 +87,7 @@ var laws = []law{
 	{"I6 a release is turned round only if it is told to be", turnsRound},
 	{"I8 what is held is paused", staysPaused},
 	{"what is suspended stands", standsStill},
+	{"what is queued waits", waitsItsTurn},
 }
 
 // judge holds a write against the laws.

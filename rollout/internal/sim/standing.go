@@ -33,3 +33,17 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 		w.breach("what is suspended stands", fmt.Sprintf("step %d is entered", status.CurrentStepIndex))
 	}
 }
+
+// waitsItsTurn: with supersede: Queue no other template takes the place of a release that has begun and can go on,
+// unless it is one to roll back to.
+func waitsItsTurn(w *World, c change) string {
+	was, intent := c.pass.stored, c.pass.intent
+	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.Meddled || intent.RollbackTo != "" {
+		return ""
+	}
+	began := was.Batch != "" && was.Phase != v1alpha1.PhaseCompleted && was.Phase != v1alpha1.PhaseFailed
+	if began && was.Reason != v1alpha1.ReasonGateRejected && intent.Attempt > was.Attempt && intent.WorkloadUID == was.WorkloadUID {
+		return intent.UpdateRevision + " takes the place of " + was.UpdateRevision
+	}
+	return ""
+}

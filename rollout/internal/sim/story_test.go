@@ -50,6 +50,11 @@ func (s Setup) turning() Setup {
 	return s
 }
 
+func (s Setup) queue() Setup {
+	s.Supersede = v1alpha1.SupersedeQueue
+	return s
+}
+
 func (s Setup) born() Setup {
 	s.Newborn = true
 	return s
@@ -104,6 +109,9 @@ func stories() map[string]story {
 		"reverted-after":    {setup: ten("1", "100%"), twists: []twist{{completed, Event{Kind: Give, Text: "v1"}}}},
 		"released-again": {setup: ten("1", "100%"), twists: []twist{
 			{atStep(0), rollback}, {rolledBack, Event{Kind: Give, Text: "v3"}}, {completed, Event{Kind: Give, Text: "v2"}},
+		}},
+		"v1-v2-v3-queued": {setup: ten("1", "50%", "100%").queue(), twists: []twist{
+			{atStep(0), Event{Kind: Give, Text: "v3"}}, {atStep(1), Event{Kind: Give, Text: "v4"}},
 		}},
 		"deadline":         {setup: ten("1", "50%", "100%"), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
 		"deleted-midway":   {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(0), Event{Kind: DeleteRelease}}}},

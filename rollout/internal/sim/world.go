@@ -140,6 +140,7 @@ type Setup struct {
 	// OnFailure is Pause if empty.
 	OnFailure      v1alpha1.FailurePolicy
 	DeletionPolicy v1alpha1.DeletionPolicy
+	Supersede      v1alpha1.SupersedePolicy
 }
 
 // never is a progress deadline that does not come.
@@ -152,7 +153,7 @@ func New(s Setup) *World {
 	spec := &v1alpha1.BatchReleaseSpec{
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
 		Strategy: v1alpha1.ReleaseStrategy{
-			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause),
+			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause), Supersede: s.Supersede,
 		},
 	}
 	if s.Rollback != nil {

@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+func queueing(o *Observation) { o.Release.Spec.Strategy.Supersede = v1alpha1.SupersedeQueue }
+
+func TestQueuedTemplateWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	grown := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3").but(queueing) }
+	phase := func(phase v1alpha1.Phase, reason string) func(*v1alpha1.BatchReleaseStatus) {
+		return func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Reason = phase, reason }
+	}
+	tests := map[string]struct {
+		scene *scene
+		waits string
+		runs  string
+	}{
+		"a release that has begun is finished first":  {grown(), "v3", "v2"},
+		"without the policy it is not":                {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3"), "", "v3"},
+		"only the newest waits":                       {grown().resolved("v4").status(waits("v3")), "v4", "v2"},
+		"the template that runs clears the queue":     {grown().resolved("v2").status(waits("v3")), "", "v2"},
+		"a revert does not wait":                      {grown().resolved("v1"), "", "v1"},
+		"a revert of what waits clears the queue":     {grown().resolved("v2").status(waits("v3")), "", "v2"},
+		"a rollback goes at once":                     {grown().annotated(v1alpha1.RollbackAnnotation, "true"), "", "v1"},
+		"a rollback under way is finished first":      {rollingBack(10).resolved("v3").but(queueing), "v3", "v1"},
+		"a failed release does not hold up the next":  {grown().status(phase(v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)), "", "v3"},
+		"nor does one that was rejected":              {grown().status(phase(v1alpha1.PhaseRollingUpdate, v1alpha1.ReasonGateRejected)), "", "v3"},
+		"nor one that has not begun":                  {held(10).sets(set("v1", 10)).status(noBatch).resolved("v3").but(queueing), "", "v3"},
+		"one that is taken over already has begun":    {grown().but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v3", "v3" }), "", "v3"},
+		"one whose predecessor is lost does not wait": {held(10).at(1, 5).sets(set("v1", 10)).resolved("v3").but(queueing).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v9", "v9" }), "", "v3"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status := next(t, test.scene).Status
+			got := ""
+			if status.Queued != nil {
+				got = status.Queued.Revision
+			}
+			if got != test.waits || status.UpdateRevision != test.runs {
+				t.Errorf("revision %q waits and %q is released, want %q and %q", got, status.UpdateRevision, test.waits, test.runs)
+			}
+			if said := strings.HasSuffix(status.Message, "; next: revision "+test.waits); said != (test.waits != "") {
+				t.Errorf("the message is %q", status.Message)
+			}
+		})
+	}
+}
+
+func TestEndIsRecordedBeforeTheNextBegins(t *testing.T) {
+	t.Parallel()
+	p := next(t, completed(10).but(queueing).status(waits("v2")))
+	if !p.StatusFirst || p.Status.Phase != v1alpha1.PhaseCompleted || p.Status.Queued != nil {
+		t.Errorf("the status that is written first is %s, queued %+v", standing(&p.Status), p.Status.Queued)
+	}
+}
+
+// What a cache says of a workload that is not as it should be does not let a template pass by another.
+func TestLossIsReadLive(t *testing.T) {
+	t.Parallel()
+	s := held(10).at(1, 5).sets(set("v1", 10)).resolved("v3").but(queueing).cached()
+	s.Workload.Digest, s.Workload.Revision = "digest-v9", "v9"
+	if got := script(next(t, s)); len(got) != 1 || got[0] != "needs workload, sets" {
+		t.Errorf("plan is %q, want live reads", got)
+	}
+}

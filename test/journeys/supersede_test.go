@@ -1,0 +1,143 @@
+package journeys
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane"
+)
+
+// queue lets releases be finished before the next begins.
+func queue(r *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
+	r.Spec.Strategy.Supersede = v1alpha1.SupersedeQueue
+	return r
+}
+
+// waiting wants the template of an image to be the one that waits: that of the newest spec.
+func waiting(s *scene) error { return all(web.observed, queued(true))(s) }
+
+// takeOvers counts how often the workload was taken over, and the images that it was taken over for.
+func (w *world) takeOvers() (times int, images []string) {
+	w.Helper()
+	entries, err := w.journal.all()
+	if err != nil {
+		w.Fatal(err)
+	}
+	s, was, image := newScene(), false, ""
+	for _, e := range entries {
+		s.apply(e)
+		d := s.deployments["web"]
+		if d == nil {
+			continue
+		}
+		if held(d) && !was {
+			times++
+		}
+		if held(d) && (!was || image != imageOf(d)) {
+			images = append(images, imageOf(d))
+		}
+		was, image = held(d), imageOf(d)
+	}
+	return times, images
+}
+
+// A release is finished first, gates and all; then the newest template is taken, and none in between.
+func TestQueued(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(queue(release("web:2", step("50%"), step("100%"))))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	for version := 3; version < 6; version++ {
+		w.releaseImage(fmt.Sprintf("web:%d", version))
+		w.await(waiting)
+	}
+	w.await(all(web.blocksAt(0), waiting, web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.confirm("web")
+	w.await(all(web.attempt(2), web.blocksAt(0), queued(false), web.runs(pods{"web:2": 2, "web:5": 2})))
+	w.confirm("web")
+	w.await(all(web.attempt(2), web.completed, web.serves("web:5", 4)))
+	if times, images := w.takeOvers(); times != 2 || fmt.Sprint(images) != "[web:2 web:5]" {
+		t.Errorf("the workload was taken over %d times, for %v", times, images)
+	}
+
+	// What was released before the queue went on is what a rollback goes back to.
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:2", 4)))
+}
+
+// The template that runs clears the queue, and one that was stable before rolls back at once.
+func TestQueueCleared(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(queue(release("web:2", step("50%"), step("100%"))))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.releaseImage("web:3")
+	w.await(waiting)
+	w.releaseImage("web:2")
+	w.await(all(web.observed, queued(false), web.attempt(1), web.blocksAt(0)))
+	w.releaseImage("web:3")
+	w.await(waiting)
+	w.releaseImage("web:1")
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), queued(false), web.completed, web.serves("web:1", 4)))
+}
+
+// A template that mends a release which can't go on does not wait for it.
+func TestQueueDoesNotWaitForBroken(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(queue(impatient(podTemplate("web:2", behaving(controlplane.CrashLoop)))))
+	w.await(web.phase(v1alpha1.PhaseFailed))
+	w.bePatient()
+	w.releaseImage("web:3")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:3", 4)))
+}
+
+// Three pushes in one second end in the last one, with one take-over for each release that was begun: of what is
+// pushed before anybody looks only the newest is released, and of what is pushed in mid-release only the newest
+// is released after it, or instead.
+func TestThreePushesAtOnce(t *testing.T) {
+	wants := map[v1alpha1.SupersedePolicy]int{v1alpha1.SupersedeRestart: 1, v1alpha1.SupersedeQueue: 2}
+	for policy, want := range wants {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newForgeWorld(t, step("50%"), step("100%"))
+			w.startWithForge(never)
+			file := strings.Replace(string(releaseFile([]v1alpha1.Step{step("50%"), step("100%")})),
+				"  strategy:\n", "  strategy:\n    supersede: "+string(policy)+"\n", 1)
+			w.write("ada", "main", "release.yaml", []byte(file))
+			w.pushAll(2, 3, 4)
+			w.requestSync()
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:4": 5})))
+			if times, images := w.takeOvers(); times != 1 || fmt.Sprint(images) != "[web:4]" {
+				t.Errorf("the workload was taken over %d times, for %v; want one take-over, for web:4", times, images)
+			}
+			w.pushAll(5, 6, 7)
+			w.requestSync()
+			w.await(all(web.observed, func(s *scene) error {
+				if template := s.releases["web"].Spec.Template; template == nil || !strings.Contains(string(template.Raw), "web:7") {
+					return errors.New("want web:7 from Git")
+				}
+				return nil
+			}))
+			w.awaitConfirming(all(web.completed, web.serves("web:7", 10)))
+			if times, images := w.takeOvers(); times != want || fmt.Sprint(images) != "[web:4 web:7]" {
+				t.Errorf("the workload was taken over %d times, for %v; want %d, for web:4 and web:7", times, images, want)
+			}
+		})
+	}
+}
+
+// pushAll pushes one version after the other.
+func (w *forgeWorld) pushAll(versions ...int) {
+	w.Helper()
+	for _, version := range versions {
+		w.push(fmt.Sprintf("web:%d", version))
+	}
+}
