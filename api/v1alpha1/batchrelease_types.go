@@ -80,6 +80,13 @@ type BatchReleaseSpec struct {
 	// is released. Rollbacks go on, and spec.replicas of the workload is followed.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+
+	// ReleaseTo takes the release that is under way to a step, counted from 0, once for each change of this
+	// field: forward without asking the manual gates on the way, or back.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=49
+	// +optional
+	ReleaseTo *int32 `json:"releaseTo,omitempty"`
 }
 
 // DeletionPolicy says what becomes of a workload whose release is deleted in mid-release.
@@ -352,6 +359,14 @@ type BatchReleaseStatus struct {
 	// +optional
 	PausePoint *PausePoint `json:"pausePoint,omitempty"`
 
+	// NextStepIndex may be patched to take the release that is under way to a step, counted from 0: forward
+	// without asking the manual gates on the way, or back. It is taken away once it is acted on.
+	// +optional
+	NextStepIndex *int32 `json:"nextStepIndex,omitempty"`
+	// Jump is the last one to a step that was asked for.
+	// +optional
+	Jump *Jump `json:"jump,omitempty"`
+
 	// Resolved ties spec.template, as given, to what the API server made of it.
 	// +optional
 	Resolved *ResolvedTemplate `json:"resolved,omitempty"`
@@ -452,6 +467,25 @@ type ResolvedTemplate struct {
 	Digest string `json:"digest"`
 	// Revision is the pod template hash.
 	Revision string `json:"revision"`
+}
+
+// Jump is a change of the step that was asked for. It counts for its attempt: the manual gates of steps from
+// From to before To are not asked, and where To is not after From the steps before To stand as passed.
+type Jump struct {
+	// From and To are steps, counted from 0.
+	From int32 `json:"from"`
+	To   int32 `json:"to"`
+	// By is the field that asked for it.
+	// +kubebuilder:validation:Enum=nextStepIndex;releaseTo
+	By string `json:"by"`
+	// Attempt is the one that it counts for; 0 if it was refused.
+	// +optional
+	Attempt int64 `json:"attempt,omitempty"`
+	// Time is when it was recorded.
+	Time metav1.Time `json:"time"`
+	// ReleaseTo is spec.releaseTo as it was last acted on.
+	// +optional
+	ReleaseTo *int32 `json:"releaseTo,omitempty"`
 }
 
 // QueuedTemplate is a template that waits to be released.

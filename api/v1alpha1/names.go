@@ -147,6 +147,8 @@ const (
 	ReasonNoTemplate       = "NoTemplate"
 	ReasonRevisionNotFound = "RollbackRevisionNotFound"
 	ReasonFrozen           = "Frozen"
+	ReasonJumped           = "Jumped"
+	ReasonJumpRefused      = "JumpRefused"
 	ReasonDrifted          = "Drifted"
 	ReasonPausePoint       = "PausePoint"
 	ReasonWillNotFit       = "WillNotFit"

@@ -40,6 +40,10 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	if limit := release.Spec.RevisionHistoryLimit; limit != nil && (*limit < 1 || *limit > 100) {
 		errs = append(errs, field.Invalid(spec.Child("revisionHistoryLimit"), *limit, "must be from 1 to 100"))
 	}
+	if to := release.Spec.ReleaseTo; to != nil && (*to < 0 || int(*to) >= len(release.Spec.Strategy.Steps)) {
+		detail := fmt.Sprintf("must be a step, from 0 to %d", len(release.Spec.Strategy.Steps)-1)
+		errs = append(errs, field.Invalid(spec.Child("releaseTo"), *to, detail))
+	}
 	if policy := release.Spec.DeletionPolicy; policy != "" && policy != v1alpha1.DeletionRevert && policy != v1alpha1.DeletionProceed {
 		allowed := []v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}
 		errs = append(errs, field.NotSupported(spec.Child("deletionPolicy"), policy, allowed))

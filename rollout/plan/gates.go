@@ -38,7 +38,7 @@ type indexed struct {
 func (p *pass) gatesToPass() []indexed {
 	var wanted []indexed
 	for i, policy := range p.gates() {
-		if policy.Type() != v1alpha1.GateNone {
+		if policy.Type() != v1alpha1.GateNone && !p.jumpsOver(policy) {
 			wanted = append(wanted, indexed{int32(i), policy})
 		}
 	}

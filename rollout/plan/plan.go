@@ -76,6 +76,7 @@ var rules = []rule{
 	(*pass).answerRollback,
 	(*pass).answerRetry,
 	(*pass).chooseTemplate,
+	(*pass).answerJump,
 	(*pass).rest,
 	(*pass).arrive,
 	(*pass).hold,

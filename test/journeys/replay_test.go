@@ -283,11 +283,18 @@ func (r *replay) gatesPassed(set *appsv1.ReplicaSet, step v1alpha1.Step) bool {
 		policies = []v1alpha1.GatePolicy{manual()}
 	}
 	for i, policy := range policies {
-		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(set, i) {
+		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(set, i) && !(policy.Manual != nil && r.jumpedOver()) {
 			return false
 		}
 	}
 	return true
+}
+
+// jumpedOver reports whether the record of a jump answers the manual gates of the current step.
+func (r *replay) jumpedOver() bool {
+	status := &r.release().Status
+	jump := status.Jump
+	return jump != nil && jump.Attempt == status.Attempt && int(jump.From) <= r.epoch.passed && r.epoch.passed < int(jump.To)
 }
 
 func (r *replay) hasEvidence(set *appsv1.ReplicaSet, index int) bool {

@@ -51,6 +51,7 @@ const (
 	Retry                        // somebody asks for a retry
 	Suspend                      // somebody suspends the release
 	Resume                       // somebody lets it go on
+	Jump                         // somebody asks for a step
 	Confirm                      // somebody confirms the step
 	Approve                      // the approvals part looks at the gates
 	Reject                       // a gate is rejected
@@ -71,7 +72,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "jump", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -94,7 +95,7 @@ func (e Event) String() string {
 	if e.Text != "" {
 		text += " " + e.Text
 	}
-	if e.N != 0 || e.Kind == Scale {
+	if e.N != 0 || e.Kind == Scale || e.Kind == Jump {
 		text += fmt.Sprintf(" %d", e.N)
 	}
 	if e.Race != nil {
@@ -115,7 +116,7 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToSet(s)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
-	case Give, Rollback, Retry, Suspend, Resume, Confirm, Approve, Reject, DeleteRelease:
+	case Give, Rollback, Retry, Suspend, Resume, Jump, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
 	default:
 		return e.applyToCaches(s)
@@ -197,6 +198,8 @@ func (e Event) applyToRelease(s *State) bool {
 		return s.Annotate(v1alpha1.RollbackAnnotation, e.Text)
 	case Retry:
 		return s.Annotate(v1alpha1.RetryAnnotation, "true")
+	case Jump:
+		return s.World.Jump(e.N)
 	case Suspend, Resume:
 		return s.World.Suspend(e.Kind == Suspend)
 	case Confirm:

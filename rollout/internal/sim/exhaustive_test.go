@@ -164,6 +164,17 @@ func explorations() map[string]Exploration {
 		"suspended, stale": {
 			Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: Suspend}, Event{Kind: Give, Text: "v3"}),
 		},
+		"jumps": {
+			Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: Jump, N: 2}, {Kind: PassDies}, {Kind: Scale, N: 4}},
+			Budget: map[Kind]uint8{Jump: 2},
+		},
+		"jumps, stale": {
+			Offers: append(caches(ReleaseObject, WorkloadObject, "v2", GateObjects), Event{Kind: Jump, N: 0}, Event{Kind: Jump, N: 2}),
+			Budget: map[Kind]uint8{Jump: 2},
+		},
+		"jumps, turned round": {
+			Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, rollback, {Kind: Give, Text: "v3"}, {Kind: Suspend}}, Budget: map[Kind]uint8{Jump: 2},
+		},
 		"suspended, rolled back": {Offers: []Event{{Kind: Suspend}, rollback, {Kind: Give, Text: "v1"}, {Kind: Give, Text: "v3"}}},
 		"confirmed twice":        {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},
 	}

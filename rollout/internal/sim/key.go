@@ -78,7 +78,14 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	for _, n := range []int64{int64(s.CurrentStepIndex), s.Attempt, int64(s.Replicas), int64(s.TargetReplicas)} {
 		e.number(n)
 	}
-	e.flag(s.Resolved != nil, s.Held != nil, s.Queued != nil, s.Progress != nil, e.late(s))
+	e.flag(s.Resolved != nil, s.Held != nil, s.Queued != nil, s.NextStepIndex != nil, s.Jump != nil, s.Progress != nil, e.late(s))
+	if s.NextStepIndex != nil {
+		e.number(int64(*s.NextStepIndex))
+	}
+	if s.Jump != nil {
+		e.number(s.Jump.Attempt)
+		e.number(int64(s.Jump.From)*100 + int64(s.Jump.To))
+	}
 	if s.Queued != nil {
 		e.text(s.Queued.Given)
 	}
@@ -168,6 +175,7 @@ func (e *encoder) past(p *Past) {
 	e.text(p.Bad)
 	e.text(p.Barred)
 	e.number(int64(len(p.Confirmed)))
+	e.number(int64(p.Asked))
 }
 
 func (e *encoder) lag(l *Lag) {

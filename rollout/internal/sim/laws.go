@@ -20,6 +20,8 @@ type Past struct {
 	Bad, Barred string
 	// Confirmed are the gates that a person has confirmed while they were open.
 	Confirmed []string
+	// Asked has a bit for each step that a person has asked for.
+	Asked uint64
 	// Losses says that available pods were lost through no deletion.
 	Losses bool
 	// Meddled says that somebody wrote what is ours while the workload was held.
@@ -249,12 +251,15 @@ func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 // gatesPassed reads the Gate objects of a step by what they are bound to, not by their names.
 func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int) bool {
 	steps := w.steps(status)
+	if jumpedBack(status, index) {
+		return true
+	}
 	step, wanted := steps[index], len(steps[index].Gates)
-	if wanted == 0 && status.RollbackTo == "" && index < len(steps)-1 {
+	if wanted == 0 && status.RollbackTo == "" && index < len(steps)-1 && !jumpedOver(status, index) {
 		wanted = 1
 	}
 	for _, policy := range step.Gates {
-		if policy.None != nil {
+		if policy.None != nil || policy.Manual != nil && jumpedOver(status, index) {
 			wanted--
 		}
 	}

@@ -243,6 +243,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	}
 	w.Past.recorded(w, status)
 	w.judgeStep(&x.release, status)
+	w.judgeJump(status)
 	w.Release.Status, w.Release.Version = status, w.next()
 	x.sawRelease()
 	x.wrote(Write{Status: status})

@@ -124,7 +124,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Jump,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -150,6 +150,8 @@ func (w *walk) anything(label string) Event {
 		return Event{Kind: Restart}
 	case Scale:
 		e.N = rapid.Int32Range(0, 13).Draw(w.T, "replicas")
+	case Jump:
+		e.N = rapid.Int32Range(0, 5).Draw(w.T, "step")
 	case SyncWorkloadLate:
 		e.N = rapid.Int32Range(1, 3).Draw(w.T, "changes")
 	default:

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The fields that ask for a jump.
+const (
+	byOperator = "nextStepIndex"
+	byGit      = "releaseTo"
+)
+
+// answerJump turns a jump that is asked for into a recorded intent, before anything is done for it: the
+// record is the evidence for gates that are not asked.
+func (p *pass) answerJump() bool {
+	to, by := p.jumpAsked()
+	if to == nil {
+		p.forgetReleaseTo()
+		return false
+	}
+	if p.unready() {
+		return false // it is answered later
+	}
+	if why := p.refuseJump(*to); why != "" {
+		p.recordJump(v1alpha1.Jump{To: *to, From: p.status.CurrentStepIndex, By: by})
+		p.out.Events = append(p.out.Events, Event{true, v1alpha1.ReasonJumpRefused, fmt.Sprintf("%s %d: %s", by, *to, why)})
+		return false
+	}
+	if needs := (Needs{Sets: !p.SetsLive}); needs.Any() {
+		p.need(needs)
+		return true
+	}
+	p.jump(*to, by)
+	return true
+}
+
+// jumpAsked is the step that somebody asks for and has not been answered yet, nil if nobody does.
+func (p *pass) jumpAsked() (to *int32, by string) {
+	if p.status.NextStepIndex != nil {
+		return p.status.NextStepIndex, byOperator
+	}
+	wanted := p.Release.Spec.ReleaseTo
+	if jump := p.status.Jump; wanted == nil || jump != nil && jump.ReleaseTo != nil && *jump.ReleaseTo == *wanted {
+		return nil, ""
+	}
+	return wanted, byGit
+}
+
+// forgetReleaseTo lets the same step be asked for again once nobody asks for any.
+func (p *pass) forgetReleaseTo() {
+	if jump := p.status.Jump; jump != nil && jump.ReleaseTo != nil && p.Release.Spec.ReleaseTo == nil {
+		kept := *jump
+		kept.ReleaseTo = nil
+		p.status.Jump = &kept
+	}
+}
+
+// unready reports whether there is no step to jump from yet, or what belongs to it is still to be put right.
+func (p *pass) unready() bool {
+	if p.status.Phase == v1alpha1.PhaseInitial {
+		return true
+	}
+	w, under := p.Workload, p.status.Phase == v1alpha1.PhaseRollingUpdate
+	return under && (p.rescaling() || !w.heldBy(p.Release) || !w.secured() || w.Digest != p.status.Resolved.Digest)
+}
+
+func (p *pass) refuseJump(to int32) string {
+	switch s := &p.status; {
+	case s.RollbackTo != "" && s.Phase != v1alpha1.PhaseCompleted:
+		return "a rollback has its own steps"
+	case s.Phase != v1alpha1.PhaseRollingUpdate || s.Batch == "":
+		return "no release is under way"
+	case to < 0 || int(to) >= len(p.steps()):
+		return fmt.Sprintf("there are steps 0 to %d", len(p.steps())-1)
+	case to == p.stepIndex():
+		return "this is the present step"
+	default:
+		return ""
+	}
+}
+
+// recordJump answers what was asked.
+func (p *pass) recordJump(jump v1alpha1.Jump) {
+	jump.Time = *p.now()
+	if wanted := p.Release.Spec.ReleaseTo; wanted != nil && jump.By == byGit {
+		jump.ReleaseTo = new(*wanted)
+	} else if p.status.Jump != nil {
+		jump.ReleaseTo = p.status.Jump.ReleaseTo
+	}
+	p.status.NextStepIndex, p.status.Jump = nil, &jump
+}
+
+// jump goes to another step. Forward, the steps on the way are taken as they are, with the gates that can't be
+// skipped. Back, no pod is removed, and the gates from there on are asked anew: evidence of an attempt is for
+// one way through the steps.
+func (p *pass) jump(to int32, by string) {
+	from := p.stepIndex()
+	if to < from {
+		p.status.Attempt = p.nextAttempt()
+		p.enterStep(to)
+	}
+	p.recordJump(v1alpha1.Jump{From: from, To: to, By: by, Attempt: p.status.Attempt})
+	p.out.Events = append(p.out.Events, Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from step %d to step %d, by %s", from, to, by)})
+	p.out.StatusFirst = true
+}
+
+// jumpsOver reports whether a gate of the current step is not asked: a person may confirm it, and has said
+// instead to go beyond it.
+func (p *pass) jumpsOver(policy v1alpha1.GatePolicy) bool {
+	jump, step := p.status.Jump, p.stepIndex()
+	return jump != nil && jump.Attempt == p.status.Attempt && jump.From <= step && step < jump.To && policy.Manual != nil
+}
