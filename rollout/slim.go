@@ -21,13 +21,21 @@ const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 // of their size, it leaves digest and hash, as annotations of an otherwise empty template. It
 // also takes off what nobody reads. Whoever needs the template of a cached object reads it live.
 func Slim(obj any) (any, error) {
+	changed := ""
+	if d, ok := obj.(*appsv1.Deployment); ok {
+		changed = changedBy(d)
+	}
 	if meta, ok := obj.(metav1.Object); ok && meta.GetManagedFields() != nil {
 		meta.SetManagedFields(nil)
 	}
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
-		return o, slim(&o.Spec.Template, o.Status.CollisionCount)
+		err := slim(&o.Spec.Template, o.Status.CollisionCount)
+		if err == nil && changed != "" {
+			o.Spec.Template.Annotations[changedByAnnotation] = changed
+		}
+		return o, err
 	case *appsv1.ReplicaSet:
 		return o, slim(&o.Spec.Template, nil)
 	}

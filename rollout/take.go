@@ -34,7 +34,13 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 		}
 		patch.Set("/spec/template", template)
 	}
-	return r.patchDeployment(ctx, v, patch)
+	if err := r.patchDeployment(ctx, v, patch); err != nil {
+		return err
+	}
+	if a.PutBack != "" {
+		putBacks.WithLabelValues(a.PutBack).Inc()
+	}
+	return nil
 }
 
 // refusalMemory is how long a refusal of a template is taken for granted: a little less than

@@ -133,6 +133,7 @@ func (v *view) workload() *plan.Workload {
 		ProgressDeadlineSeconds: d.Spec.ProgressDeadlineSeconds,
 		Digest:                  digest,
 		Revision:                v.revisionOf(digest),
+		ChangedBy:               changedBy(d),
 		Hold:                    hold.Of(d),
 	}
 	w.MaxSurge, w.MaxUnavailable = limits(d, w.Hold)

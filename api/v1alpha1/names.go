@@ -114,7 +114,7 @@ const (
 	ConditionTakenOver   = "TakenOver"
 	// ConditionSuspended says that the release is suspended or frozen.
 	ConditionSuspended = "Suspended"
-	// ConditionDrifted says that somebody changed what is released past the release.
+	// ConditionDrifted says that somebody changed what is Sluice's, past it: what was released, or what is held.
 	ConditionDrifted = "Drifted"
 	// ConditionPreflight says what was found before the workload was taken over: it is false if the
 	// release will not fit, true if there are warnings, and absent otherwise.
@@ -159,8 +159,13 @@ const ReasonWarnings = "Warnings"
 
 // Reasons of the condition Drifted of a BatchRelease.
 const (
-	// ReasonTemplateChanged: the workload's template is not the one that was released.
+	// ReasonTemplateChanged: the workload's template is not, or was not, the one that is released.
 	ReasonTemplateChanged = "TemplateChanged"
+	// ReasonWorkloadUnpaused, ReasonStrategyChanged, ReasonHoldRemoved: what somebody changed of a
+	// workload that is held, and was put back.
+	ReasonWorkloadUnpaused = "WorkloadUnpaused"
+	ReasonStrategyChanged  = "StrategyChanged"
+	ReasonHoldRemoved      = "HoldRemoved"
 )
 
 // ReasonSuspended is one of a BatchRelease and of a ReleaseSource.

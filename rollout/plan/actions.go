@@ -71,6 +71,8 @@ type TakeOver struct {
 	// Template, if nil, stays as it is.
 	Template *Template
 	Hold     Hold
+	// PutBack, if not empty, is the change of somebody else that this undoes.
+	PutBack string
 }
 
 // HandBack puts strategy and paused back and removes the hold annotation in one write.

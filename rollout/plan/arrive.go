@@ -95,9 +95,14 @@ func (p *pass) handedBack() bool {
 	if p.status.Phase == v1alpha1.PhaseFinalizing {
 		return true
 	}
+	return p.lastStep() && p.allUpdated()
+}
+
+// allUpdated reports whether the workload looks as it does when it is handed back in the end.
+func (p *pass) allUpdated() bool {
 	update := p.updateSet()
-	return p.lastStep() && update != nil && update.Replicas == p.Workload.Replicas && p.oldReplicas() == 0 &&
-		!(p.Workload.Paused && p.Workload.Recreate)
+	return update != nil && update.Replicas == p.Workload.Replicas && p.oldReplicas() == 0 &&
+		p.Workload.Digest == p.status.Resolved.Digest && !p.Workload.secured()
 }
 
 // markStable makes a revision the one to roll back to: last <- current, current <- new.

@@ -34,6 +34,7 @@ func (p *pass) setConditions() {
 	p.setStalled(stalled)
 	p.setSuspended()
 	p.setQuarantined()
+	p.setMeddled()
 	under := phase != "" && phase != v1alpha1.PhaseCompleted && phase != v1alpha1.PhaseFailed
 	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
 	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil

@@ -85,7 +85,10 @@ func (p *pass) takeOver(held bool) {
 		return
 	}
 	p.keepLeft()
-	p.do(TakeOver{Reason: p.takeOverReason(held), Template: &template, Hold: p.holdValue(held)})
+	change := p.changed(held)
+	reason, hold := p.takeOverReason(held), p.holdValue(held)
+	hold.Meddling = p.onRecord(change)
+	p.do(TakeOver{Reason: reason, Template: &template, Hold: hold, PutBack: change})
 }
 
 // template is where the template to write comes from: the release, as long as that is what

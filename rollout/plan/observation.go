@@ -71,6 +71,9 @@ type Workload struct {
 	ProgressDeadlineSeconds  *int32
 	// Digest and Revision are the digest and the pod template hash of spec.template.
 	Digest, Revision string
+	// ChangedBy is who else has changed the workload since it was taken over, and when; empty if that
+	// can't be told.
+	ChangedBy string
 	// Hold is the hold annotation; nil if the workload is nobody's.
 	Hold *Hold
 }
@@ -82,6 +85,8 @@ type Hold struct {
 	// Stable is the revision that the workload goes back to if the release is gone and the workload
 	// still held; empty if it keeps what it has.
 	Stable string `json:"stable,omitempty"`
+	// Meddling is what somebody changed meanwhile, as long as nobody has acknowledged it.
+	Meddling Meddling `json:"meddling,omitzero"`
 	v1alpha1.HeldWorkload
 }
 

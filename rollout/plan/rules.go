@@ -54,10 +54,14 @@ func (p *pass) refuseStrategy() bool {
 	return true
 }
 
-// answerRetry lets a failed release go on, then removes the annotation.
+// answerRetry lets a release go on that has failed, or whose workload somebody has changed, then removes
+// the annotation.
 func (p *pass) answerRetry() bool {
 	if _, found := p.Release.Annotations[v1alpha1.RetryAnnotation]; !found {
 		return false
+	}
+	if p.acknowledge() {
+		return true
 	}
 	if p.status.Phase != v1alpha1.PhaseFailed {
 		p.do(Annotate{Reason: "the retry is recorded", Remove: []string{v1alpha1.RetryAnnotation}})

@@ -23,10 +23,11 @@ type stop struct {
 var stops = []func(*pass) *stop{
 	(*pass).suspended,
 	(*pass).frozen,
+	(*pass).meddled,
 }
 
 // stopReasons are the reasons of all stops.
-var stopReasons = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen}
+var stopReasons = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonDrifted}
 
 // stop joins the reasons that there are now, nil if there are none.
 func (p *pass) stop() *stop {

@@ -171,7 +171,7 @@ func nothingOfOurs(s *scene) error {
 	return nil
 }
 
-// The controller that comes back goes on where it was, or leaves alone what is done.
+// The controller that comes back takes over what it had, and waits for somebody to say so.
 func TestControllerAfterHandback(t *testing.T) {
 	w := newWorld(t)
 	w.halfway(nil)
@@ -181,5 +181,6 @@ func TestControllerAfterHandback(t *testing.T) {
 	w.await(all(web.handedBack, web.serves("web:1", 4)))
 	w.expected = func(broken string) bool { return strings.Contains(broken, "breaks I3") } // the gate is older than this take-over
 	w.startController()
+	w.await(web.drifted(v1alpha1.ReasonWorkloadUnpaused))
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
 }

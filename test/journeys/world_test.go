@@ -238,11 +238,13 @@ func (w *world) confirm(name string) {
 	}
 }
 
-// awaitConfirming is await with each manual gate of the release "web" confirmed as it opens.
+// awaitConfirming is await with each manual gate of the release "web" confirmed as it opens, and each change
+// that was put back acknowledged.
 func (w *world) awaitConfirming(done check) *scene {
 	w.Helper()
 	confirmed := map[string]bool{}
 	return w.await(func(s *scene) error {
+		w.acknowledge(s)
 		if release := s.releases["web"]; release != nil && release.Status.CurrentStepState == v1alpha1.StepBlocking {
 			for _, gate := range release.Status.Gates {
 				if !confirmed[gate.Name] {

@@ -230,6 +230,8 @@ func calmTurns(s *State) []Event {
 	switch {
 	case s.Release.Status.Reason == v1alpha1.ReasonGateRejected:
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-mended"})
+	case s.meddled():
+		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed:

@@ -113,7 +113,7 @@ func (e *encoder) late(s *v1alpha1.BatchReleaseStatus) bool {
 }
 
 func (e *encoder) workload(d *Workload) {
-	e.flag(d.Generation == e.world.Workload.Generation, d.Absent, d.Hold != nil)
+	e.flag(d.Generation == e.world.Workload.Generation, d.Absent, d.Hold != nil, d.Hold != nil && d.Hold.Meddling != (plan.Meddling{}))
 	e.text(string(d.UID))
 	e.number(d.behind())
 	e.spec(&d.Spec)

@@ -88,7 +88,7 @@ var laws = []law{
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I6 a release is turned round only if it is told to be", turnsRound},
 	{"I8 what is held is paused", staysPaused},
-	{"what is suspended stands", standsStill},
+	{"what is stopped stands", standsStill},
 	{"what is queued waits", waitsItsTurn},
 }
 

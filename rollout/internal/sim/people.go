@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // Scale sets spec.replicas, as an autoscaler or a user does.
@@ -181,6 +182,12 @@ func (w *World) Drift(revision string) bool {
 	}
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
+}
+
+// meddled reports whether somebody has yet to acknowledge what was put back.
+func (w *World) meddled() bool {
+	hold := w.Workload.Hold
+	return hold != nil && hold.Meddling != (plan.Meddling{}) && !w.Release.Deleting
 }
 
 // DeleteRelease deletes the release; a finalizer holds it back.

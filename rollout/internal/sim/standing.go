@@ -7,11 +7,17 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// standsStill: a process that knows of a suspension adds no updated pods and takes no workload over, unless
+// stands reports whether a process knows of a reason for the release to stand.
+func (x *pass) stands() bool {
+	hold := x.workload.Hold
+	return x.release.Spec.Suspend || hold != nil && hold.Meddling != (plan.Meddling{})
+}
+
+// standsStill: a process that knows of a suspension, or of a change that was put back, adds no updated pods and takes no workload over, unless
 // in a rollback.
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
-	if !c.pass.release.Spec.Suspend || intent.RollbackTo != "" {
+	if !c.pass.stands() || intent.RollbackTo != "" {
 		return ""
 	}
 	if s := c.grown(); s != nil && s.Revision == intent.UpdateRevision && s.Revision != c.pass.release.stable() {
@@ -30,7 +36,7 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 	was := w.Release.Status
 	if release.Spec.Suspend && status.RollbackTo == "" && status.Phase != v1alpha1.PhaseCompleted &&
 		status.Attempt == was.Attempt && status.CurrentStepIndex > was.CurrentStepIndex {
-		w.breach("what is suspended stands", fmt.Sprintf("step %d is entered", status.CurrentStepIndex))
+		w.breach("what is stopped stands", fmt.Sprintf("step %d is entered", status.CurrentStepIndex))
 	}
 }
 

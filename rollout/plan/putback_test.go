@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// onRecord has somebody's change on record, put back already.
+func onRecord(o *Observation) {
+	o.Workload.Hold.Meddling = Meddling{v1alpha1.ReasonTemplateChanged, "the template was changed"}
+}
+
+func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
+	t.Parallel()
+	ada := func(o *Observation) { o.Workload.ChangedBy = "ada at noon" }
+	tests := map[string]struct {
+		scene *scene
+		want  Meddling
+	}{
+		"unpaused": {
+			takenFrom(func(w *Workload) { w.Paused = false }),
+			Meddling{"WorkloadUnpaused", "the workload was unpaused by somebody else; it was put back"},
+		},
+		"another strategy, by whom is known": {
+			takenFrom(func(w *Workload) { w.Recreate = false }).but(ada),
+			Meddling{"StrategyChanged", "the workload's strategy was changed by ada at noon; it was put back"},
+		},
+		"another template": {
+			takenFrom(func(w *Workload) { w.Digest = "digest-v9" }).but(resolvedAs("digest-v2")),
+			Meddling{"TemplateChanged", "the workload's template was changed by somebody else; it was put back"},
+		},
+		"no annotation": {
+			takenFrom(func(w *Workload) { w.Hold = nil }),
+			Meddling{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; it was put back"},
+		},
+		"what is on record stays there": {
+			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(ada),
+			Meddling{"TemplateChanged", "the template was changed"},
+		},
+		"a take-over is no change of somebody else": {running(10), Meddling{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			takeOver := takeOverOf(t, next(t, test.scene))
+			if diff := cmp.Diff(test.want, takeOver.Hold.Meddling); diff != "" {
+				t.Errorf("on record (-want +got):\n%s", diff)
+			}
+			if put := takeOver.PutBack != ""; put != (test.want != Meddling{}) {
+				t.Errorf("is a put-back: %t", put)
+			}
+		})
+	}
+}
+
+func resolvedAs(digest string) func(*Observation) {
+	return func(o *Observation) {
+		o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}, ""}
+	}
+}
+
+func TestReleaseStandsUntilTheChangeIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	passedStep := func() *scene { return doneStep().gates(gate(1, 0, 0, passed)) }
+	checkScripts(t, map[string]scripted{
+		"no step is entered":     {passedStep().but(onRecord), nil},
+		"a new template waits":   {passedStep().resolved("v3").but(onRecord), nil},
+		"it goes on when told":   {passedStep().but(onRecord).but(retry), []string{"take over: the change that was put back is acknowledged"}},
+		"a rollback is begun":    {passedStep().but(onRecord).but(rollback("true")), script(Next(passedStep().but(rollback("true")).Observation))},
+		"a rollback goes on":     {rollingBack(10).sets(set("v1", 5), set("v2", 5)).but(onRecord), script(Next(rollingBack(10).sets(set("v1", 5), set("v2", 5)).Observation))},
+		"a release can be ended": {held(10).but(onRecord).deleted(), script(Next(held(10).deleted().Observation))},
+	})
+}
+
+func TestDriftedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s := held(10).at(0, 1).sets(set("v1", 10)).but(onRecord)
+	first := next(t, s)
+	told := func(events []Event) (n int) {
+		for _, event := range events {
+			if event.Reason == v1alpha1.ReasonDrifted {
+				n++
+			}
+		}
+		return n
+	}
+	condition := meta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionDrifted)
+	if condition == nil || condition.Reason != v1alpha1.ReasonTemplateChanged || first.Status.Reason != v1alpha1.ReasonDrifted || told(first.Events) != 1 {
+		t.Errorf("condition %+v, reason %s, events %v", condition, first.Status.Reason, first.Events)
+	}
+	s.Release.Status = first.Status
+	if n := told(next(t, s).Events); n != 0 {
+		t.Errorf("it is told %d times more", n)
+	}
+	s.Workload.Hold.Meddling = Meddling{}
+	if meta.FindStatusCondition(next(t, s).Status.Conditions, v1alpha1.ConditionDrifted) != nil {
+		t.Error("the condition stays when it is acknowledged")
+	}
+}
