@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,9 +21,7 @@ func defaultsOf(ranges []corev1.LimitRange) defaults {
 			for name, value := range item.Default {
 				d.limits[name], d.requests[name] = value, value
 			}
-			for name, value := range item.DefaultRequest {
-				d.requests[name] = value
-			}
+			maps.Copy(d.requests, item.DefaultRequest)
 		}
 	}
 	return d
