@@ -17,8 +17,10 @@ import (
 // supersededBy begins the end of a commit that another took over from. What was told last is known by it.
 const supersededBy = "superseded by "
 
-// stops are the reasons of a release that stands still until somebody lets it go on.
-var stops = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint}
+// stops are the reasons of a release that stands still until somebody lets it go on, or makes room for it.
+var stops = []string{
+	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit,
+}
 
 // stand is how the release of the present commit stands; false where there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {

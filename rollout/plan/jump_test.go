@@ -3,8 +3,6 @@ package plan
 import (
 	"testing"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -66,7 +64,7 @@ func TestJumpIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	toLast := func(o *Observation) { o.Release.Spec.ReleaseTo = new(int32(2)) }
 	acted := func(s *v1alpha1.BatchReleaseStatus) {
-		s.Jump = &v1alpha1.Jump{To: 2, By: byGit, Attempt: s.Attempt, ReleaseTo: ptr.To(int32(2))}
+		s.Jump = &v1alpha1.Jump{To: 2, By: byGit, Attempt: s.Attempt, ReleaseTo: new(int32(2))}
 	}
 	asked := func(s *scene) bool {
 		to, _ := s.pass().jumpAsked()

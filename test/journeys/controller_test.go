@@ -32,6 +32,10 @@ type controller struct {
 	halt *halt
 	// sent counts its writes in the namespace.
 	sent atomic.Int64
+
+	mu sync.Mutex
+	// written counts what it has sent to change something, by verb and resource.
+	written map[string]int
 }
 
 // startController runs the controller for the namespace until it is killed or the test ends.
@@ -147,14 +151,37 @@ func (c *controller) requests() map[string]int {
 	return counts
 }
 
-// writes are the requests that change something.
+// writes are the requests that it has sent to change something in the namespace, by verb and resource. The
+// audit log would have them too, but only some time after what they have changed can be seen.
 func (c *controller) writes() map[string]int {
-	c.w.Helper()
-	writes := c.requests()
-	maps.DeleteFunc(writes, func(request string, _ int) bool {
-		return strings.HasPrefix(request, "get ") || strings.HasPrefix(request, "list ")
-	})
-	return writes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.written)
+}
+
+// verbs are the API's words for the methods that change something.
+var verbs = map[string]string{
+	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+}
+
+// note notes a request that changes something in the namespace.
+func (c *controller) note(request *http.Request) {
+	_, rest, found := strings.Cut(request.URL.Path, "/namespaces/"+c.w.namespace+"/")
+	verb := verbs[request.Method]
+	if !found || verb == "" {
+		return
+	}
+	parts := strings.Split(rest, "/") // resource, name, subresource
+	resource := parts[0]
+	if len(parts) > 2 {
+		resource += "/" + parts[2]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.written == nil {
+		c.written = map[string]int{}
+	}
+	c.written[verb+" "+resource]++
 }
 
 // fuse halts or kills the controller at a request. What a dead one sends reaches nobody.
@@ -166,6 +193,7 @@ type fuse struct {
 var errKilled = errors.New("the controller was killed")
 
 func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
+	f.controller.note(request)
 	f.controller.count(request)
 	if f.controller.dead.Load() {
 		return nil, errKilled

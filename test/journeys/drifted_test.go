@@ -44,7 +44,9 @@ type past struct {
 
 // pasts are what is done past Sluice, with the reason that is told.
 func pasts() map[string]past {
-	patch := func(reason, text string) past { return past{args: []string{"patch", "deployment", "web", "-p", text}, reason: reason} }
+	patch := func(reason, text string) past {
+		return past{args: []string{"patch", "deployment", "web", "-p", text}, reason: reason}
+	}
 	original := manifestOf(deployment(4, rolling(2, 1)))
 	serverSide := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"strategy":{"type":"RollingUpdate"}}}`
 	return map[string]past{
@@ -81,7 +83,7 @@ func TestMeddling(t *testing.T) {
 				half := all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2}), allReady)
 				w.await(half)
 				w.expected = func(string) bool { return true } // what is lost is lost by whom has done it
-				cptest.Eventually(t, soon, func() error { // kubectl replace writes what it has read a moment ago
+				cptest.Eventually(t, soon, func() error {      // kubectl replace writes what it has read a moment ago
 					_, err := w.tryKubectl(p.stdin, p.args...)
 					return err
 				})
