@@ -27,6 +27,9 @@ func (p GatePolicy) Type() GateType {
 	}
 }
 
+// CanSkip reports whether a jump goes over the gate.
+func (p GatePolicy) CanSkip() bool { return p.Skippable || p.Manual != nil }
+
 // defaultBranch is the CRD's, for sources that were made without it.
 const defaultBranch = "main"
 

@@ -82,7 +82,7 @@ type BatchReleaseSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// ReleaseTo takes the release that is under way to a step, counted from 0, once for each change of this
-	// field: forward without asking the manual gates on the way, or back.
+	// field: forward without asking those gates on the way that can be skipped, or back.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=49
 	// +optional
@@ -360,7 +360,7 @@ type BatchReleaseStatus struct {
 	PausePoint *PausePoint `json:"pausePoint,omitempty"`
 
 	// NextStepIndex may be patched to take the release that is under way to a step, counted from 0: forward
-	// without asking the manual gates on the way, or back. It is taken away once it is acted on.
+	// without asking those gates on the way that can be skipped, or back. It is taken away once it is acted on.
 	// +optional
 	NextStepIndex *int32 `json:"nextStepIndex,omitempty"`
 	// Jump is the last one to a step that was asked for.
@@ -469,7 +469,7 @@ type ResolvedTemplate struct {
 	Revision string `json:"revision"`
 }
 
-// Jump is a change of the step that was asked for. It counts for its attempt: the manual gates of steps from
+// Jump is a change of the step that was asked for. It counts for its attempt: the gates that can be skipped of steps from
 // From to before To are not asked, and where To is not after From the steps before To stand as passed.
 type Jump struct {
 	// From and To are steps, counted from 0.

@@ -113,6 +113,11 @@ type GatePolicy struct {
 	// Rollback goes back to the stable template. Default Hold. A rollback always holds.
 	// +optional
 	OnReject RejectPolicy `json:"onReject,omitempty"`
+
+	// Skippable lets a jump go over the gate, by status.nextStepIndex or spec.releaseTo of the release. A manual
+	// gate can always be gone over: who may ask for the jump may confirm it as well.
+	// +optional
+	Skippable bool `json:"skippable,omitempty"`
 }
 
 // RejectPolicy says what becomes of a release one of whose gates is rejected.

@@ -106,9 +106,9 @@ func (p *pass) jump(to int32, by string) {
 	p.out.StatusFirst = true
 }
 
-// jumpsOver reports whether a gate of the current step is not asked: a person may confirm it, and has said
-// instead to go beyond it.
+// jumpsOver reports whether a gate of the current step is not asked: its policy allows for that, and somebody
+// has said to go beyond it.
 func (p *pass) jumpsOver(policy v1alpha1.GatePolicy) bool {
 	jump, step := p.status.Jump, p.stepIndex()
-	return jump != nil && jump.Attempt == p.status.Attempt && jump.From <= step && step < jump.To && policy.Manual != nil
+	return jump != nil && jump.Attempt == p.status.Attempt && jump.From <= step && step < jump.To && policy.CanSkip()
 }

@@ -81,7 +81,13 @@ func TestJumpIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestJumpGoesOverManualGatesOnly(t *testing.T) {
+// skippable is a gate that a jump goes over.
+func skippable(policy v1alpha1.GatePolicy) v1alpha1.GatePolicy {
+	policy.Skippable = true
+	return policy
+}
+
+func TestJumpGoesOverGatesThatCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	steps := []v1alpha1.Step{step("1", manual, soak), step("50%"), step("100%")}
 	checkScripts(t, map[string]scripted{
@@ -91,6 +97,9 @@ func TestJumpGoesOverManualGatesOnly(t *testing.T) {
 		},
 		"others are": {
 			doneStep().steps(steps...).status(jumped(0, 2)), []string{"open gate web-v2-1-0-1 (soak): batch 1/3 is done"},
+		},
+		"unless they can be skipped": {
+			doneStep().steps(step("1", skippable(soak)), step("50%"), step("100%")).status(jumped(0, 2)), []string{"scale v2 1 -> 2: batch 2/3"},
 		},
 		"those of the step that it goes to are": {
 			doneStep().status(jumped(1, 0)), []string{"open gate web-v2-1-0-0 (manual): batch 1/3 is done"},

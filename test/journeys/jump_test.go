@@ -48,6 +48,19 @@ func TestJumpStopsAtOtherGates(t *testing.T) {
 	}
 }
 
+// A gate of any type that says so is jumped over, open as it may be.
+func TestJumpOverSkippableGate(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	closed := window("0 0 1 1 *")
+	closed.Skippable = true
+	w.create(release("web:2", step(1, closed), step(2), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.jumpTo(1)
+	w.await(all(jumped(0, 1, "nextStepIndex"), web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
+}
+
 // Back, no pod is removed, and gates that had passed are asked anew.
 func TestJumpBack(t *testing.T) {
 	w := newWorld(t)

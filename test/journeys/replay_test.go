@@ -283,14 +283,14 @@ func (r *replay) gatesPassed(set *appsv1.ReplicaSet, step v1alpha1.Step) bool {
 		policies = []v1alpha1.GatePolicy{manual()}
 	}
 	for i, policy := range policies {
-		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(set, i) && !(policy.Manual != nil && r.jumpedOver()) {
+		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(set, i) && !(policy.CanSkip() && r.jumpedOver()) {
 			return false
 		}
 	}
 	return true
 }
 
-// jumpedOver reports whether the record of a jump answers the manual gates of the current step.
+// jumpedOver reports whether the record of a jump answers the gates of the current step that can be skipped.
 func (r *replay) jumpedOver() bool {
 	status := &r.release().Status
 	jump := status.Jump

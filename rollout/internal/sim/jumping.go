@@ -12,7 +12,7 @@ func jumpedBack(status *v1alpha1.BatchReleaseStatus, index int) bool {
 	return jump != nil && jump.Attempt == status.Attempt && jump.To <= jump.From && int32(index) < jump.To
 }
 
-// jumpedOver reports whether the manual gates of a step are answered by the record of a jump beyond it.
+// jumpedOver reports whether the gates of a step that can be skipped are answered by the record of a jump beyond it.
 func jumpedOver(status *v1alpha1.BatchReleaseStatus, index int) bool {
 	jump := status.Jump
 	return jump != nil && jump.Attempt == status.Attempt && jump.From <= int32(index) && int32(index) < jump.To

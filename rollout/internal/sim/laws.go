@@ -259,7 +259,7 @@ func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int) bool
 		wanted = 1
 	}
 	for _, policy := range step.Gates {
-		if policy.None != nil || policy.Manual != nil && jumpedOver(status, index) {
+		if policy.None != nil || policy.CanSkip() && jumpedOver(status, index) {
 			wanted--
 		}
 	}
