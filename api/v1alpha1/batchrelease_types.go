@@ -76,6 +76,13 @@ type BatchReleaseSpec struct {
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
+	// Drift says what becomes of a template of the workload that somebody changes by hand while no release is
+	// under way: Report says so, Revert brings the released one back by the steps of a rollback, at most every
+	// ten minutes. Default Report.
+	// +kubebuilder:default=Report
+	// +optional
+	Drift DriftPolicy `json:"drift,omitempty"`
+
 	// Suspend stops the release where it stands: no step is entered or carried on, and no new template
 	// is released. Rollbacks go on, and spec.replicas of the workload is followed.
 	// +optional
@@ -98,6 +105,17 @@ type DeletionPolicy string
 const (
 	DeletionRevert  DeletionPolicy = "Revert"
 	DeletionProceed DeletionPolicy = "Proceed"
+)
+
+// DriftPolicy says what becomes of a template that was changed by hand.
+//
+// +kubebuilder:validation:Enum=Report;Revert
+type DriftPolicy string
+
+// The drift policies.
+const (
+	DriftReport DriftPolicy = "Report"
+	DriftRevert DriftPolicy = "Revert"
 )
 
 // WorkloadReference names a workload in the namespace of the object that holds it.
@@ -415,7 +433,7 @@ type RollbackRecord struct {
 
 // RollbackTrigger is what began a rollback.
 //
-// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected
+// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift
 type RollbackTrigger string
 
 // The triggers of a rollback.
@@ -428,6 +446,8 @@ const (
 	TriggerDeadline RollbackTrigger = "Deadline"
 	// TriggerGateRejected: a gate whose onReject is Rollback was rejected.
 	TriggerGateRejected RollbackTrigger = "GateRejected"
+	// TriggerDrift: somebody changed the template by hand, and spec.drift is Revert.
+	TriggerDrift RollbackTrigger = "Drift"
 )
 
 // Progress is the best that the current step has reached so far.

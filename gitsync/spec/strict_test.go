@@ -97,6 +97,7 @@ strategy:
 		{"order by a label that is none", template + strategy[:len(strategy)-2] + ", order: [{nodeLabel: {key: a b}}, {nodeLabel: {key: zone, values: [-]}}]}",
 			[]string{`8: spec.strategy.order[0].nodeLabel.key: Invalid value: "a b"`, `8: spec.strategy.order[1].nodeLabel.values[0]: Invalid value: "-"`}},
 		{"deadline", template + strategy[:len(strategy)-2] + ", progressDeadlineSeconds: 0}", []string{"8: spec.strategy.progressDeadlineSeconds: Invalid value: 0"}},
+		{"drift", template + strategy + "drift: Undo", []string{"9: spec.drift: Unsupported value"}},
 		{"preflight", template + strategy[:len(strategy)-2] + ", preflight: Skip}", []string{"8: spec.strategy.preflight: Unsupported value"}},
 		{"rollback", template + strategy + "rollback: {steps: [{replicas: 1}]}", []string{"9: spec.rollback.steps[0].replicas: Invalid value"}},
 		{"history", template + strategy + "revisionHistoryLimit: 0", []string{"9: spec.revisionHistoryLimit: Invalid value"}},

@@ -44,10 +44,8 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 		detail := fmt.Sprintf("must be a step, from 0 to %d", len(release.Spec.Strategy.Steps)-1)
 		errs = append(errs, field.Invalid(spec.Child("releaseTo"), *to, detail))
 	}
-	if policy := release.Spec.DeletionPolicy; policy != "" && policy != v1alpha1.DeletionRevert && policy != v1alpha1.DeletionProceed {
-		allowed := []v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}
-		errs = append(errs, field.NotSupported(spec.Child("deletionPolicy"), policy, allowed))
-	}
+	errs = append(errs, oneOf(release.Spec.DeletionPolicy, spec.Child("deletionPolicy"), v1alpha1.DeletionRevert, v1alpha1.DeletionProceed)...)
+	errs = append(errs, oneOf(release.Spec.Drift, spec.Child("drift"), v1alpha1.DriftReport, v1alpha1.DriftRevert)...)
 	if status, _ := object["status"].(map[string]any); len(status) > 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("status"), "is the controller's, and can't come from Git"))
 	}
@@ -157,34 +155,21 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 	if strategy.MaxUnavailable != nil {
 		errs = append(errs, validateCount(*strategy.MaxUnavailable, percentOfAll, at.Child("maxUnavailable"))...)
 	}
-	if policy := strategy.Supersede; policy != "" && policy != v1alpha1.SupersedeRestart && policy != v1alpha1.SupersedeQueue {
-		allowed := []v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue}
-		errs = append(errs, field.NotSupported(at.Child("supersede"), policy, allowed))
-	}
+	errs = append(errs, oneOf(strategy.Supersede, at.Child("supersede"), v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue)...)
 	if deadline := strategy.ProgressDeadlineSeconds; deadline != nil && *deadline < 1 {
 		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
 	}
 	errs = append(errs, validateOrder(strategy.Order, at.Child("order"))...)
-	errs = append(errs, validateOnFailure(strategy.OnFailure, at.Child("onFailure"))...)
-	return append(errs, validatePreflight(strategy.Preflight, at.Child("preflight"))...)
+	errs = append(errs, oneOf(strategy.OnFailure, at.Child("onFailure"), v1alpha1.FailurePause, v1alpha1.FailureRollback)...)
+	return append(errs, oneOf(strategy.Preflight, at.Child("preflight"), v1alpha1.PreflightHold, v1alpha1.PreflightWarn)...)
 }
 
-func validateOnFailure(policy v1alpha1.FailurePolicy, at *field.Path) field.ErrorList {
-	switch policy {
-	case "", v1alpha1.FailurePause, v1alpha1.FailureRollback:
+// oneOf checks an enumeration; empty is fine.
+func oneOf[T ~string](value T, at *field.Path, allowed ...T) field.ErrorList {
+	if value == "" || slices.Contains(allowed, value) {
 		return nil
-	default:
-		return field.ErrorList{field.NotSupported(at, policy, []v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback})}
 	}
-}
-
-func validatePreflight(policy v1alpha1.PreflightPolicy, at *field.Path) field.ErrorList {
-	switch policy {
-	case "", v1alpha1.PreflightHold, v1alpha1.PreflightWarn:
-		return nil
-	default:
-		return field.ErrorList{field.NotSupported(at, policy, []v1alpha1.PreflightPolicy{v1alpha1.PreflightHold, v1alpha1.PreflightWarn})}
-	}
+	return field.ErrorList{field.NotSupported(at, value, allowed)}
 }
 
 func validateSteps(steps []v1alpha1.Step, at *field.Path) field.ErrorList {

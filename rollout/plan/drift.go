@@ -2,6 +2,7 @@ package plan
 
 import (
 	"strings"
+	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -22,13 +23,66 @@ func (p *pass) watchDrift() {
 	case len(p.Drift.Fields) == 0:
 		p.status.Resolved.Digest = p.Drift.Digest
 		p.endDrift()
+	case p.revertsDrift():
+		p.revertDrift()
 	default:
 		p.sayDrifted()
 	}
 }
 
+// driftPause is how long a template stays reverted before it is reverted again: somebody, or something, that
+// changes it over and over must not have all pods replaced over and over.
+const driftPause = 10 * time.Minute
+
+// revertsDrift reports whether the released template is to be brought back now. One that the API server would
+// not take any more can't be.
+func (p *pass) revertsDrift() bool {
+	if p.Release.Spec.Drift != v1alpha1.DriftRevert || p.Drift.Digest == "" || p.stop() != nil {
+		return false
+	}
+	again := p.driftAgain()
+	if p.Now.Before(again) {
+		p.wakeAt(again)
+		return false
+	}
+	return true
+}
+
+// driftAgain is the earliest time at which drift is reverted.
+func (p *pass) driftAgain() time.Time {
+	if ended := p.status.LastUpdateTime; p.revertingDrift() && ended != nil {
+		return ended.Add(driftPause)
+	}
+	return time.Time{}
+}
+
+// revertDrift goes back to what was released. That Git gave it, and gives it still, is why nothing is
+// quarantined.
+func (p *pass) revertDrift() {
+	if needs := (Needs{Workload: !p.Workload.Live, Release: !p.ReleaseLive}); needs.Any() {
+		p.need(needs)
+		return
+	}
+	p.begin(*p.status.Resolved, &v1alpha1.RollbackRecord{
+		Trigger: v1alpha1.TriggerDrift, From: p.Workload.Revision, Message: p.driftWords(),
+	})
+	p.out.StatusFirst, p.out.Actions = true, nil
+}
+
+// revertingDrift reports whether the rollback that is under way, or was the last, is from a template that somebody gave the workload by hand.
+func (p *pass) revertingDrift() bool {
+	return p.status.Rollback != nil && p.status.Rollback.Trigger == v1alpha1.TriggerDrift
+}
+
+func (p *pass) driftWords() string {
+	return "the Deployment was changed past the release: " + strings.Join(p.Drift.Fields, "; ")
+}
+
 func (p *pass) sayDrifted() {
-	message := "the Deployment was changed past the release: " + strings.Join(p.Drift.Fields, "; ")
+	message := p.driftWords()
+	if again := p.driftAgain(); p.Release.Spec.Drift == v1alpha1.DriftRevert && p.Now.Before(again) {
+		message += "; it is reverted at " + again.UTC().Format(time.RFC3339)
+	}
 	p.setCondition(v1alpha1.ConditionDrifted, true, message, v1alpha1.ReasonTemplateChanged)
 	if p.status.Queued == nil { // or people are told first what waits
 		p.say(v1alpha1.ReasonDrifted, message)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -47,6 +48,16 @@ func TestWatchDrift(t *testing.T) {
 		},
 		"what differs is said, and nothing done":       {done().changed().differing(image), outcome{Is: drifted}},
 		"what does not count is no drift":              {done().changed().differing(), outcome{Is: rests}},
+		"drift: Revert goes back to what was released, on live reads": {
+			done().changed().differing(image).cached().but(reverts), outcome{Script: []string{"needs release, workload"}, Is: rests},
+		},
+		"which is on record before anything is written": {
+			done().changed().differing(image).but(reverts), outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"},
+		},
+		"not while it is suspended": {done().changed().differing(image).but(reverts).but(suspended), outcome{Is: drifted}},
+		"not soon after the last time": {
+			done().changed().differing(image).but(reverts).status(revertedNow), outcome{Wake: tenMinutes, Is: drifted},
+		},
 		"it ends when the template is what it was":     {done().changed().differing(image).toldOfDrift().unchanged(), outcome{Is: rests}},
 		"scaling is none, and nothing is asked for it": {done().cached().but(func(o *Observation) { o.Workload.Replicas = 3 }), outcome{Is: rests}},
 		"Git brings the same template: that is released": {
@@ -60,6 +71,15 @@ func TestWatchDrift(t *testing.T) {
 			},
 		},
 	})
+}
+
+// reverts has drift reverted.
+func reverts(o *Observation) { o.Release.Spec.Drift = v1alpha1.DriftRevert }
+
+// revertedNow is the end of a rollback from drift.
+func revertedNow(s *v1alpha1.BatchReleaseStatus) {
+	s.RollbackTo, s.LastUpdateTime = "v1", &metav1.Time{Time: noon}
+	s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDrift, From: "v9"}
 }
 
 // unchanged takes back what changed has done.

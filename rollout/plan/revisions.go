@@ -110,7 +110,7 @@ func (p *pass) keepLeft() {
 // the status speaks of the revert as soon as it is written.
 func (p *pass) leftCommit() string {
 	before := &p.Release.Status
-	if p.status.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != p.status.Rollback.From {
+	if p.status.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != p.status.Rollback.From || p.revertingDrift() {
 		return ""
 	}
 	return before.Commit
@@ -123,7 +123,7 @@ func (p *pass) recordStable() {
 	switch {
 	case kept == nil:
 		p.keepWorkload(why, record)
-	case kept.stable() && p.status.Held == nil: // it ran all along
+	case kept.stable() && (p.status.Held == nil || p.revertingDrift()): // it was stable all along
 	case kept.Attempt == record.Attempt && kept.Outcome == record.Outcome:
 	case p.status.RollbackTo != "":
 		back := kept.Record

@@ -91,6 +91,8 @@ func (w *World) releaseLeft() string {
 		return "the status says that the workload is held"
 	case w.Workload.Template != status.UpdateRevision && !w.saidDrifted():
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
+	case w.saidDrifted() && w.Release.Spec.Drift == v1alpha1.DriftRevert:
+		return "drift is not reverted"
 	case w.Workload.Template == status.UpdateRevision && w.saidDrifted():
 		return "the status says that the workload has drifted"
 	case w.Release.Template != "" && status.UpdateRevision != w.Release.Template && !slices.Contains(status.Quarantined, Given(w.Release.Template)):

@@ -94,6 +94,13 @@ func families() map[string]family {
 				Budget: map[Kind]uint8{Drift: 2},
 			},
 		},
+		"drift, reverted": {
+			begin: reverting,
+			Exploration: Exploration{
+				Offers: []Event{{Kind: Drift, Text: "v9"}, {Kind: Drift, Text: "v1"}, {Kind: Give, Text: "v3"}, {Kind: PassDies}, {Kind: Rollback, Text: "true"}},
+				Budget: map[Kind]uint8{Drift: 2},
+			},
+		},
 		"drift, stale": {
 			begin: released,
 			Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject),
@@ -225,6 +232,12 @@ func rolledBackAfter(setup Setup) *State {
 	s := released(setup)
 	Event{Kind: Rollback, Text: "true"}.Apply(s)
 	return calmed(s, func(*State) bool { return false })
+}
+
+// reverting is a release that is completed, and brings its template back when somebody changes that.
+func reverting(setup Setup) *State {
+	setup.Drift = v1alpha1.DriftRevert
+	return released(setup)
 }
 
 // scaledToZero is a release that waits at its first gate, with a workload of no pods.

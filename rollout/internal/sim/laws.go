@@ -329,6 +329,8 @@ func turnsRound(w *World, c change) string {
 		return "onFailure is not Rollback"
 	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(strategy.Steps, turning):
 		return "no gate says so"
+	case rollback.Trigger == v1alpha1.TriggerDrift && w.Release.Spec.Drift != v1alpha1.DriftRevert:
+		return "drift is not Revert"
 	default:
 		return ""
 	}
@@ -360,8 +362,10 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 		return
 	}
 	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
-		p.Bad = was.UpdateRevision
-		p.Barred = w.Release.Template
+		p.Bad, p.Barred = was.UpdateRevision, w.Release.Template
+		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
+			p.Bad, p.Barred = status.Rollback.From, ""
+		}
 	}
 	if p.Barred == status.RollbackTo {
 		p.Barred = "" // it is what Git brings back

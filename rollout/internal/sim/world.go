@@ -137,6 +137,8 @@ type Setup struct {
 	HistoryLimit int
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
 	Deadline time.Duration
+	// Drift is Report if empty.
+	Drift v1alpha1.DriftPolicy
 	// OnFailure is Pause if empty.
 	OnFailure      v1alpha1.FailurePolicy
 	DeletionPolicy v1alpha1.DeletionPolicy
@@ -159,6 +161,7 @@ func New(s Setup) *World {
 	if s.Rollback != nil {
 		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: s.Rollback}
 	}
+	spec.Drift = or(s.Drift, v1alpha1.DriftReport)
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
 	w.Workload = Workload{MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
