@@ -286,13 +286,8 @@ func TestNext(t *testing.T) {
 			rolling(bad).standing(v1alpha1.ReasonFrozen, "the workload is not taken over: frozen: holidays").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }),
 			[]string{"bad0 pending the workload is not taken over: frozen: holidays"},
 		},
-		"no room for it": {
-			rolling(bad).standing(v1alpha1.ReasonWillNotFit, "the workload is not taken over: quota pods is full").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }),
-			[]string{"bad0 pending the workload is not taken over: quota pods is full"},
-		},
-		"unpaused by somebody": {
-			rolling(bad).standing(v1alpha1.ReasonDrifted, "batch 2/4 stands: unpaused by kubectl"), []string{"bad0 pending batch 2/4 stands: unpaused by kubectl"},
-		},
+		"no room for it":           {rolling(bad).standing(v1alpha1.ReasonWillNotFit, "quota pods is full"), []string{"bad0 pending quota pods is full"}},
+		"unpaused by somebody":     {rolling(bad).standing(v1alpha1.ReasonDrifted, "batch 2/4 stands: unpaused"), []string{"bad0 pending batch 2/4 stands: unpaused"}},
 		"taken back, then another": {rolling(fix).told(bad, forge.StateFailure, "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
 		"reverted in Git": {
 			rolling(fix).reverted().told(bad, forge.StatePending, updating),

@@ -46,8 +46,8 @@ func TestWatchDrift(t *testing.T) {
 			done().resolved("v2").changed().status(rolledBack),
 			outcome{Script: []string{"needs drift from template v1"}, Is: "Completed 3/3 Completed RolledBack"},
 		},
-		"what differs is said, and nothing done":       {done().changed().differing(image), outcome{Is: drifted}},
-		"what does not count is no drift":              {done().changed().differing(), outcome{Is: rests}},
+		"what differs is said, and nothing done": {done().changed().differing(image), outcome{Is: drifted}},
+		"what does not count is no drift":        {done().changed().differing(), outcome{Is: rests}},
 		"drift: Revert goes back to what was released, on live reads": {
 			done().changed().differing(image).cached().but(reverts), outcome{Script: []string{"needs release, workload"}, Is: rests},
 		},

@@ -115,7 +115,8 @@ func (p *pass) stand(why *stop) {
 		p.normaliseState()
 		p.sayStopped("batch "+p.status.Batch+" stands", why)
 	}
-	p.blocked = len(p.status.Gates) > 0
+	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all.
+	p.blocked = len(p.status.Gates) > 0 || p.meddling() != nil
 	if p.turnsRound() {
 		return
 	}

@@ -82,7 +82,9 @@ func TestRetry(t *testing.T) {
 		ObjectMeta: named[corev1.ResourceQuota]("few").ObjectMeta,
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
 	})
-	w.create(impatient(podTemplate("web:2", nil)))
+	release := impatient(podTemplate("web:2", nil))
+	release.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
+	w.create(release)
 	w.await(failed("exceeded quota"))
 	w.kubectl("delete", "resourcequota", "few")
 	w.await(web.runs(pods{"web:1": 3, "web:2": 2}))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // story is a release that is told from its first write to its last.
@@ -80,7 +81,13 @@ func rolledBack(s *State) bool { return completed(s) && s.Release.Status.Rollbac
 // failing is when the first step is under way and an updated pod fails.
 func failing(s *State) bool {
 	set := s.Set("v2")
-	return inStep(0)(s) && set != nil && set.Pods.Failing > 0
+	return inStep(0)(s) && set != nil && set.Pods.Failing > 0 && untouched(s)
+}
+
+// untouched is when nobody has changed what is ours, or it is acknowledged.
+func untouched(s *State) bool {
+	hold := s.Workload.Hold
+	return s.Workload.Paused && hold != nil && hold.Meddling == (plan.Meddling{})
 }
 
 func atOnce(*State) bool { return true }
@@ -220,7 +227,16 @@ func (s *telling) turn() bool {
 			return true
 		}
 	}
-	return false
+	return s.runOut()
+}
+
+// runOut lets the time run out for pods that do not become available. In a story that a fault has stopped for
+// a while it may have to once more.
+func (s *telling) runOut() bool {
+	if s.Sick == "" || s.Release.Status.CurrentStepState != v1alpha1.StepUpgrade || s.Release.Status.Phase == v1alpha1.PhaseFailed || !untouched(s.State) {
+		return false
+	}
+	return Event{Kind: Elapse}.Apply(s.State)
 }
 
 // request lets go wrong what does before a request.
