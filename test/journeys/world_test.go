@@ -221,10 +221,12 @@ func (w *world) releaseImage(image string) {
 	w.release(podTemplate(image, nil))
 }
 
-// patchRelease changes the release "web" by a merge patch.
+// patchRelease changes the release "web" by a merge patch. Once it returns the journal has the change, so
+// that what is then awaited is not found in what was before.
 func (w *world) patchRelease(patch string) {
 	w.Helper()
 	w.kubectl("patch", "batchrelease", "web", "--type=merge", "-p", patch)
+	w.catchUp()
 }
 
 // confirm lets a release go on from its manual gate, as kubectl patch does.
