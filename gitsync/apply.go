@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/internal/subset"
 )
 
 func keyOf(release *spec.Release) client.ObjectKey {
@@ -137,8 +138,8 @@ func holds(live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	if err != nil || json.Unmarshal(data, &wanted) != nil {
 		return false
 	}
-	return within(toValue(wanted.Spec), toValue(live.Spec)) &&
-		within(toValue(wanted.Labels), toValue(live.Labels)) && within(toValue(wanted.Annotations), toValue(live.Annotations))
+	return subset.Of(toValue(wanted.Spec), toValue(live.Spec)) &&
+		subset.Of(toValue(wanted.Labels), toValue(live.Labels)) && subset.Of(toValue(wanted.Annotations), toValue(live.Annotations))
 }
 
 func toValue(typed any) any {
@@ -149,34 +150,6 @@ func toValue(typed any) any {
 	var value any
 	_ = json.Unmarshal(data, &value) // it was just encoded
 	return value
-}
-
-// within tells whether all that part has is in whole.
-func within(part, whole any) bool {
-	switch part := part.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		object, ok := whole.(map[string]any)
-		for key, value := range part {
-			if value != nil && (!ok || !within(value, object[key])) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		list, ok := whole.([]any)
-		if !ok || len(list) != len(part) {
-			return false
-		}
-		for i := range part {
-			if !within(part[i], list[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return part == whole
 }
 
 // originOf is the commit that brought the release's template: the one known so far

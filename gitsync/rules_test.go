@@ -90,33 +90,3 @@ func TestLabelFor(t *testing.T) {
 		seen[label] = who
 	}
 }
-
-func TestWithin(t *testing.T) {
-	t.Parallel()
-	m := func(pairs ...any) map[string]any {
-		made := map[string]any{}
-		for i := 0; i < len(pairs); i += 2 {
-			made[pairs[i].(string)] = pairs[i+1]
-		}
-		return made
-	}
-	tests := []struct {
-		part, whole any
-		want        bool
-		reason      string
-	}{
-		{m("a", 1.0), m("a", 1.0, "b", 2.0), true, "defaults may add fields"},
-		{m("a", 1.0), m("a", 2.0), false, "another value"},
-		{m("a", 1.0), m(), false, "a field that was taken away"},
-		{m("a", nil), m(), true, "null is as good as absent"},
-		{m(), nil, true, "an empty object is as good as absent"},
-		{[]any{1.0}, []any{1.0, 2.0}, false, "lists are whole"},
-		{[]any{m("a", 1.0)}, []any{m("a", 1.0, "b", 2.0)}, true, "defaults within lists"},
-		{"10m", "10m", true, "texts"},
-	}
-	for _, tt := range tests {
-		if got := within(tt.part, tt.whole); got != tt.want {
-			t.Errorf("within(%v, %v) = %t, want %t: %s", tt.part, tt.whole, got, tt.want, tt.reason)
-		}
-	}
-}

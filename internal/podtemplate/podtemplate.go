@@ -11,12 +11,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/dump"
+
+	"github.com/sluice-dev/sluice/internal/subset"
 )
 
 // Given returns the digest of a template as its author gave it: sha256 over the
@@ -56,7 +57,7 @@ func digest(value any) (string, error) {
 func Within(given, kept []byte) bool {
 	a, okA := canonical(given)
 	b, okB := canonical(kept)
-	return okA && okB && within(a, b)
+	return okA && okB && subset.Of(a, b)
 }
 
 // canonical is a template as the API server writes it, but for defaults.
@@ -71,23 +72,6 @@ func canonical(raw []byte) (any, bool) {
 	}
 	var value any
 	return value, json.Unmarshal(data, &value) == nil
-}
-
-func within(part, whole any) bool {
-	switch part := part.(type) {
-	case map[string]any:
-		object, ok := whole.(map[string]any)
-		for key, value := range part {
-			if value != nil && (!ok || !within(value, object[key])) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		list, ok := whole.([]any)
-		return ok && slices.EqualFunc(part, list, within)
-	}
-	return part == whole
 }
 
 // Hash returns the pod template hash as the native Deployment controller computes
