@@ -110,6 +110,9 @@ func (p *pass) settleDigest(template Template) bool {
 		p.out.Needs.Resolve = &template
 		return true
 	}
+	if (p.Resolved.Given != "") != template.Given {
+		return false // the pass has resolved another one, to see whether to begin with it
+	}
 	if p.Resolved.Refused == "" && p.Resolved.Digest == p.Workload.Digest {
 		p.status.Resolved.Digest = p.Workload.Digest
 		return true

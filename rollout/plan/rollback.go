@@ -16,6 +16,12 @@ func (p *pass) answerRollback() bool {
 	if !found {
 		return false
 	}
+	if asked == "true" && p.status.Resolved == nil && p.before() == "" {
+		return false // what is yet to be begun is begun first, so that there is something to turn round
+	}
+	if asked == "true" && p.keepForRollback() {
+		return true
+	}
 	target, why := p.rollbackTarget(asked)
 	switch {
 	case p.rollingBackTo(target, asked):
@@ -59,17 +65,35 @@ func (p *pass) rollbackTarget(asked string) (*Kept, string) {
 	}
 }
 
-// before is the revision to go back to: the stable one in a release, the last stable one after it.
+// before is the revision to go back to: the stable one in a release, the last stable one after it. In the
+// first release the status has no stable one before the pass that takes the workload over has written it.
 func (p *pass) before() string {
 	annotations := p.Release.Annotations
 	switch {
 	case p.unrecorded():
 		return annotations[v1alpha1.CurrentStableAnnotation]
-	case p.status.Phase == v1alpha1.PhaseCompleted || p.status.StableRevision == "":
+	case p.status.Phase == v1alpha1.PhaseCompleted:
 		return annotations[v1alpha1.LastStableAnnotation]
-	default:
+	case p.status.StableRevision != "":
 		return p.status.StableRevision
+	case p.Workload.heldBy(p.Release):
+		return annotations[v1alpha1.CurrentStableAnnotation]
+	case p.status.Resolved != nil:
+		return p.Workload.Revision
+	default:
+		return annotations[v1alpha1.LastStableAnnotation]
 	}
+}
+
+// keepForRollback keeps what runs, if a first release is to be rolled back before its workload is taken
+// over: nothing else has kept it yet. It reports whether it does.
+func (p *pass) keepForRollback() bool {
+	before := p.before()
+	if before != p.Workload.Revision || p.status.StableRevision != "" || p.stable(before) != nil {
+		return false
+	}
+	p.keepBefore()
+	return len(p.out.Actions) > 0
 }
 
 // unrecorded reports whether a pass that did not live to write its status has begun a release: the workload is

@@ -12,6 +12,11 @@ func rollback(to string) func(*Observation) {
 	return func(o *Observation) { o.Release.Annotations[v1alpha1.RollbackAnnotation] = to }
 }
 
+// begun is a first release whose workload is not taken over yet.
+func begun(s *v1alpha1.BatchReleaseStatus) {
+	s.Phase, s.Attempt, s.UpdateRevision, s.Resolved = v1alpha1.PhaseRollingUpdate, 1, "v2", resolved("v2")
+}
+
 func retry(o *Observation) { o.Release.Annotations[v1alpha1.RetryAnnotation] = "true" }
 
 func TestAnswerRollback(t *testing.T) {
@@ -21,6 +26,10 @@ func TestAnswerRollback(t *testing.T) {
 		"the intent is durable before anything is done for it, the annotation included": {
 			held(10).but(rollback("true")),
 			outcome{StatusFirst: true, Is: recorded},
+		},
+		"before a first release has taken its workload over, what runs is kept to go back to": {
+			running(10).status(begun).but(rollback("true")),
+			outcome{Script: []string{"keep template v1 (Adopted): kept to roll back to"}, Is: "RollingUpdate - - -"},
 		},
 		"a completed release is rolled back the same way": {
 			completed(10).resolved("v1").keep("v0").stable("v1", "v0").but(rollback("true")),
@@ -130,6 +139,12 @@ func TestRollbackTarget(t *testing.T) {
 		},
 		"the very first release, too": {
 			held(10).status(func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }), "true", "v1",
+		},
+		"the very first release whose last status was not written, too": {
+			held(10).status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "" }), "true", "v1",
+		},
+		"the very first release that is not taken over yet is left for what runs": {
+			running(10).keep("v1").status(begun), "true", "v1",
 		},
 		"a commit is taken in short":           {held(10).recorded("v0", Record{Commit: "abcdef0123456789"}), "ABCDEF0", "v0"},
 		"but not shorter than people quote it": {held(10).recorded("v0", Record{Commit: "abcdef0123456789"}), "abcdef", ""},

@@ -89,6 +89,25 @@ func wantSameEnd(t *testing.T, whole, told *telling, f fault) {
 	}
 }
 
+// A rollback that somebody asks for before any request of a first release is done, also when no pass has lived
+// to say that the release has begun.
+func TestRollbackAsked(t *testing.T) {
+	t.Parallel()
+	crowded := story{setup: ten("1", "100%"), twists: []twist{
+		{atOnce, Event{Kind: Crowd}}, {atOnce, Event{Kind: Pass}}, {atOnce, Event{Kind: Cure}},
+	}}
+	for name, first := range map[string]story{"at once": {setup: ten("1", "100%")}, "after a wait for room": crowded} {
+		asked := fault{event: Event{Kind: Rollback, Text: "true"}}
+		for asked.before = 1; asked.before <= tell(first, 0).requests; asked.before++ {
+			told := tellFaulty(first, asked)
+			if left := told.unfinished(); left != "" || told.Workload.Template != "v1" {
+				t.Fatalf("%s, asked for before request %d, it runs %s in the end: %s\n%s",
+					name, asked.before, told.Workload.Template, left, told.text.String())
+			}
+		}
+	}
+}
+
 // essence leaves out of an end the ReplicaSets without pods, and the history of templates: somebody who
 // edits the template of a workload leaves traces in both.
 func essence(end string) string {
