@@ -10,7 +10,10 @@ MAKEFLAGS   += --no-builtin-rules
 ARGS     ?=
 PKG      ?= ./...
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+IMAGE    ?= ghcr.io/sluice-dev/sluice
 
+GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 WITHCP   := go run ./internal/controlplane/withcp
@@ -25,7 +28,23 @@ demo: ## Releases from git push to the last batch, approved on a forge, on a con
 
 .PHONY: build
 build: ## bin/sluice, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sluice ./cmd/sluice
+	$(GOBUILD) -o bin/sluice ./cmd/sluice
+
+##@ Release
+
+.PHONY: dist
+dist: ## dist/: a binary for each of PLATFORMS, install.yaml, checksums
+	rm -rf dist
+	for platform in $(PLATFORMS); do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -o "dist/sluice-$${platform%/*}-$${platform#*/}" ./cmd/sluice; \
+	done
+	go run -ldflags '-X main.version=$(VERSION)' ./cmd/sluice install --image $(IMAGE):$(VERSION) > dist/install.yaml
+	cd dist && sha256sum -- * > SHA256SUMS
+
+.PHONY: image
+image: ## The image IMAGE:VERSION for this machine's processor, with Docker
+	$(MAKE) dist PLATFORMS=linux/$$(go env GOARCH)
+	docker build --platform linux/$$(go env GOARCH) --tag $(IMAGE):$(VERSION) $(ARGS) .
 
 ##@ Check
 

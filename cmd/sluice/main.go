@@ -63,7 +63,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newController(), newHandback(), newVersion())
+	root.AddCommand(newController(), newHandback(), newInstall(), newVersion())
 	return root
 }
 

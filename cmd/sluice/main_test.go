@@ -61,6 +61,9 @@ func TestRun(t *testing.T) {
 		"NothingNamed": {"to hand everything back it has to be said", []string{"handback"}, exitUsage, "", "--all"},
 		"NamedAndAll":  {"and not together with names", []string{"handback", "web", "--all"}, exitUsage, "", "--all"},
 		"NamedAnd-A":   {"names are those of one namespace", []string{"handback", "web", "-A"}, exitUsage, "", "one namespace"},
+		"Install":      {"manifests need no cluster", []string{"install", "--image=sluice:v1"}, exitOK, "image: sluice:v1\n", ""},
+		"InstallInOne": {"what is confined has no policy", []string{"install", "--namespaced", "-n", "shop"}, exitOK, "--namespaces=shop\n", ""},
+		"InstallWhole": {"nor can it be asked for", []string{"install", "--namespaced", "--policy"}, exitUsage, "", "the whole cluster's"},
 		"NoContext":    {"a context must exist", []string{"controller", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, exitError, "", "elsewhere"},
 	}
 	for name, tc := range cases {

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/install"
 )
 
 // TestLeastPrivilege: the rights in config/rbac are enough for a release from Git, from the
@@ -29,9 +31,22 @@ import (
 // server refuses nothing.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
-	c, namespace, repository := newClient(t), cptest.Namespace(t), newRepository(t)
-	start(t, controllerAccount(t), app.Options{
-		Version: namespace, Namespaces: []string{namespace}, LeaderElection: true, LeaseNamespace: "sluice-system",
+	releaseFromGit(t, cptest.Namespace(t), "sluice-system", controllerAccount(t))
+}
+
+// TestLeastPrivilegeInNamespace: so are those that are installed in one namespace alone.
+func TestLeastPrivilegeInNamespace(t *testing.T) {
+	t.Parallel()
+	namespace := cptest.Namespace(t)
+	releaseFromGit(t, namespace, namespace, confinedAccount(t, namespace))
+}
+
+// releaseFromGit runs a controller for the namespace and takes a release through it.
+func releaseFromGit(t *testing.T, namespace, leaseNamespace string, account *rest.Config) {
+	t.Helper()
+	c, repository := newClient(t), newRepository(t)
+	start(t, account, app.Options{
+		Version: namespace, Namespaces: []string{namespace}, LeaderElection: true, LeaseNamespace: leaseNamespace,
 		Git: gitrepo.Options{AllowFile: true},
 	})
 
@@ -78,7 +93,35 @@ func controllerAccount(t *testing.T) *rest.Config {
 	if err := controlplane.Apply(t.Context(), cptest.Config(t), rights); err != nil {
 		t.Fatalf("apply rights: %v", err)
 	}
-	cfg, err := cptest.Access(t).ServiceAccountConfig(t.Context(), "sluice-system", "sluice-controller")
+	return logIn(t, "sluice-system")
+}
+
+// confinedAccount has the rights of a controller that is installed for the namespace alone, of which it
+// installs everything.
+func confinedAccount(t *testing.T, namespace string) *rest.Config {
+	t.Helper()
+	objects, err := install.Objects(install.Options{Namespace: namespace, Image: "sluice:v1", Namespaced: true})
+	if err != nil {
+		t.Fatalf("make manifests: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "install.yaml")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatalf("create file: %v", err)
+	}
+	if err := errors.Join(install.Write(file, objects), file.Close()); err != nil {
+		t.Fatalf("write manifests: %v", err)
+	}
+	if err := controlplane.Apply(t.Context(), cptest.Config(t), path); err != nil {
+		t.Fatalf("apply manifests: %v", err)
+	}
+	return logIn(t, namespace)
+}
+
+// logIn becomes the controller that is installed in the namespace.
+func logIn(t *testing.T, namespace string) *rest.Config {
+	t.Helper()
+	cfg, err := cptest.Access(t).ServiceAccountConfig(t.Context(), namespace, "sluice-controller")
 	if err != nil {
 		t.Fatalf("log in as the controller: %v", err)
 	}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-dev/sluice/internal/install"
+)
+
+func newInstall() *cobra.Command {
+	options := install.Default(imageTag(version))
+	command := &cobra.Command{
+		Use:   "install",
+		Short: "Print the manifests that install Sluice",
+		Long: `Print the manifests that install Sluice in a cluster, for kubectl to apply: the kinds, the
+controller with its account and rights, and the admission policy. It asks no cluster anything.
+
+With --namespaced all is confined to one namespace, which has to be there: the controller sees no other,
+and nothing of the cluster's is installed but the kinds.`,
+		Example: `  sluice install | kubectl apply --server-side -f -
+  sluice install --image registry.example.com/sluice:v1.0.0 > sluice.yaml
+  sluice install --namespaced --namespace shop --crds=false
+  sluice install --controller-arg=--cluster-name=eu --controller-arg=--log-level=debug`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return printInstall(cmd, options) },
+	}
+	registerInstall(command.Flags(), &options)
+	return command
+}
+
+func registerInstall(set *pflag.FlagSet, options *install.Options) {
+	set.StringVarP(&options.Namespace, "namespace", "n", options.Namespace, "`namespace` to install the controller in")
+	set.StringVar(&options.Image, "image", options.Image, "`image` of the controller")
+	set.Int32Var(&options.Replicas, "replicas", options.Replicas, "`number` of controllers, of which one acts")
+	set.BoolVar(&options.Namespaced, "namespaced", false, "see, and have rights in, that namespace only")
+	set.BoolVar(&options.CRDs, "crds", options.CRDs, "install the kinds, of which a cluster has one set")
+	set.BoolVar(&options.Policy, "policy", options.Policy,
+		"install the admission policy, which needs Kubernetes 1.30 (with --namespaced: never, it is the cluster's)")
+	set.StringArrayVar(&options.Args, "controller-arg", nil, "a further `flag` of \"sluice controller\"; can be repeated")
+}
+
+func printInstall(cmd *cobra.Command, options install.Options) error {
+	if options.Namespaced && !cmd.Flags().Changed("policy") {
+		options.Policy = false
+	}
+	objects, err := install.Objects(options)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := install.Write(cmd.OutOrStdout(), objects); err != nil {
+		return fmt.Errorf("print manifests: %w", err)
+	}
+	return nil
+}
+
+// imageTag is the tag of the image of this binary, which is built with the same version. A build
+// that was given none goes by the newest release.
+func imageTag(release string) string {
+	if release == "" {
+		return "latest"
+	}
+	return release
+}

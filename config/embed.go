@@ -1,0 +1,9 @@
+// Package config holds the manifests by which Sluice is installed, so that the command has them with it.
+package config
+
+import "embed"
+
+// Manifests are the folders of this package. A kustomization.yaml in them is for kubectl.
+//
+//go:embed crd/*.yaml rbac/*.yaml controller/*.yaml policy/*.yaml
+var Manifests embed.FS

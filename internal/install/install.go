@@ -1,0 +1,128 @@
+// Package install makes the manifests that install Sluice out of those in config.
+//
+//	config (embedded) ──► Options ──► objects ──► YAML, for kubectl apply
+//
+// It is pure: the same options give the same bytes. Without options to the contrary, the objects are
+// those of kubectl kustomize config.
+package install
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// Namespace is where Sluice is installed unless told otherwise.
+	Namespace = "sluice-system"
+	// Image is where the images are, without a tag.
+	Image = "ghcr.io/sluice-dev/sluice"
+	// Replicas is how many controllers there are unless told otherwise.
+	Replicas = 2
+)
+
+// Options are what can be chosen.
+type Options struct {
+	// Namespace of the controller.
+	Namespace string
+	// Image of the controller, with tag or digest.
+	Image string
+	// Replicas is how many controllers there are.
+	Replicas int32
+	// Namespaced has the controller see, and have rights in, its own namespace only. Nothing
+	// is installed outside of it, the kinds aside, and it has to be there.
+	Namespaced bool
+	// CRDs installs the kinds too, of which a cluster has one set.
+	CRDs bool
+	// Policy installs the admission policy too, of which a cluster has one.
+	Policy bool
+	// Args are further flags of the controller.
+	Args []string
+}
+
+// Default installs everything for the whole cluster, with an image of that tag.
+func Default(tag string) Options {
+	return Options{Namespace: Namespace, Image: Image + ":" + tag, Replicas: Replicas, CRDs: true, Policy: true}
+}
+
+// Check says what is wrong with the options.
+func (o Options) Check() error {
+	if problems := validation.ValidateNamespaceName(o.Namespace, false); len(problems) > 0 {
+		return fmt.Errorf("namespace %q: %s", o.Namespace, problems[0])
+	}
+	switch {
+	case o.Image == "":
+		return fmt.Errorf("an image is needed, such as %s:v1.0.0", Image)
+	case o.Replicas < 0:
+		return fmt.Errorf("%d replicas: there can't be fewer than none", o.Replicas)
+	case o.Namespaced && o.Policy:
+		return fmt.Errorf("the admission policy is the whole cluster's: it can't be installed in namespace %s alone", o.Namespace)
+	}
+	return nil
+}
+
+// Objects are what to apply, in an order in which each finds what it needs.
+func Objects(o Options) ([]*unstructured.Unstructured, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	objects, err := manifests(o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, o.leavesOut)
+	if o.Namespaced {
+		if objects, err = confine(objects, o.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		if err := o.fill(object); err != nil {
+			return nil, fmt.Errorf("fill in Deployment: %w", err)
+		}
+	}
+	return objects, nil
+}
+
+func (o Options) leavesOut(object *unstructured.Unstructured) bool {
+	switch object.GetKind() {
+	case "CustomResourceDefinition":
+		return !o.CRDs
+	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+		return !o.Policy
+	case "Namespace":
+		return o.Namespaced
+	default:
+		return false
+	}
+}
+
+// fill puts what was chosen into the Deployment of the controller.
+func (o Options) fill(object *unstructured.Unstructured) error {
+	if err := unstructured.SetNestedField(object.Object, int64(o.Replicas), "spec", "replicas"); err != nil {
+		return err
+	}
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(object.Object, path...)
+	if err != nil {
+		return err
+	}
+	controller := containers[0].(map[string]any)
+	controller["image"] = o.Image
+	args, _, err := unstructured.NestedStringSlice(controller, "args")
+	if err != nil {
+		return err
+	}
+	if o.Namespaced {
+		args = append(args, "--namespaces="+o.Namespace)
+	}
+	if err := unstructured.SetNestedStringSlice(controller, append(args, o.Args...), "args"); err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(object.Object, containers, path...)
+}
