@@ -54,9 +54,9 @@ func (r *ForgeGates) reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile
 	if err != nil || !gate.Awaited(g, facts.Release) {
 		return reconcile.Result{}, err
 	}
-	if facts.Source == nil || facts.Source.Spec.Forge == nil {
+	if g.Status.Force != nil || facts.Source == nil || facts.Source.Spec.Forge == nil {
 		_, _, err := r.decide(ctx, g, facts)
-		return reconcile.Result{}, err
+		return reconcile.Result{}, err // a gate that was forced comes back by its watch, and is tidied up after
 	}
 	err = r.look(ctx, g, facts)
 	if ctx.Err() == nil && forge.KindOf(err) != "" {
@@ -323,7 +323,7 @@ func (r *ForgeGates) closeAll(ctx context.Context, g *v1alpha1.Gate, source *v1a
 	}
 	return r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
 		switch {
-		case g.Status.Decision == v1alpha1.DecisionPassed:
+		case g.Status.Decision == v1alpha1.DecisionPassed && g.Status.Force == nil:
 			repository, err := api.Repository(ctx)
 			if err != nil || repository.DeleteBranchOnMerge { // the forge has removed it
 				return err

@@ -75,6 +75,33 @@ func TestApprovalIsMerged(t *testing.T) {
 	}
 }
 
+// A gate that is forced passes without its pull request, which is closed with who did that and why.
+func TestApprovalIsForced(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	g := w.blockOn(w.releaseFrom("shop", "web"), approval())
+	number := w.awaitPull(g)
+	cptest.Kubectl(t, "--namespace", w.namespace, "patch", "gate", g.Name, "--type=merge", "--subresource=status",
+		"-p", `{"status":{"force":{"by":"ada","reason":"INC-42"}}}`)
+	status := w.awaitDecision(g, v1alpha1.DecisionPassed)
+	if len(status.Evidence) != 1 || status.Evidence[0].Kind != "Forced" || status.Evidence[0].Actor != "ada" || status.Evidence[0].Detail != "INC-42" {
+		t.Errorf("want who forced it and why as the only evidence, got %+v", status.Evidence)
+	}
+	w.awaitEvent("GateForced")
+	cptest.Eventually(t, soon, func() error {
+		if pulls := w.pulls(); len(pulls) != 1 || pulls[0].State != "closed" || pulls[0].Merged {
+			return fmt.Errorf("want one pull request, closed unmerged, got %+v", pulls)
+		}
+		return nil
+	})
+	var comments []struct{ Body string }
+	w.as("ada").Do("GET", fmt.Sprintf("issues/%d/comments", number), nil, &comments)
+	if len(comments) != 1 || !strings.Contains(comments[0].Body, "the gate was forced by `ada`: `INC-42`") {
+		t.Errorf("want a comment that says who forced it, got %+v", comments)
+	}
+}
+
 // Whoever comes after a crash finds what was opened before.
 func TestApprovalIsFoundAgain(t *testing.T) {
 	t.Parallel()

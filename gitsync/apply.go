@@ -173,6 +173,7 @@ func (p *pass) originOf(live *v1alpha1.BatchRelease, release *spec.Release) orig
 // annotation: with the template of another commit it would be released.
 func (p *pass) write(ctx context.Context, release *spec.Release, from origin, live *v1alpha1.BatchRelease) error {
 	object := release.Object()
+	leaveSuspend(object)
 	annotations := annotationsOf(release, from)
 	freeze := p.freezeOf(release.Namespace, object.GetLabels(), live)
 	if freeze != "" {
@@ -191,6 +192,14 @@ func (p *pass) write(ctx context.Context, release *spec.Release, from origin, li
 	}
 	p.note(&p.applied, release.Namespace+"/"+release.Name)
 	return nil
+}
+
+// leaveSuspend leaves it to people to suspend a release that Git does not: suspend: false in a manifest is what it
+// would be without, and does not let go on what somebody has stopped.
+func leaveSuspend(object *unstructured.Unstructured) {
+	if asked, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); !asked {
+		unstructured.RemoveNestedField(object.Object, "spec", "suspend")
+	}
 }
 
 // annotationsOf are those that say where a release comes from.

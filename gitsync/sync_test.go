@@ -254,6 +254,39 @@ func TestDriftIsUndone(t *testing.T) {
 	})
 }
 
+// What a person has stopped does not go on with the next push, even if the manifest says suspend: false; what Git
+// stops is Git's to let go on.
+func TestSuspendIsPeoples(t *testing.T) {
+	w := newWorld(t)
+	says := func(line string) map[string]string {
+		return map[string]string{"web/release.yaml": releaseText("web", "[{replicas: 1}, {replicas: 100%}]") + line}
+	}
+	w.push(merge(app("web", "web:1"), says("  suspend: false\n")))
+	w.controller(gitsync.Options{})
+	w.source(nil)
+	w.sync("shop")
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))
+	if err := w.Patch(t.Context(), w.release("web"), patch, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	w.push(map[string]string{"web/deploy.yaml": deploymentText("web", "web:2")})
+	w.sync("shop")
+	w.wantImage("web", "web:2")
+	if !w.release("web").Spec.Suspend {
+		t.Error("a push let go on what a person had suspended")
+	}
+	w.push(merge(app("api", "api:1"), map[string]string{"api/release.yaml": releaseText("api", "[{replicas: 100%}]") + "  suspend: true\n"}))
+	w.sync("shop")
+	if !w.release("api").Spec.Suspend {
+		t.Error("want suspended what Git suspends")
+	}
+	w.push(map[string]string{"api/release.yaml": releaseText("api", "[{replicas: 100%}]") + "  suspend: false\n"})
+	w.sync("shop")
+	if w.release("api").Spec.Suspend {
+		t.Error("want what Git suspended to go on when Git says so")
+	}
+}
+
 func TestLabelsAndAnnotationsFollowGit(t *testing.T) {
 	w := newWorld(t)
 	files := app("web", "web:1")

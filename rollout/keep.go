@@ -126,6 +126,7 @@ func recorded(number int64, record plan.Record) map[string]string {
 		v1alpha1.SubjectAnnotation:    record.Subject,
 		v1alpha1.ReleasedAtAnnotation: record.ReleasedAt,
 		v1alpha1.ApprovedByAnnotation: record.ApprovedBy,
+		v1alpha1.ForcedAnnotation:     record.Forced,
 	}
 }
 
@@ -145,6 +146,7 @@ func keptFrom(revision metav1.Object) plan.Kept {
 			Subject:    annotations[v1alpha1.SubjectAnnotation],
 			ReleasedAt: annotations[v1alpha1.ReleasedAtAnnotation],
 			ApprovedBy: annotations[v1alpha1.ApprovedByAnnotation],
+			Forced:     annotations[v1alpha1.ForcedAnnotation],
 		},
 	}
 }

@@ -319,6 +319,17 @@ type BatchReleaseStatus struct {
 	// +optional
 	Gates []GateReference `json:"gates,omitempty"`
 
+	// Answers are what people say to manual gates of the current step, each for one Gate object.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=map
+	// +listMapKey=gate
+	// +optional
+	Answers []Answer `json:"answers,omitempty"`
+	// Forced are the gates of this release that were passed past their policies.
+	// +listType=atomic
+	// +optional
+	Forced []ForcedGate `json:"forced,omitempty"`
+
 	// UpdateRevision is the pod template hash of what is being, or was last, released.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
@@ -525,6 +536,40 @@ type HeldWorkload struct {
 	// Paused is the Deployment's spec.paused.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+}
+
+// Answer is what a person says to one manual gate.
+type Answer struct {
+	// Gate is the UID of the Gate.
+	Gate    types.UID `json:"gate"`
+	Verdict Verdict   `json:"verdict"`
+	// By is the user, as the API server knows it. With the policies of config/policy nobody can name anybody else.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by"`
+	// Message is a sentence for people.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Verdict is what a person says.
+//
+// +kubebuilder:validation:Enum=Approve;Reject
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictApprove Verdict = "Approve"
+	VerdictReject  Verdict = "Reject"
+)
+
+// ForcedGate is a gate that was passed past its policy.
+type ForcedGate struct {
+	// Step is the index of the step after which the gate stood.
+	Step  int32 `json:"step"`
+	Force `json:",inline"`
+	Type  GateType `json:"type"`
 }
 
 // GateReference names a Gate.

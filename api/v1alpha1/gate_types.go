@@ -268,12 +268,28 @@ type GateStatus struct {
 	// given where the source has no forge, for people to put it there.
 	// +optional
 	Record *RecordFile `json:"record,omitempty"`
+	// Force is patched by a person to pass the gate whatever it waits for: break-glass. It is the only field here
+	// that is not the controller's.
+	// +optional
+	Force *Force `json:"force,omitempty"`
 	// Message is a sentence for people.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// DecidedAt is when the decision became Passed or Rejected.
 	// +optional
 	DecidedAt *metav1.Time `json:"decidedAt,omitempty"`
+}
+
+// Force says who passes a gate past its policy, and why.
+type Force struct {
+	// By is the user, as the API server knows it. With the policies of config/policy nobody can name anybody else.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by"`
+	// Reason is a sentence for people.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
 }
 
 // PullRequestReference says where a pull request is.

@@ -80,6 +80,9 @@ const (
 	ReleasedAtAnnotation = Prefix + "released-at"
 	// ApprovedByAnnotation on a ControllerRevision names those who passed the gates of its release.
 	ApprovedByAnnotation = Prefix + "approved-by"
+	// ForcedAnnotation on a ControllerRevision says which gates of its release were passed past their policies,
+	// by whom and why.
+	ForcedAnnotation = Prefix + "forced"
 )
 
 // Outcome is what became of a template that is kept in the history.

@@ -39,7 +39,7 @@ func unchanged(g *v1alpha1.Gate) Decision { return Decision{Status: *g.Status.De
 // of a decision that was the same before.
 func (d Decision) keeping(g *v1alpha1.Gate) Decision {
 	before := g.Status.DeepCopy()
-	d.Status.PullRequest = before.PullRequest
+	d.Status.PullRequest, d.Status.Force = before.PullRequest, before.Force
 	if d.Status.Record == nil {
 		d.Status.Record = before.Record
 	}

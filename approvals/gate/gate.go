@@ -16,6 +16,7 @@
 //   - a soak never passes early, and a window gate only while the window is open, whatever
 //     the clock did before;
 //   - a policy that can't be read keeps its gate closed and says why;
+//   - a gate that is forced passes whatever it waits for, and its evidence says that, by whom and why;
 //   - what a forge says opens a gate only if every rule of the policy holds on it; what was not
 //     read, or is not known, is as if it did not hold.
 package gate
@@ -34,6 +35,10 @@ import (
 const (
 	// EvidenceStatusPatch: somebody set the release's status.currentStepState to Completed.
 	EvidenceStatusPatch = "StatusPatch"
+	// EvidenceAnswer: somebody has answered the gate, by name.
+	EvidenceAnswer = "Answer"
+	// EvidenceForced: somebody has passed the gate past its policy.
+	EvidenceForced = "Forced"
 	// EvidenceSoakElapsed: the time to soak has gone by.
 	EvidenceSoakElapsed = "SoakElapsed"
 	// EvidenceWindowOpen: a window was open.
@@ -69,6 +74,9 @@ func Evaluate(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	check := checkOf(g.Spec.Type)
 	if check == nil || Decided(g) || !Awaited(g, facts.Release) {
 		return unchanged(g)
+	}
+	if force := g.Status.Force; force != nil {
+		return forced(force, now).keeping(g)
 	}
 	if problem := unreadable(&g.Spec); problem != nil {
 		return waiting("can't pass until the release's strategy is corrected: "+problem.Error(), time.Time{}).keeping(g)
@@ -150,4 +158,11 @@ func unreadable(spec *v1alpha1.GateSpec) error {
 // checkNone passes at once.
 func checkNone(_ *v1alpha1.Gate, _ Facts, now time.Time) Decision {
 	return passed("nothing to wait for", evidence(EvidenceNoGate, "the step goes on at once", now), now)
+}
+
+// forced passes for the one reason that somebody says so who may.
+func forced(force *v1alpha1.Force, now time.Time) Decision {
+	fact := evidence(EvidenceForced, force.Reason, now)
+	fact.Actor = force.By
+	return passed(fmt.Sprintf("forced by %s: %s", force.By, force.Reason), fact, now)
 }

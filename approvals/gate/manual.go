@@ -10,8 +10,11 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// checkManual passes when somebody has set the step's state to Completed.
-func checkManual(_ *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+// checkManual is decided by who answers this gate, and passes when somebody has set the step's state to Completed.
+func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
+	if answer := answerTo(g, facts.Release); answer != nil {
+		return answered(answer, now)
+	}
 	fact, confirmed := confirmation(facts.Release)
 	if !confirmed {
 		return waiting("waits for confirmation: status.currentStepState of the release set to Completed", time.Time{})
@@ -21,6 +24,30 @@ func checkManual(_ *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		message = fmt.Sprintf("confirmed through field manager %q", fact.Actor)
 	}
 	return passed(message, fact, now)
+}
+
+// answerTo is what somebody has said to g; nil if nobody has. What was said to a gate of the same name
+// before it was deleted counts no more.
+func answerTo(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) *v1alpha1.Answer {
+	for i := range release.Status.Answers {
+		if answer := &release.Status.Answers[i]; answer.Gate == g.UID && g.UID != "" {
+			return answer
+		}
+	}
+	return nil
+}
+
+func answered(answer *v1alpha1.Answer, now time.Time) Decision {
+	decision, words := v1alpha1.DecisionRejected, "rejected by "+answer.By
+	if answer.Verdict == v1alpha1.VerdictApprove {
+		decision, words = v1alpha1.DecisionPassed, "approved by "+answer.By
+	}
+	if answer.Message != "" {
+		words += ": " + answer.Message
+	}
+	fact := evidence(EvidenceAnswer, answer.Message, now)
+	fact.Actor = answer.By
+	return decided(decision, words, now, fact)
 }
 
 // confirmation reports whether the step's state was set to Completed by anybody but the

@@ -22,8 +22,30 @@ var stops = []string{
 	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit,
 }
 
-// stand is how the release of the present commit stands; false where there is nothing to say.
+// stand is how the release of the present commit stands, with a mark if gates of it were forced; false where
+// there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
+	now, known := unmarked(release, gates, last)
+	now.text += forced(&release.Status)
+	return now, known
+}
+
+// forced names those who passed gates past their policies, in the words that a description has room for.
+func forced(status *v1alpha1.BatchReleaseStatus) string {
+	var words []string
+	for _, one := range status.Forced {
+		word := fmt.Sprintf("gate %d forced by %s: %s", one.Step+1, one.By, one.Reason)
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, "; ") + ")"
+}
+
+func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
 	switch {
 	case status.Phase == "":

@@ -16,6 +16,9 @@ func Voided(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 }
 
 func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	if force := g.Status.Force; force != nil && g.Status.Decision == v1alpha1.DecisionPassed {
+		return fmt.Sprintf("the gate was forced by %s: %s.", code(force.By), code(force.Reason))
+	}
 	if release == nil || release.UID != g.Spec.ReleaseRef.UID || release.DeletionTimestamp != nil {
 		return "the release was deleted."
 	}

@@ -158,7 +158,7 @@ func (p *pass) complete() {
 	p.status.Phase = v1alpha1.PhaseCompleted
 	p.status.CurrentStepIndex, p.status.CurrentStepState = steps-1, v1alpha1.StepCompleted
 	p.status.Batch = fmt.Sprintf("%d/%d", steps, steps)
-	p.status.Gates, p.status.Progress, p.status.Held, p.status.PausePoint = nil, nil, nil, nil
+	p.status.Gates, p.status.Answers, p.status.Progress, p.status.Held, p.status.PausePoint = nil, nil, nil, nil, nil
 	p.drop(v1alpha1.ConditionPreflight)
 	p.status.StableRevision = p.status.UpdateRevision
 	p.status.WorkloadUID = p.Workload.UID

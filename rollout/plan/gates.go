@@ -55,7 +55,24 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 		return false
 	}
 	p.out.Needs = Needs{Gates: !p.GatesLive, Release: !p.ReleaseLive, Sets: !p.SetsLive}
-	return !p.out.Needs.Any()
+	if p.out.Needs.Any() {
+		return false
+	}
+	p.noteForced()
+	return true
+}
+
+// noteForced puts on record which gates of the step were passed past their policies. The record outlives them.
+func (p *pass) noteForced() {
+	for _, gate := range p.Gates {
+		if gate.Spec.Attempt != p.status.Attempt || gate.Spec.Step != p.stepIndex() || gate.Status.Force == nil {
+			continue
+		}
+		forced := v1alpha1.ForcedGate{Step: gate.Spec.Step, Type: gate.Spec.Type, Force: *gate.Status.Force}
+		if !slices.Contains(p.status.Forced, forced) {
+			p.status.Forced = append(p.status.Forced, forced)
+		}
+	}
 }
 
 // dropGates deletes the gates of this attempt that have not passed and that the step does not ask for,
@@ -244,7 +261,7 @@ func (p *pass) undecided() []v1alpha1.Gate {
 // finish hands the workload back: every pod runs the new revision.
 func (p *pass) finish() {
 	p.status.Phase = v1alpha1.PhaseFinalizing
-	p.status.CurrentStepState, p.status.Gates = v1alpha1.StepCompleted, nil
+	p.status.CurrentStepState, p.status.Gates, p.status.Answers = v1alpha1.StepCompleted, nil, nil
 	p.say(v1alpha1.ReasonHandingBack, "handing the workload back")
 	if update := p.updateSet(); update.Noted {
 		p.do(update.unnote("or the native controller may take it for unfinished scaling, for ever"))

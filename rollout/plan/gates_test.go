@@ -29,6 +29,35 @@ func asking(policy v1alpha1.GatePolicy) func(*v1alpha1.Gate) {
 	return func(g *v1alpha1.Gate) { g.Spec.Type, g.Spec.Policy = policy.Type(), policy }
 }
 
+// forcedBy has a gate passed past its policy.
+func forcedBy(user, reason string) func(*v1alpha1.Gate) {
+	return func(g *v1alpha1.Gate) { g.Status.Force = &v1alpha1.Force{By: user, Reason: reason} }
+}
+
+// What is said to a gate goes with its step; that a gate was forced stays with the release until the next.
+func TestForcedIsKept(t *testing.T) {
+	t.Parallel()
+	want := []v1alpha1.ForcedGate{{Step: 0, Type: v1alpha1.GateManual, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}}
+	blocking := blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")
+	answered := func(s *v1alpha1.BatchReleaseStatus) { s.Answers = []v1alpha1.Answer{{Gate: "uid", By: "ada"}} }
+	p := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"))).status(blocking).status(answered).pass()
+	p.passStep()
+	if diff := cmp.Diff(want, p.status.Forced); diff != "" {
+		t.Errorf("status.forced (-want +got):\n%s", diff)
+	}
+	if len(p.status.Answers) > 0 {
+		t.Errorf("want no answers in the next step, got %+v", p.status.Answers)
+	}
+	p.noteForced()
+	if len(p.status.Forced) != 1 {
+		t.Errorf("want each gate noted once, got %+v", p.status.Forced)
+	}
+	p.begin(v1alpha1.ResolvedTemplate{Revision: "v3"}, nil)
+	if len(p.status.Forced) > 0 {
+		t.Errorf("want nothing forced in the next release, got %+v", p.status.Forced)
+	}
+}
+
 // rejectedBefore says that the status names a gate that was rejected.
 func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
 	return func(s *v1alpha1.BatchReleaseStatus) {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,8 @@ type Record struct {
 	ReleasedAt string
 	// ApprovedBy are those who passed the gates of its release.
 	ApprovedBy string
+	// Forced says which gates of its release were passed past their policies, by whom and why.
+	Forced string
 }
 
 // stable reports whether the template may be gone back to. One that was rolled back is a release like
@@ -142,7 +145,7 @@ func (p *pass) released() Record {
 		record.Outcome = v1alpha1.OutcomeRolledBackTo
 	}
 	record.ReleasedAt = p.Now.UTC().Format(time.RFC3339)
-	record.ApprovedBy = p.approvedBy()
+	record.ApprovedBy, record.Forced = p.approvedBy(), p.forcedWords()
 	return record
 }
 
@@ -172,12 +175,28 @@ func (p *pass) approvedBy() string {
 			continue
 		}
 		for _, evidence := range gate.Status.Evidence {
-			if evidence.Actor != "" && !slices.Contains(actors, evidence.Actor) {
-				actors = append(actors, evidence.Actor)
+			actor := evidence.Actor
+			if actor != "" && gate.Status.Force != nil {
+				actor += " (forced)"
+			}
+			if actor != "" && !slices.Contains(actors, actor) {
+				actors = append(actors, actor)
 			}
 		}
 	}
 	return within(actors, maxApprovers)
+}
+
+// maxForced is how long the list of gates that were forced may be, in bytes.
+const maxForced = 1024
+
+// forcedWords says which gates were passed past their policies, by whom and why.
+func (p *pass) forcedWords() string {
+	var words []string
+	for _, forced := range p.status.Forced {
+		words = append(words, fmt.Sprintf("%s gate of batch %d by %s: %s", forced.Type, forced.Step+1, forced.By, forced.Reason))
+	}
+	return within(words, maxForced)
 }
 
 // within joins as many words as there is room for.

@@ -63,7 +63,8 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 		Outcome: v1alpha1.OutcomeReleased, Attempt: 1, Commit: "c2", Author: "Ann", Subject: "Two",
 		ReleasedAt: "2026-03-02T12:00:00Z",
 	}
-	approved, superseded := released, released
+	approved, superseded, forced := released, released, released
+	forced.ApprovedBy, forced.Forced = "ada (forced)", "soak gate of batch 1 by ada: INC-42"
 	approved.ApprovedBy = "bob, carol"
 	superseded.Author, superseded.Subject = "", ""
 	keep := func(record Record) []Action {
@@ -80,6 +81,12 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 			release().gates(gate(1, 1, 0, passed, by("carol", "bob")), gate(1, 0, 0, passed, by("bob", "")),
 				gate(0, 0, 0, passed, by("mallory")), gate(1, 2, 0, by("eve"))),
 			keep(approved),
+		},
+		"what was forced is marked, apart and beside the name": {
+			release().gates(gate(1, 0, 0, passed, by("ada"), forcedBy("ada", "INC-42"))).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Forced = []v1alpha1.ForcedGate{{Step: 0, Type: v1alpha1.GateSoak, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}}
+			}),
+			keep(forced),
 		},
 		"once it is kept nothing more is written": {release().recorded("v2", released), nil},
 		"one that was rolled back before, and passed its gates again, is marked as the newest": {

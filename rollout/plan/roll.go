@@ -195,7 +195,7 @@ func (p *pass) rollingPhase() v1alpha1.Phase {
 func (p *pass) enterStep(index int32) {
 	p.status.CurrentStepIndex, p.status.CurrentStepState = index, v1alpha1.StepUpgrade
 	p.status.Batch = fmt.Sprintf("%d/%d", index+1, len(p.steps()))
-	p.status.Gates = nil
+	p.status.Gates, p.status.Answers = nil, nil
 	replicas := p.Workload.Replicas
 	p.status.Replicas = replicas
 	p.status.TargetReplicas = p.share().entered(replicas)

@@ -146,6 +146,7 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Roll
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
 	p.status.Batch, p.status.Gates, p.status.Progress, p.status.PausePoint = "", nil, nil, nil
 	p.status.Replicas, p.status.TargetReplicas = 0, 0
+	p.status.Answers, p.status.Forced = nil, nil
 	p.status.Resolved, p.status.Queued = &template, nil
 	p.status.UpdateRevision = template.Revision
 	p.drop(v1alpha1.ConditionDrifted)
