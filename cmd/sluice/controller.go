@@ -28,8 +28,9 @@ type controllerFlags struct {
 func newController() *cobra.Command {
 	flags := &controllerFlags{}
 	command := &cobra.Command{
-		Use:   "controller",
-		Short: "Run the controller",
+		Use:     "controller",
+		GroupID: groupServer,
+		Short:   "Run the controller",
 		Long: `Run the controller: read releases from Git, take them through their batches, and answer
 their gates, on a forge too. It runs until it gets SIGINT or SIGTERM, and ends with an error when it loses
 its lease.

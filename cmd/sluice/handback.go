@@ -7,25 +7,24 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/rollout/handback"
 )
 
 // handbackFlags are the flags of "sluice handback" as they were given.
 type handbackFlags struct {
-	cluster                   clusterFlags
-	all, allNamespaces, force bool
-	options                   handback.Options
+	kube       *kubeFlags
+	all, force bool
+	options    handback.Options
 }
 
 func newHandback() *cobra.Command {
-	flags := &handbackFlags{}
+	flags := &handbackFlags{kube: newKubeFlags()}
 	command := &cobra.Command{
-		Use:   "handback (DEPLOYMENT... | --all)",
-		Short: "Hand Deployments back without a controller",
+		Use:     "handback (DEPLOYMENT... | --all)",
+		GroupID: groupAct,
+		Short:   "Hand Deployments back without a controller",
 		Long: `Hand back Deployments that Sluice holds, when the controller is gone or is to go: each gets its
 strategy back, is no longer paused, and is the native controller's again. It needs nothing but the
 Deployments. A second run finds nothing to do.
@@ -39,19 +38,20 @@ Deployment back then, delete its BatchRelease.
 
 It exits with 0 when everything was handed back, or nothing was to be; with 1 when something could not be,
 or a controller runs; with 2 when it was called wrongly.`,
-		Example: `  sluice handback web -n shop      one Deployment
-  sluice handback --all -A         before Sluice is uninstalled
+		Example: `  # One Deployment
+  sluice handback web -n shop
+
+  # Before Sluice is uninstalled
   sluice handback --all -A --remove-finalizers`,
 		RunE: flags.run,
 	}
-	flags.register(command.Flags())
+	flags.register(command)
 	return command
 }
 
-func (f *handbackFlags) register(set *pflag.FlagSet) {
-	f.cluster.register(set)
-	set.StringVarP(&f.options.Namespace, "namespace", "n", "", "`namespace` of the Deployments (default that of the kubeconfig's context)")
-	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
+func (f *handbackFlags) register(command *cobra.Command) {
+	f.kube.registerAll(command)
+	set := command.Flags()
 	set.BoolVar(&f.all, "all", false, "hand back all Deployments that are held")
 	set.BoolVar(&f.options.Proceed, "proceed", false, "leave each with the template that it has, for the native controller to take all pods to it")
 	set.BoolVar(&f.options.RemoveFinalizers, "remove-finalizers", false,
@@ -64,22 +64,11 @@ func (f *handbackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(args); err != nil {
 		return usageError{err}
 	}
-	cfg, namespace, err := f.cluster.connect()
+	c, err := f.kube.connect(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.allNamespaces:
-		f.options.Namespace = ""
-	case f.options.Namespace == "":
-		f.options.Namespace = namespace
-	}
-	f.options.Names = args
-	cfg.UserAgent = "sluice/" + buildVersion()
-	c, err := client.New(cfg, client.Options{Scheme: app.NewScheme()})
-	if err != nil {
-		return fmt.Errorf("connect to cluster: %w", err)
-	}
+	f.options.Namespace, f.options.Names = c.namespace, args
 	if err := f.checkController(cmd.Context(), c); err != nil {
 		return err
 	}
@@ -91,10 +80,8 @@ func (f *handbackFlags) check(names []string) error {
 	switch {
 	case f.all == (len(names) > 0):
 		return errors.New("name Deployments, or give --all to hand back all that are held")
-	case len(names) > 0 && f.allNamespaces:
+	case len(names) > 0 && f.kube.allNamespaces:
 		return errors.New("all Deployments that are named are in one namespace: leave out --all-namespaces")
-	case f.allNamespaces && f.options.Namespace != "":
-		return errors.New("give --namespace or --all-namespaces, not both")
 	}
 	return nil
 }

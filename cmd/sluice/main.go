@@ -19,7 +19,7 @@ import (
 
 func main() {
 	klog.SetLogger(ctrl.Log) // client-go logs where the controller does, once that is known
-	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(runAs(ctrl.SetupSignalHandler(), calledAs(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // The exit codes.
@@ -29,9 +29,15 @@ const (
 	exitUsage = 2
 )
 
-// run is the program: it returns the exit code.
+// run is the program by its own name: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runAs(ctx, commandName, args, stdout, stderr)
+}
+
+// runAs is the program by the name that the user knows it by.
+func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
+	nameAs(root, name)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -40,10 +46,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(stderr, "sluice: %v\nRun 'sluice --help' for usage.\n", err)
+		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for usage.\n", name, err, name)
 		return exitUsage
 	default:
-		fmt.Fprintf(stderr, "sluice: %v\n", err)
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitError
 	}
 }
@@ -53,7 +59,7 @@ type usageError struct{ error }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "sluice",
+		Use:           commandName,
 		Short:         "Release Kubernetes workloads in batches, driven by Git",
 		Version:       buildVersion(),
 		Args:          noArguments,
@@ -63,7 +69,16 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newController(), newHandback(), newInstall(), newVersion())
+	splitUsage(root)
+	root.AddCommand(
+		newController(),
+		newHandback(),
+		newHistory(),
+		newInstall(),
+		newList(),
+		newVersion(),
+	)
+	addGroups(root)
 	return root
 }
 

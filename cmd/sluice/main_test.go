@@ -64,6 +64,10 @@ func TestRun(t *testing.T) {
 		"Install":      {"manifests need no cluster", []string{"install", "--image=sluice:v1"}, exitOK, "image: sluice:v1\n", ""},
 		"InstallInOne": {"what is confined has no policy", []string{"install", "--namespaced", "-n", "shop"}, exitOK, "--namespaces=shop\n", ""},
 		"InstallWhole": {"nor can it be asked for", []string{"install", "--namespaced", "--policy"}, exitUsage, "", "the whole cluster's"},
+		"NoCluster":    {"a cluster that does not answer is no usage error", []string{"list", "--kubeconfig=" + kubeconfig}, exitError, "", "sluice: list releases: "},
+		"NoFormat":     {"formats are checked before anything is read", []string{"list", "-o", "xml"}, exitUsage, "", "none of wide, json"},
+		"NoSelector":   {"selectors too", []string{"list", "-l", "a b"}, exitUsage, "", "--selector"},
+		"NamespaceAnd": {"one namespace or all", []string{"list", "-A", "-n", "shop"}, exitUsage, "", "not both"},
 		"NoContext":    {"a context must exist", []string{"controller", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, exitError, "", "elsewhere"},
 	}
 	for name, tc := range cases {

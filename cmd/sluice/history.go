@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/show"
+)
+
+// historyFlags are the flags of "sluice history" as they were given.
+type historyFlags struct {
+	kube     *kubeFlags
+	output   *outputFlags
+	revision string
+}
+
+func newHistory() *cobra.Command {
+	flags := &historyFlags{kube: newKubeFlags(), output: newOutputFlags("")}
+	command := &cobra.Command{
+		Use:     "history [RELEASE]",
+		GroupID: groupLook,
+		Short:   "List what was released, by which commit, and who let it through",
+		Long: `List the templates of a release that are kept, the oldest first, and the one that is under way: what became of each, the
+commit that brought it, and who passed its gates. The one marked with * is what a rollback in mid-release goes back to.`,
+		Example: `  sluice history web -n shop
+  sluice history web --revision 3
+  sluice history web --revision 3 -o yaml`,
+		ValidArgsFunction: flags.kube.completeReleases,
+		RunE:              flags.run,
+	}
+	command.Flags().StringVar(&flags.revision, "revision", "", "tell all of one: its `number`, its revision, or the beginning of its commit")
+	flags.output.registerTable(command)
+	flags.kube.register(command)
+	return command
+}
+
+func (f *historyFlags) run(command *cobra.Command, args []string) error {
+	if err := f.output.check(); err != nil {
+		return err
+	}
+	c, err := f.kube.connect(command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	release, err := c.release(command.Context(), args)
+	if err != nil {
+		return err
+	}
+	kept, err := c.kept(command.Context(), release)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.revision != "":
+		return f.printOne(command, kept)
+	case f.output.forPeople():
+		return f.output.rows(command, show.History(release, kept, time.Now()))
+	}
+	objects := make([]runtime.Object, 0, len(kept))
+	for i := range kept {
+		objects = append(objects, &kept[i])
+	}
+	return f.output.list(command, objects...)
+}
+
+func (f *historyFlags) printOne(command *cobra.Command, kept []appsv1.ControllerRevision) error {
+	one, err := show.FindKept(kept, f.revision)
+	switch {
+	case err != nil:
+		return fmt.Errorf("find revision: %w", err)
+	case f.output.forPeople():
+		_, err := fmt.Fprintln(command.OutOrStdout(), strings.Join(show.Kept(one), "\n"))
+		return err
+	}
+	return f.output.object(command, one)
+}
+
+// kept are the templates that a release keeps.
+func (c *cluster) kept(ctx context.Context, release *v1alpha1.BatchRelease) ([]appsv1.ControllerRevision, error) {
+	var list appsv1.ControllerRevisionList
+	ofRelease := client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name}
+	if err := c.List(ctx, &list, client.InNamespace(release.Namespace), ofRelease); err != nil {
+		return nil, fmt.Errorf("list kept templates: %w", err)
+	}
+	var own []appsv1.ControllerRevision
+	for _, kept := range list.Items {
+		if metav1.IsControlledBy(&kept, release) {
+			kept.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
+			own = append(own, kept)
+		}
+	}
+	return own, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/internal/app"
+)
+
+// kubeFlags say which cluster, user and namespace a verb is about, as kubectl's do.
+type kubeFlags struct {
+	config        *genericclioptions.ConfigFlags
+	allNamespaces bool
+}
+
+// newKubeFlags leaves out the flags that would mean nothing: what the server has is not kept between calls.
+func newKubeFlags() *kubeFlags {
+	config := genericclioptions.NewConfigFlags(true)
+	config.CacheDir, config.DisableCompression = nil, nil
+	return &kubeFlags{config: config}
+}
+
+// namespaceFlag is the one of kubectl's flags that people give all the time.
+const namespaceFlag = "namespace"
+
+// register gives a command the flags. Its usage lists them after its own.
+func (f *kubeFlags) register(command *cobra.Command) {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.config.AddFlags(set)
+	set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != namespaceFlag {
+			markAsKubectl(flag)
+		}
+	})
+	set.Lookup(namespaceFlag).Usage = "`namespace` to work in (default that of the kubeconfig's context)"
+	command.Flags().AddFlagSet(set)
+	// These only fail for flags that are not there.
+	_ = command.RegisterFlagCompletionFunc(namespaceFlag, f.completeNamespaces)
+	_ = command.RegisterFlagCompletionFunc("context", f.completeContexts)
+}
+
+// registerAll is register for a command that can work in all namespaces.
+func (f *kubeFlags) registerAll(command *cobra.Command) {
+	f.register(command)
+	command.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "work in all namespaces")
+}
+
+// check refuses flags that contradict each other.
+func (f *kubeFlags) check() error {
+	if f.allNamespaces && *f.config.Namespace != "" {
+		return usageError{errors.New("give --namespace or --all-namespaces, not both")}
+	}
+	return nil
+}
+
+// cluster is what a verb reads and writes, as the user that the flags name.
+type cluster struct {
+	client.WithWatch
+
+	// config is for clients of another kind.
+	config *rest.Config
+	// namespace to work in; empty for all.
+	namespace string
+}
+
+// connect finds the cluster. What the server warns of goes to warnings, once each.
+func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	loader := f.config.ToRawKubeConfigLoader()
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find cluster: %w", err)
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("find namespace: %w", err)
+	}
+	if f.allNamespaces {
+		namespace = ""
+	}
+	ctrl.SetLogger(logr.Discard()) // what went wrong is said by the verb, once
+	config.UserAgent = "sluice/" + buildVersion()
+	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: app.NewScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("connect to cluster: %w", err)
+	}
+	return &cluster{WithWatch: c, config: config, namespace: namespace}, nil
+}

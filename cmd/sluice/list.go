@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/show"
+)
+
+// listFlags are the flags of "sluice list" as they were given.
+type listFlags struct {
+	kube     *kubeFlags
+	output   *outputFlags
+	selector string
+}
+
+func newList() *cobra.Command {
+	flags := &listFlags{kube: newKubeFlags(), output: newOutputFlags("")}
+	command := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		GroupID: groupLook,
+		Short:   "List releases, how far they are, and what they wait for",
+		Long: `List releases: the phase and the batch that each is in, how many pods run what it releases and are available, what it
+waits for, and the commit that brought it.`,
+		Example: `  sluice list -A
+  sluice list -n shop -o wide
+  sluice list -l rollouts.sluice.dev/source=shop -o json`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+	}
+	command.Flags().StringVarP(&flags.selector, "selector", "l", "", "`labels` that releases have, for example app=web,tier!=test")
+	flags.output.registerTable(command)
+	flags.kube.registerAll(command)
+	return command
+}
+
+func (f *listFlags) run(command *cobra.Command) error {
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return usageError{fmt.Errorf("--selector: %w", err)}
+	}
+	if err := f.output.check(); err != nil {
+		return err
+	}
+	c, err := f.kube.connect(command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	releases, err := c.releases(command.Context(), selector)
+	if err != nil {
+		return err
+	}
+	if !f.output.forPeople() {
+		objects := make([]runtime.Object, 0, len(releases))
+		for i := range releases {
+			objects = append(objects, withKind(&releases[i]))
+		}
+		return f.output.list(command, objects...)
+	}
+	if len(releases) == 0 {
+		fmt.Fprintln(command.ErrOrStderr(), "no releases"+c.where())
+		return nil
+	}
+	return f.output.rows(command, show.Releases(releases, time.Now(), f.kube.allNamespaces))
+}
+
+// releases are those in the namespace that have the labels.
+func (c *cluster) releases(ctx context.Context, selector labels.Selector) ([]v1alpha1.BatchRelease, error) {
+	var releases v1alpha1.BatchReleaseList
+	err := c.List(ctx, &releases, client.InNamespace(c.namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list releases: %w", err)
+	}
+	return releases.Items, nil
+}
+
+// where says where was looked.
+func (c *cluster) where() string {
+	if c.namespace == "" {
+		return ""
+	}
+	return " in namespace " + c.namespace
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/sluice-dev/sluice/internal/app"
+)
+
+// formatWide is the table with more columns.
+const formatWide = "wide"
+
+// outputFlags say in which format objects are printed, as kubectl's do.
+type outputFlags struct {
+	print     *genericclioptions.PrintFlags
+	wide      bool // there is such a format
+	noHeaders bool
+}
+
+// newOutputFlags are those of a verb. What it does to an object is said in a word, such as "approved"; empty for one
+// that only reads.
+func newOutputFlags(done string) *outputFlags {
+	return &outputFlags{print: genericclioptions.NewPrintFlags(done).WithTypeSetter(app.NewScheme())}
+}
+
+// register gives a command the flags.
+func (f *outputFlags) register(command *cobra.Command) {
+	f.print.AddFlags(command)
+	set := command.Flags()
+	set.Lookup("output").Usage = "`format` to print in: " + strings.Join(f.formats(), ", ")
+	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
+		markAsKubectl(set.Lookup(name))
+	}
+	// It only fails for a flag that is not there.
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.formats(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// registerTable is register for a command that prints a table unless told otherwise.
+func (f *outputFlags) registerTable(command *cobra.Command) {
+	f.wide = true
+	f.register(command)
+	command.Flags().BoolVar(&f.noHeaders, "no-headers", false, "print no line of headers")
+}
+
+func (f *outputFlags) formats() []string {
+	if f.wide {
+		return append([]string{formatWide}, f.print.AllowedFormats()...)
+	}
+	return f.print.AllowedFormats()
+}
+
+// forPeople reports whether no format for machines was asked for.
+func (f *outputFlags) forPeople() bool {
+	format := *f.print.OutputFormat
+	return f.wide && (format == formatWide || format == "" && *f.print.TemplatePrinterFlags.TemplateArgument == "")
+}
+
+// rows prints a table.
+func (f *outputFlags) rows(command *cobra.Command, table *metav1.Table) error {
+	if err := f.table().PrintObj(table, command.OutOrStdout()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// table prints tables, the headers once.
+func (f *outputFlags) table() printers.ResourcePrinter {
+	return printers.NewTablePrinter(printers.PrintOptions{NoHeaders: f.noHeaders, Wide: *f.print.OutputFormat == formatWide})
+}
+
+// printer prints objects. With no format asked for it is a line that says what was done.
+func (f *outputFlags) printer() (printers.ResourcePrinter, error) {
+	printer, err := f.print.ToPrinter()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return nil, usageError{fmt.Errorf("--output %q is none of %s", *f.print.OutputFormat, strings.Join(f.formats(), ", "))}
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--output: %w", err)}
+	}
+	return printer, nil
+}
+
+// check refuses a format that is none, before anything is done.
+func (f *outputFlags) check() error {
+	if f.forPeople() {
+		return nil
+	}
+	_, err := f.printer()
+	return err
+}
+
+// list prints objects as kubectl prints several: as a List, of which each says its kind.
+func (f *outputFlags) list(command *cobra.Command, objects ...runtime.Object) error {
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	for _, object := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return fmt.Errorf("encode object: %w", err)
+		}
+		list.Items = append(list.Items, unstructured.Unstructured{Object: content})
+	}
+	return f.object(command, list)
+}
+
+// object prints one object.
+func (f *outputFlags) object(command *cobra.Command, object runtime.Object) error {
+	printer, err := f.printer()
+	if err != nil {
+		return err
+	}
+	if err := printer.PrintObj(object, command.OutOrStdout()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package show
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// History is the table of a release's templates, the oldest first: those that are kept, and the one that is under way.
+func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"),
+		column("Commit"), column("Author"), column("Approved by"), column("Subject"),
+	}}
+	kept = slices.SortedFunc(slices.Values(kept), func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), strings.Compare(a.Name, b.Name))
+	})
+	current := release.Annotations[v1alpha1.CurrentStableAnnotation]
+	for i := range kept {
+		table.Rows = append(table.Rows, keptRow(&kept[i], current, now))
+	}
+	if underWay(release, kept) {
+		table.Rows = append(table.Rows, underWayRow(release))
+	}
+	return table
+}
+
+func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) metav1.TableRow {
+	annotations, revision := kept.Annotations, kept.Labels[v1alpha1.RevisionLabel]
+	marker := ""
+	if revision == current {
+		marker = "*"
+	}
+	return marked(marker,
+		strconv.FormatInt(kept.Revision, 10), revision, imagesOf(kept.Data.Raw),
+		annotations[v1alpha1.OutcomeAnnotation], releasedAgo(annotations[v1alpha1.ReleasedAtAnnotation], now),
+		shortCommit(annotations[v1alpha1.CommitAnnotation]), annotations[v1alpha1.AuthorAnnotation],
+		annotations[v1alpha1.ApprovedByAnnotation], annotations[v1alpha1.SubjectAnnotation],
+	)
+}
+
+// underWay tells whether a template is being released that is not kept yet.
+func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) bool {
+	status := &release.Status
+	isIt := func(r appsv1.ControllerRevision) bool {
+		return r.Labels[v1alpha1.RevisionLabel] == status.UpdateRevision
+	}
+	return status.UpdateRevision != "" && status.Phase != v1alpha1.PhaseCompleted && !slices.ContainsFunc(kept, isIt)
+}
+
+func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
+	status, annotations := &release.Status, release.Annotations
+	author, subject := "", ""
+	if status.Commit == annotations[v1alpha1.CommitAnnotation] {
+		author, subject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
+	}
+	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", shortCommit(status.Commit), author, "-", subject)
+}
+
+// releasedAgo is how long ago a time was that an annotation holds.
+func releasedAgo(text string, now time.Time) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return ""
+	}
+	return since(metav1.NewTime(at), now) + " ago"
+}
+
+// imagesOf are those of a pod template as JSON.
+func imagesOf(raw []byte) string {
+	var template corev1.PodTemplateSpec
+	if err := json.Unmarshal(raw, &template); err != nil {
+		return "" // what is no template has none; that is said where it matters
+	}
+	names := make([]string, 0, len(template.Spec.Containers))
+	for i := range template.Spec.Containers {
+		names = append(names, template.Spec.Containers[i].Image)
+	}
+	return strings.Join(names, ",")
+}
+
+// FindKept is the template that is named by its number, its revision, or the beginning of its commit.
+func FindKept(kept []appsv1.ControllerRevision, name string) (*appsv1.ControllerRevision, error) {
+	var found []*appsv1.ControllerRevision
+	for i := range kept {
+		if isNamed(&kept[i], name) {
+			found = append(found, &kept[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("no kept template has number, revision or commit %q", name)
+	case 1:
+		return found[0], nil
+	default:
+		return nil, fmt.Errorf("%d kept templates came with commit %q: name one by its number or revision", len(found), name)
+	}
+}
+
+// leastCommit is how much of a commit names it.
+const leastCommit = 7
+
+func isNamed(kept *appsv1.ControllerRevision, name string) bool {
+	if name == strconv.FormatInt(kept.Revision, 10) || name == kept.Labels[v1alpha1.RevisionLabel] {
+		return true
+	}
+	return len(name) >= leastCommit && strings.HasPrefix(kept.Annotations[v1alpha1.CommitAnnotation], strings.ToLower(name))
+}
+
+// Kept tells all of one template of the history.
+func Kept(kept *appsv1.ControllerRevision) []string {
+	annotations := kept.Annotations
+	return pairs(
+		"Number", strconv.FormatInt(kept.Revision, 10),
+		"Revision", kept.Labels[v1alpha1.RevisionLabel],
+		"Outcome", annotations[v1alpha1.OutcomeAnnotation],
+		"Released at", annotations[v1alpha1.ReleasedAtAnnotation],
+		"Commit", annotations[v1alpha1.CommitAnnotation],
+		"Author", annotations[v1alpha1.AuthorAnnotation],
+		"Subject", annotations[v1alpha1.SubjectAnnotation],
+		"Approved by", annotations[v1alpha1.ApprovedByAnnotation],
+		"Images", imagesOf(kept.Data.Raw),
+	)
+}
+
+// pairs are lines of a name and a value each, given in turn. A value that is empty is left out.
+func pairs(namesAndValues ...string) []string {
+	var lines []string
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		if pair[1] != "" {
+			lines = append(lines, fmt.Sprintf("%-13s %s", pair[0]+":", oneLine(pair[1])))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,85 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Releases is the table of releases, with their namespaces where they are of several.
+func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		column("Name"), column("Phase"), column("Batch"), column("Updated"), column("Available"), column("Waits for"),
+		column("Commit"), column("Age"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
+	}}
+	if namespaces {
+		table.ColumnDefinitions = append([]metav1.TableColumnDefinition{column("Namespace")}, table.ColumnDefinitions...)
+	}
+	for i := range releases {
+		cells := releaseCells(&releases[i], now)
+		if namespaces {
+			cells = append([]string{releases[i].Namespace}, cells...)
+		}
+		table.Rows = append(table.Rows, row(cells...))
+	}
+	return table
+}
+
+func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
+	status := &release.Status
+	return []string{
+		release.Name, string(status.Phase), status.Batch,
+		share(status.UpdatedReplicas, status.Replicas), share(status.UpdatedAvailableReplicas, status.Replicas),
+		WaitsFor(release, now), shortCommit(status.Commit), since(release.CreationTimestamp, now),
+		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
+		status.UpdateRevision, images(release), status.Message,
+	}
+}
+
+func share(part, whole int32) string { return fmt.Sprintf("%d/%d", part, whole) }
+
+// WaitsFor is what a release needs to go on, in a few words; empty if it needs nothing.
+func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
+	status := &release.Status
+	switch {
+	case status.Phase == v1alpha1.PhaseFailed:
+		return status.Reason
+	case release.Frozen(now) != nil:
+		return "end of freeze"
+	case release.Spec.Suspend:
+		return "resume"
+	case stalled(status):
+		return status.Reason
+	case status.PausePoint != nil:
+		return "pod/" + status.PausePoint.Pod
+	case status.CurrentStepState == v1alpha1.StepBlocking:
+		return gateTypes(status.Gates)
+	}
+	return ""
+}
+
+// stalled tells whether only a change can help.
+func stalled(status *v1alpha1.BatchReleaseStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
+}
+
+func gateTypes(gates []v1alpha1.GateReference) string {
+	names := make([]string, 0, len(gates))
+	for _, gate := range gates {
+		names = append(names, string(gate.Type))
+	}
+	return strings.Join(names, ",")
+}
+
+// images are those of the template that is released.
+func images(release *v1alpha1.BatchRelease) string {
+	if release.Spec.Template == nil {
+		return ""
+	}
+	return imagesOf(release.Spec.Template.Raw)
+}

@@ -1,0 +1,60 @@
+package show
+
+import (
+	"cmp"
+	"strings"
+	"time"
+	"unicode"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// none stands where there is nothing to say, as in kubectl's tables.
+const none = "<none>"
+
+// column is one of a table. What is wide is shown only when more is asked for.
+func column(name string) metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: name, Type: "string"}
+}
+
+func wide(name string) metav1.TableColumnDefinition {
+	definition := column(name)
+	definition.Priority = 1
+	return definition
+}
+
+// row is one of a table. An empty cell says that there is nothing.
+func row(cells ...string) metav1.TableRow {
+	row := metav1.TableRow{Cells: make([]any, 0, len(cells))}
+	for _, cell := range cells {
+		row.Cells = append(row.Cells, cmp.Or(oneLine(cell), none))
+	}
+	return row
+}
+
+// marked is a row with a marker in front, or none.
+func marked(marker string, cells ...string) metav1.TableRow {
+	row := row(cells...)
+	row.Cells = append([]any{marker}, row.Cells...)
+	return row
+}
+
+// oneLine has no line breaks or tabs, which would break a table, and nothing that steers a terminal.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+}
+
+// since is the time that has gone by, as kubectl writes it.
+func since(then metav1.Time, now time.Time) string {
+	if then.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(then.Time))
+}
+
+// shortCommit is as much of a commit as people read.
+func shortCommit(commit string) string {
+	const length = 7
+	return commit[:min(len(commit), length)]
+}
