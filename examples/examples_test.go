@@ -41,22 +41,33 @@ func TestManifestsHoldKnownFieldsOnly(t *testing.T) {
 // TestTheAPIServerTakesEachManifest applies each of them to a real one, as a dry run.
 func TestTheAPIServerTakesEachManifest(t *testing.T) {
 	t.Parallel()
-	server, err := client.New(cptest.Config(t), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server = client.WithFieldValidation(client.NewNamespacedClient(server, cptest.Namespace(t)), metav1.FieldValidationStrict)
+	server := strictServer(t)
 	for _, file := range manifestFiles(t) {
 		for _, document := range documentsIn(t, file) {
-			object := &unstructured.Unstructured{}
-			if err := sigsyaml.Unmarshal(document, &object.Object); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if err := server.Create(t.Context(), object, client.DryRunAll); err != nil {
+			if err := server.Create(t.Context(), objectOf(t, document), client.DryRunAll); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
 		}
 	}
+}
+
+// strictServer refuses what it does not know, in a namespace of its own.
+func strictServer(t *testing.T) client.Client {
+	t.Helper()
+	server, err := client.New(cptest.Config(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.WithFieldValidation(client.NewNamespacedClient(server, cptest.Namespace(t)), metav1.FieldValidationStrict)
+}
+
+func objectOf(t *testing.T, document []byte) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := sigsyaml.Unmarshal(document, &object.Object); err != nil {
+		t.Fatalf("%v in:\n%s", err, document)
+	}
+	return object
 }
 
 func TestMain(m *testing.M) { cptest.Main(m) }
