@@ -194,6 +194,11 @@ type ReleaseStrategy struct {
 	// +kubebuilder:default=Restart
 	// +optional
 	Supersede SupersedePolicy `json:"supersede,omitempty"`
+
+	// StepBack says what a jump back to an earlier step does with updated pods beyond that step: KeepPods
+	// leaves them where they are, RemovePods has pods of the version before take their places. Default KeepPods.
+	// +optional
+	StepBack StepBackPolicy `json:"stepBack,omitempty"`
 }
 
 // FailurePolicy says what becomes of a release that fails.
@@ -227,6 +232,17 @@ type SupersedePolicy string
 const (
 	SupersedeRestart SupersedePolicy = "Restart"
 	SupersedeQueue   SupersedePolicy = "Queue"
+)
+
+// StepBackPolicy says what a jump back does with updated pods beyond the step that it goes to.
+//
+// +kubebuilder:validation:Enum=KeepPods;RemovePods
+type StepBackPolicy string
+
+// The policies for a jump back.
+const (
+	StepBackKeepPods   StepBackPolicy = "KeepPods"
+	StepBackRemovePods StepBackPolicy = "RemovePods"
 )
 
 // RollbackStrategy is the plan that a rollback follows.
@@ -512,6 +528,9 @@ type Jump struct {
 	// Attempt is the one that it counts for; 0 if it was refused.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
+	// RemovePods says that it goes back with the pods, too.
+	// +optional
+	RemovePods bool `json:"removePods,omitempty"`
 	// Time is when it was recorded.
 	Time metav1.Time `json:"time"`
 	// ReleaseTo is spec.releaseTo as it was last acted on.

@@ -104,6 +104,7 @@ strategy:
 		{"history as a text", template + strategy + "revisionHistoryLimit: ten", []string{`9: spec.revisionHistoryLimit: must be a whole number, not the text "ten"`}},
 		{"deletion policy", template + strategy + "deletionPolicy: Keep", []string{"9: spec.deletionPolicy: Unsupported value"}},
 		{"supersede", template + strategy[:len(strategy)-2] + ", supersede: Wait}", []string{"8: spec.strategy.supersede: Unsupported value"}},
+		{"step back", template + strategy[:len(strategy)-2] + ", stepBack: Remove}", []string{"8: spec.strategy.stepBack: Unsupported value"}},
 		{"a step that there is not", template + strategy + "releaseTo: 2", []string{"9: spec.releaseTo: Invalid value: 2: must be a step, from 0 to 1"}},
 		{"template is a text", strategy + "template: web:1", []string{"8: spec.template: must be an object"}},
 		{"template is empty", strategy + "template: {}", []string{"8: spec.template: must not be empty"}},

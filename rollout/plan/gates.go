@@ -24,6 +24,8 @@ func (p *pass) passStep() {
 	case p.lastStep():
 		p.finish()
 	default:
+		// Whoever finds the pods of the next step in one that was jumped back to would take them away again.
+		p.out.StatusFirst = p.stepsBack()
 		p.enterStep(p.stepIndex() + 1)
 	}
 }

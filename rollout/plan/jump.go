@@ -93,17 +93,34 @@ func (p *pass) recordJump(jump v1alpha1.Jump) {
 }
 
 // jump goes to another step. Forward, the steps on the way are taken as they are, with the gates that can't be
-// skipped. Back, no pod is removed, and the gates from there on are asked anew: evidence of an attempt is for
-// one way through the steps.
+// skipped. Back, the gates from there on are asked anew: evidence of an attempt is for one way through the steps.
+// Pods are removed only if the strategy says so, which the record keeps: it may be edited meanwhile.
 func (p *pass) jump(to int32, by string) {
 	from := p.stepIndex()
+	jump := v1alpha1.Jump{From: from, To: to, By: by}
 	if to < from {
 		p.status.Attempt = p.nextAttempt()
+		jump.RemovePods = p.Release.Spec.Strategy.StepBack == v1alpha1.StepBackRemovePods
+	}
+	jump.Attempt = p.status.Attempt
+	p.recordJump(jump)
+	if to < from {
 		p.enterStep(to)
 	}
-	p.recordJump(v1alpha1.Jump{From: from, To: to, By: by, Attempt: p.status.Attempt})
 	p.out.Events = append(p.out.Events, Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from step %d to step %d, by %s", from, to, by)})
 	p.out.StatusFirst = true
+}
+
+// stepsBack reports whether the step was jumped back to with the pods: those beyond it go, and the version before
+// takes their places. It does so until the next step.
+func (p *pass) stepsBack() bool {
+	jump := p.status.Jump
+	return jump != nil && jump.RemovePods && jump.Attempt == p.status.Attempt && jump.To == p.stepIndex()
+}
+
+// goingBack reports whether there are pods left to remove.
+func (p *pass) goingBack() bool {
+	return p.stepsBack() && p.updateSet() != nil && p.updateSet().Replicas > p.status.TargetReplicas
 }
 
 // jumpsOver reports whether a gate of the current step is not asked: its policy allows for that, and somebody

@@ -113,3 +113,50 @@ func TestJumpGoesOverGatesThatCanBeSkipped(t *testing.T) {
 		},
 	})
 }
+
+// removing has jumps back take updated pods away.
+func removing(o *Observation) { o.Release.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }
+
+// steppedBack says that the attempt under way has jumped back with the pods.
+func steppedBack(from, to int32) func(*v1alpha1.BatchReleaseStatus) {
+	return func(s *v1alpha1.BatchReleaseStatus) {
+		jumped(from, to)(s)
+		s.Jump.RemovePods = true
+	}
+}
+
+func TestJumpBackMayRemovePods(t *testing.T) {
+	t.Parallel()
+	halfway := func() *scene { return held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).but(removing) }
+	back := func(sets ...Set) *scene { return held(10).at(0, 1).sets(sets...).status(steppedBack(1, 0)) }
+	if s := next(t, halfway().status(asks(0))).Status; s.TargetReplicas != 1 || !s.Jump.RemovePods {
+		t.Errorf("a jump back aims at %d updated pods, want 1; the record is %+v", s.TargetReplicas, s.Jump)
+	}
+	if s := next(t, halfway().status(asks(2))).Status; s.Jump.RemovePods {
+		t.Errorf("a jump forward removes nothing; the record is %+v", s.Jump)
+	}
+	checkScripts(t, map[string]scripted{
+		"the others grow first, within the surge": {
+			back(set("v1", 5), set("v2", 5)), []string{"scale v1 5 -> 6: back to what batch 1/3 says"},
+		},
+		"then as many go as need not serve": {
+			back(set("v1", 6), set("v2", 5)), []string{"scale v2 5 -> 4: back to what batch 1/3 says", "scale v1 6 -> 7: back to what batch 1/3 says"},
+		},
+		"where there are no others the first one is beyond the surge if it must: a lone set is the native controller's": {
+			back(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).fence("0", "1"),
+			[]string{
+				"scale v2 10 -> 10: or the native controller empties the others again", "scale v1 0 -> 1: back to what batch 1/3 says",
+				"scale v2 10 -> 9: back to what batch 1/3 says",
+			},
+		},
+		"no gate is opened while there is an updated pod too many": {
+			back(set("v1", 9), set("v2", 3, available(1))), []string{"scale v2 3 -> 1: back to what batch 1/3 says"},
+		},
+		"nor while one of the others is missing": {
+			back(set("v1", 8), set("v2", 1)), []string{"scale v1 8 -> 9: back to what batch 1/3 says"},
+		},
+		"then they are": {
+			back(set("v1", 9), set("v2", 1)), []string{"open gate web-v2-1-0-0 (manual): batch 1/3 is done"},
+		},
+	})
+}

@@ -20,6 +20,8 @@ type ledger struct {
 	want   map[*Set]int32
 	// limits are how far old sets may shrink in the order of their pods.
 	limits map[*Set]limit
+	// back says that updated pods go back to the version before.
+	back bool
 }
 
 func (p *pass) ledger() *ledger {
@@ -75,6 +77,7 @@ func (p *pass) move() {
 
 // bring has the sets come to the target and to the others.
 func (l *ledger) bring(others int32) {
+	l.back = l.stepsBack()
 	grown, filled := l.growUpdate(l.target), l.growOld(others)
 	l.shrinkUpdate(l.target)
 	l.shrinkOld(others + l.mayStay())
@@ -155,8 +158,11 @@ func (l *ledger) growUpdate(target int32) bool {
 // is one more now.
 func (l *ledger) growOld(others int32) bool {
 	up := min(others-l.oldTotal(), l.room())
-	if !l.rescaling() && !l.blocked {
+	if !l.rescaling() && !l.blocked && !l.back {
 		up = min(up, l.Workload.Replicas-l.total())
+	}
+	if others > 0 && l.alone() {
+		up = max(up, 1)
 	}
 	set := l.stableSet()
 	if up <= 0 || set == nil || set.shrinking() || l.status.RollbackTo != "" {
@@ -165,6 +171,10 @@ func (l *ledger) growOld(others int32) bool {
 	l.want[set] += up
 	return true
 }
+
+// alone reports whether the updated pods, some of which are to go back, are all that there are. The native
+// controller sets a lone active set to all replicas, so that another one must have a pod first.
+func (l *ledger) alone() bool { return l.back && l.oldTotal() == 0 && l.oldReplicas() == 0 }
 
 // shrinking reports whether pods are still to go that the status may count as available:
 // once such a set grows again nobody could tell them from new ones.
@@ -187,11 +197,12 @@ func (l *ledger) stableSet() *Set {
 
 // shrinkUpdate takes updated pods away after spec.replicas has changed: it fell, or the native
 // controller made every pod an updated one while there were no others. It takes away too what
-// goes beyond the step while the step waits for a gate: somebody had unpaused the workload.
+// goes beyond the step while the step waits for a gate: somebody had unpaused the workload. Or the step was
+// jumped back to, and pods go back with it.
 func (l *ledger) shrinkUpdate(target int32) {
 	set := l.update
 	excess := l.want[set] - target
-	if excess <= 0 || !l.rescaling() && !l.blocked {
+	if excess <= 0 || !l.rescaling() && !l.blocked && !l.back || l.alone() {
 		return
 	}
 	idle := max(l.want[set]-set.Available, 0)
@@ -343,7 +354,8 @@ func (l *ledger) fits(grow []Action) bool {
 	for _, action := range grow {
 		total += action.(ScaleSet).To - action.(ScaleSet).From
 	}
-	return total <= l.Workload.Replicas+l.surge || l.update.Replicas == 0 && l.active() <= 2
+	joined := l.back && l.oldReplicas() == 0 && l.oldTotal() == 1
+	return total <= l.Workload.Replicas+l.surge || joined || l.update.Replicas == 0 && l.active() <= 2
 }
 
 // mayShrink asks for the live reads that a shrink rests on: every set that counts as

@@ -191,7 +191,7 @@ func (p *pass) rollingPhase() v1alpha1.Phase {
 	return v1alpha1.PhaseRollingUpdate
 }
 
-// enterStep starts a step. Pods that run the revision already stay.
+// enterStep starts a step. Pods that run the revision already stay, unless they are to go back with it.
 func (p *pass) enterStep(index int32) {
 	p.status.CurrentStepIndex, p.status.CurrentStepState = index, v1alpha1.StepUpgrade
 	p.status.Batch = fmt.Sprintf("%d/%d", index+1, len(p.steps()))
@@ -199,7 +199,7 @@ func (p *pass) enterStep(index int32) {
 	replicas := p.Workload.Replicas
 	p.status.Replicas = replicas
 	p.status.TargetReplicas = p.share().entered(replicas)
-	if update := p.updateSet(); update != nil {
+	if update := p.updateSet(); update != nil && !p.stepsBack() {
 		p.status.TargetReplicas = max(p.status.TargetReplicas, min(update.Replicas, replicas))
 	}
 	p.target = p.status.TargetReplicas
@@ -212,8 +212,12 @@ func (p *pass) enterStep(index int32) {
 }
 
 func (p *pass) sayUpgrading() {
-	p.say(p.upgradeReason(), fmt.Sprintf("batch %s: updating to %s of %d",
-		p.status.Batch, pods(p.status.TargetReplicas), p.status.Replicas))
+	what := "updating"
+	if p.goingBack() {
+		what = "going back"
+	}
+	p.say(p.upgradeReason(), fmt.Sprintf("batch %s: %s to %s of %d",
+		p.status.Batch, what, pods(p.status.TargetReplicas), p.status.Replicas))
 }
 
 func (p *pass) upgradeReason() string {
@@ -295,22 +299,29 @@ func (p *pass) count() {
 	p.status.MaxSurge, p.status.MaxUnavailable = fromInt(f.surge), fromInt(f.unavailable)
 }
 
-// recordProgress notes when more updated pods are available than ever before in the release.
+// recordProgress notes when more updated pods are available than ever before in the release; or, where they are
+// taken back, when there are fewer.
 func (p *pass) recordProgress() {
-	available := p.updateSet().Available
-	if p.status.Progress == nil || available > p.status.Progress.Available {
-		p.status.Progress = &v1alpha1.Progress{Available: available, Since: *p.now()}
+	update, progress := p.updateSet(), p.status.Progress
+	switch {
+	case progress == nil, update.Available > progress.Available && !p.goingBack():
+		p.status.Progress = &v1alpha1.Progress{Available: update.Available, Since: *p.now()}
+	case p.stepsBack() && update.Replicas < progress.Available:
+		p.status.Progress = &v1alpha1.Progress{Available: update.Replicas, Since: *p.now()}
 	}
 }
 
 // stepDone reports whether the pods that the step says are updated and available. In the end,
 // and where a gate stands, the ReplicaSet must have been looked at since it was scaled, and no
 // more old pods may be left than the step says; elsewhere the next step takes them away, in
-// one write with its own.
+// one write with its own. What is jumped back to is there when no updated pod is too many, and no other missing.
 func (p *pass) stepDone() bool {
 	update := p.updateSet()
 	if min(update.Available, update.Replicas) < p.target {
 		return false
+	}
+	if p.stepsBack() {
+		return update.Observed && update.Replicas <= p.target && p.oldReplicas() == p.Workload.Replicas-p.target
 	}
 	if !p.lastStep() && len(p.gatesToPass()) == 0 {
 		return true
@@ -334,13 +345,17 @@ func (p *pass) checkDeadline() {
 		p.wakeAt(deadline)
 		return
 	}
-	if needs := (Needs{Sets: !p.SetsLive, Failing: p.Failing == nil}); needs.Any() {
+	if needs := (Needs{Sets: !p.SetsLive, Failing: p.Failing == nil && !p.goingBack()}); needs.Any() {
 		p.need(needs)
 		return
 	}
+	why := "pods of the version before are not available"
+	if !p.goingBack() {
+		why = *p.Failing
+	}
 	p.status.Phase = v1alpha1.PhaseFailed
 	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("batch %s: no progress for %s: %s",
-		p.status.Batch, p.progressDeadline(), *p.Failing))
+		p.status.Batch, p.progressDeadline(), why))
 	p.rollBackFailed()
 }
 

@@ -79,6 +79,31 @@ func TestJumpBack(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 6)))
 }
 
+// Where the strategy says so a jump back takes pods away, too, within the surge and with all that must serve; people
+// are asked when it is done. So it does from the last step, where no pod of the version before may be left.
+func TestJumpBackRemovesPods(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(6))
+	back := release("web:2", step(1), step("50%"), step("100%", manual()))
+	back.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods
+	w.create(back)
+	for index := range int32(2) {
+		w.await(web.blocksAt(index))
+		w.confirm("web")
+	}
+	w.await(all(web.blocksAt(2), web.runs(pods{"web:2": 6})))
+	w.jumpTo(1)
+	w.await(all(jumped(2, 1, "nextStepIndex"), web.attempt(2), web.blocksAt(1), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.jumpTo(0)
+	w.await(all(jumped(1, 0, "nextStepIndex"), web.attempt(3), web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 1})))
+	w.wantStops("1 of 6", "3 of 6", "6 of 6", "3 of 6", "1 of 6")
+	w.jumpTo(2)
+	w.await(all(web.attempt(3), web.blocksAt(2)))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 6)))
+}
+
 // Git asks once for each change; what makes no sense is refused and forgotten.
 func TestJumpByGitAndRefused(t *testing.T) {
 	w := newWorld(t)

@@ -94,16 +94,21 @@ func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeFall: I5, within a release the updated pods get fewer only if spec.replicas does.
+// judgeFall: I5, within a release the updated pods get fewer only if spec.replicas does, or to a step that is jumped
+// back to and takes them away.
 func (r *replay) judgeFall(had, set *appsv1.ReplicaSet) {
-	if !r.epoch.fell {
+	if !r.epoch.fell && !(r.returned() && replicas(set) >= target(r.steps(r.release())[r.epoch.passed], r.least())) {
 		r.breaks("I5", "updated pods fall from %d to %d", replicas(had), replicas(set))
 	}
 }
 
-// judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas grows.
+// returned reports whether a jump back that takes pods away is what goes on.
+func (r *replay) returned() bool { return r.epoch.returns && r.release() != nil }
+
+// judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas grows or updated pods
+// are taken away.
 func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
-	if r.epoch.rollback || !r.epoch.rose || !r.stable[digestOf(&set.Spec.Template)] {
+	if r.epoch.rollback || !r.epoch.rose && !r.returned() || !r.stable[digestOf(&set.Spec.Template)] {
 		r.breaks("I6", "old pods rise from %d to %d", replicas(had), replicas(set))
 	}
 }

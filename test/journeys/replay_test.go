@@ -79,6 +79,8 @@ type epoch struct {
 	best int32
 	// passed is how many steps were left behind.
 	passed int
+	// returns says that a jump back takes updated pods away.
+	returns bool
 }
 
 // examine replays what happened to a Deployment.
@@ -188,6 +190,9 @@ func (r *replay) tell(what string, size int32, d *appsv1.Deployment) {
 // seeRelease notes what pods there are when a step begins to wait for its gates.
 func (r *replay) seeRelease(before, release *v1alpha1.BatchRelease) {
 	d := r.held()
+	if d != nil && before != nil && before.Status.Attempt != release.Status.Attempt {
+		r.jumpBack(d, &release.Status)
+	}
 	blocking := release.Status.CurrentStepState == v1alpha1.StepBlocking
 	if d == nil || !blocking || before == nil || before.Status.CurrentStepState == v1alpha1.StepBlocking {
 		return
@@ -201,6 +206,19 @@ func (r *replay) seeRelease(before, release *v1alpha1.BatchRelease) {
 		}
 	}
 	r.stops = append(r.stops, fmt.Sprintf("%d of %d", updated, all))
+}
+
+// jumpBack starts over at an earlier step, with the pods there are unless they are to go.
+func (r *replay) jumpBack(d *appsv1.Deployment, status *v1alpha1.BatchReleaseStatus) {
+	jump := status.Jump
+	if jump == nil || jump.Attempt != status.Attempt || jump.To >= jump.From {
+		return
+	}
+	e := r.epoch
+	e.passed, e.since, e.best, e.returns = int(jump.To), r.now.revision, 0, jump.RemovePods
+	if !jump.RemovePods {
+		e.had = replicas(r.updateSet(d))
+	}
 }
 
 func (r *replay) podsIn(set *appsv1.ReplicaSet) int {

@@ -129,6 +129,20 @@ func families() map[string]family {
 		begin:       queueing,
 		Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: Give, Text: "v3"}, Event{Kind: EditTemplate, Text: "v9"})},
 	}
+	all["jumps, pods go back"] = family{
+		begin: steppingBack,
+		Exploration: Exploration{
+			Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: PassDies}, {Kind: Scale, N: 4}, {Kind: Rollback, Text: "true"}},
+			Budget: map[Kind]uint8{Jump: 2},
+		},
+	}
+	all["going back, stale"] = family{
+		begin: goingBack,
+		Exploration: Exploration{
+			Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", GateObjects), append(late(1), Event{Kind: PodFails, Text: "v1"})...),
+			Budget: map[Kind]uint8{Freeze: 2},
+		},
+	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
 	}
@@ -207,6 +221,19 @@ func releasing(setup Setup) *State {
 func queueing(setup Setup) *State {
 	setup.Supersede = v1alpha1.SupersedeQueue
 	return releasing(setup)
+}
+
+// steppingBack is a release that a jump back takes updated pods away from.
+func steppingBack(setup Setup) *State {
+	setup.StepBack = v1alpha1.StepBackRemovePods
+	return releasing(setup)
+}
+
+// goingBack is a release whose last step begins, and which is told to go back to its first.
+func goingBack(setup Setup) *State {
+	s := calmed(steppingBack(setup), inStep(2))
+	Event{Kind: Jump}.Apply(s)
+	return s
 }
 
 // newborn is a release that comes together with its Deployment.

@@ -85,6 +85,7 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	if s.Jump != nil {
 		e.number(s.Jump.Attempt)
 		e.number(int64(s.Jump.From)*100 + int64(s.Jump.To))
+		e.flag(s.Jump.RemovePods)
 	}
 	if s.Queued != nil {
 		e.text(s.Queued.Given)

@@ -84,6 +84,7 @@ var laws = []law{
 	{"I3 updated pods stay within the step whose predecessors' gates have passed", withinStep},
 	{"I3 a workload is handed back when all its pods are updated, or its release is deleted", handsBackAtEnd},
 	{"I5 the updated count never falls", neverFalls},
+	{"I3 the gates of a step that is jumped back to are opened when its pods are there", opensWhenBack},
 	{"I6 no write raises a revision that is rolled back", leavesBad},
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I6 a release is turned round only if it is told to be", turnsRound},
@@ -94,13 +95,18 @@ var laws = []law{
 
 // judge holds a write against the laws.
 func (w *World) judge(c change) {
-	if p := &w.Past; p.Attempt != c.pass.intent.Attempt {
-		p.Attempt, p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut = c.pass.intent.Attempt, false, false, false, false
-	}
+	w.Past.begin(c.pass.intent.Attempt)
 	for _, l := range laws {
 		if how := l.holds(w, c); how != "" {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
 		}
+	}
+}
+
+// begin forgets what happened in an earlier attempt.
+func (p *Past) begin(attempt int64) {
+	if p.Attempt != attempt {
+		p.Attempt, p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut = attempt, false, false, false, false
 	}
 }
 
@@ -288,7 +294,7 @@ func handsBackAtEnd(w *World, c change) string {
 	return ""
 }
 
-// neverFalls is I5: within an attempt only fewer spec.replicas take updated pods away; or
+// neverFalls is I5: within an attempt only fewer spec.replicas take updated pods away, or a jump back that is to; or
 // any change of them, where the native controller has added updated pods meanwhile, or where
 // the record of the step that has added them was lost.
 func neverFalls(w *World, c change) string {
@@ -296,49 +302,13 @@ func neverFalls(w *World, c change) string {
 	if s == nil || s.Revision != c.pass.intent.UpdateRevision || p.Lowered || p.NativeGrowth || p.Rescaled && p.Cut {
 		return ""
 	}
+	if least, back := w.steppedBack(c.pass.intent); back && s.Replicas >= least {
+		return ""
+	}
 	if c.before(s) > w.Workload.Replicas && s.Replicas >= min(c.pass.intent.TargetReplicas, w.Workload.Replicas) {
 		return ""
 	}
 	return fmt.Sprintf("%d -> %d updated pods", c.before(s), s.Replicas)
-}
-
-// leavesBad is I6.
-func leavesBad(w *World, c change) string {
-	s := c.grown()
-	if s == nil || w.Past.Bad == "" || s.Revision != w.Past.Bad {
-		return ""
-	}
-	return s.Revision + " was rolled back"
-}
-
-// keepsOut is I6 for what is given: whatever happens, it is not what the workload is to run.
-func keepsOut(w *World, c change) string {
-	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || w.Workload.Template != w.Past.Barred {
-		return ""
-	}
-	return w.Past.Barred + " was rolled back and is still what is given"
-}
-
-// turnsRound holds each rollback that nobody asks for against what the release says of it.
-func turnsRound(w *World, c change) string {
-	rollback, strategy := c.pass.intent.Rollback, w.Release.Spec.Strategy
-	switch {
-	case rollback == nil:
-		return ""
-	case rollback.Trigger == v1alpha1.TriggerDeadline && strategy.OnFailure != v1alpha1.FailureRollback:
-		return "onFailure is not Rollback"
-	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(strategy.Steps, turning):
-		return "no gate says so"
-	case rollback.Trigger == v1alpha1.TriggerDrift && w.Release.Spec.Drift != v1alpha1.DriftRevert:
-		return "drift is not Revert"
-	default:
-		return ""
-	}
-}
-
-// turning reports whether a gate of the step turns the release round when it is rejected.
-func turning(step v1alpha1.Step) bool {
-	return slices.ContainsFunc(step.Gates, func(g v1alpha1.GatePolicy) bool { return g.OnReject == v1alpha1.RejectRollback })
 }
 
 // staysPaused is I8 for what we write to the workload. That somebody else has unpaused it a write
@@ -353,26 +323,6 @@ func staysPaused(w *World, c change) string {
 		return "it would lose all its pods"
 	}
 	return ""
-}
-
-// recorded notes what a status that is about to be written means for I6.
-func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
-	was := w.Release.Status
-	if status.RollbackTo == "" || status.Phase == v1alpha1.PhaseCompleted {
-		return
-	}
-	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
-		p.Bad, p.Barred = was.UpdateRevision, w.Release.Template
-		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
-			p.Bad, p.Barred = status.Rollback.From, ""
-		}
-	}
-	if p.Barred == status.RollbackTo {
-		p.Barred = "" // it is what Git brings back
-	}
-	if p.Bad == status.RollbackTo {
-		p.Bad = ""
-	}
 }
 
 // judge is I4: a manual gate passes once a person has confirmed this very gate.

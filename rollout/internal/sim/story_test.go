@@ -56,6 +56,12 @@ func (s Setup) queue() Setup {
 	return s
 }
 
+// back has jumps back remove updated pods.
+func (s Setup) back() Setup {
+	s.StepBack = v1alpha1.StepBackRemovePods
+	return s
+}
+
 func (s Setup) born() Setup {
 	s.Newborn = true
 	return s
@@ -120,6 +126,7 @@ func stories() map[string]story {
 		"v1-v2-v3-queued": {setup: ten("1", "50%", "100%").queue(), twists: []twist{
 			{atStep(0), Event{Kind: Give, Text: "v3"}}, {atStep(1), Event{Kind: Give, Text: "v4"}},
 		}},
+		"back-by-jump":     {setup: ten("1", "50%", "100%").back(), twists: []twist{{atStep(1), Event{Kind: Jump}}}},
 		"deadline":         {setup: ten("1", "50%", "100%"), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
 		"deleted-midway":   {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(0), Event{Kind: DeleteRelease}}}},
 		"recreated":        {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: DeleteWorkload}}, {atOnce, Event{Kind: Pass}}}},

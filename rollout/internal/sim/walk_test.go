@@ -78,6 +78,7 @@ func drawSetup(t *rapid.T, replicas int32) Setup {
 		OnFailure:      rapid.SampledFrom([]v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback}).Draw(t, "on failure"),
 		DeletionPolicy: rapid.SampledFrom([]v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}).Draw(t, "deletion"),
 		Drift:          rapid.SampledFrom([]v1alpha1.DriftPolicy{v1alpha1.DriftReport, v1alpha1.DriftRevert}).Draw(t, "drift"),
+		StepBack:       rapid.SampledFrom([]v1alpha1.StepBackPolicy{v1alpha1.StepBackKeepPods, v1alpha1.StepBackRemovePods}).Draw(t, "step back"),
 		Supersede:      rapid.SampledFrom([]v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue}).Draw(t, "supersede"),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "has rollback") == 0 {

@@ -143,6 +143,8 @@ type Setup struct {
 	OnFailure      v1alpha1.FailurePolicy
 	DeletionPolicy v1alpha1.DeletionPolicy
 	Supersede      v1alpha1.SupersedePolicy
+	// StepBack is KeepPods if empty.
+	StepBack v1alpha1.StepBackPolicy
 }
 
 // never is a progress deadline that does not come.
@@ -156,6 +158,7 @@ func New(s Setup) *World {
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
 		Strategy: v1alpha1.ReleaseStrategy{
 			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause), Supersede: s.Supersede,
+			StepBack: s.StepBack,
 		},
 	}
 	if s.Rollback != nil {

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// leavesBad is I6.
+func leavesBad(w *World, c change) string {
+	s := c.grown()
+	if s == nil || w.Past.Bad == "" || s.Revision != w.Past.Bad {
+		return ""
+	}
+	return s.Revision + " was rolled back"
+}
+
+// keepsOut is I6 for what is given: whatever happens, it is not what the workload is to run.
+func keepsOut(w *World, c change) string {
+	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || w.Workload.Template != w.Past.Barred {
+		return ""
+	}
+	return w.Past.Barred + " was rolled back and is still what is given"
+}
+
+// turnsRound holds each rollback that nobody asks for against what the release says of it.
+func turnsRound(w *World, c change) string {
+	rollback, strategy := c.pass.intent.Rollback, w.Release.Spec.Strategy
+	switch {
+	case rollback == nil:
+		return ""
+	case rollback.Trigger == v1alpha1.TriggerDeadline && strategy.OnFailure != v1alpha1.FailureRollback:
+		return "onFailure is not Rollback"
+	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(strategy.Steps, turning):
+		return "no gate says so"
+	case rollback.Trigger == v1alpha1.TriggerDrift && w.Release.Spec.Drift != v1alpha1.DriftRevert:
+		return "drift is not Revert"
+	default:
+		return ""
+	}
+}
+
+// turning reports whether a gate of the step turns the release round when it is rejected.
+func turning(step v1alpha1.Step) bool {
+	return slices.ContainsFunc(step.Gates, func(g v1alpha1.GatePolicy) bool { return g.OnReject == v1alpha1.RejectRollback })
+}
+
+// recorded notes what a status that is about to be written means for I6.
+func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
+	was := w.Release.Status
+	if status.RollbackTo == "" || status.Phase == v1alpha1.PhaseCompleted {
+		return
+	}
+	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
+		p.Bad, p.Barred = was.UpdateRevision, barred(w, status.Rollback)
+		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
+			p.Bad = status.Rollback.From
+		}
+	}
+	if p.Barred == status.RollbackTo {
+		p.Barred = "" // it is what Git brings back
+	}
+	if p.Bad == status.RollbackTo {
+		p.Bad = ""
+	}
+}
+
+// barred is what is not released again after a rollback: what is given, if people ask for it; if it comes by itself,
+// only what is being released.
+func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
+	if rollback == nil {
+		return w.Release.Template
+	}
+	switch rollback.Trigger {
+	case v1alpha1.TriggerDrift:
+		return ""
+	case v1alpha1.TriggerDeadline, v1alpha1.TriggerGateRejected:
+		return w.Release.Status.UpdateRevision
+	default:
+		return w.Release.Template
+	}
+}
