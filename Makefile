@@ -16,9 +16,10 @@ IMAGE    ?= ghcr.io/sluice-dev/sluice
 GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
+HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/controlplane/withcp
 TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m
-MODULES  := . hack/tools hack/controlplane
+MODULES  := . hack/tools hack/helm hack/controlplane
 
 ##@ Use
 
@@ -59,7 +60,7 @@ race: ## The tests of what runs concurrently, under the race detector
 	$(TEST) -race ./approvals ./gitsync ./gitsync/gitrepo ./internal/... $(ARGS)
 
 .PHONY: verify
-verify: verify-generated verify-modules lint ## Generated files current, modules tidy, lint, imports
+verify: verify-generated verify-modules verify-chart lint ## Generated files current, modules tidy, chart, lint, imports
 
 .PHONY: verify-generated
 verify-generated:
@@ -70,6 +71,13 @@ verify-generated:
 .PHONY: verify-modules
 verify-modules:
 	for module in $(MODULES); do (cd $$module && go mod tidy -diff) || { echo "Run go mod tidy in $$module." >&2; exit 1; }; done
+
+.PHONY: verify-chart
+verify-chart:
+	for values in charts/sluice/values.yaml charts/testdata/all.yaml; do \
+	  $(HELM) lint --quiet --strict charts/sluice --values "$$values"; \
+	  $(HELM) template sluice charts/sluice --values "$$values" >/dev/null; \
+	done
 
 .PHONY: lint
 lint: ## Lint, formatting and import rules (.golangci.yml)
