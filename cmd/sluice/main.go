@@ -75,6 +75,7 @@ func newRoot() *cobra.Command {
 		newHandback(),
 		newHistory(),
 		newInstall(),
+		newLint(),
 		newList(),
 		newVersion(),
 	)

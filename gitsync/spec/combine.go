@@ -20,7 +20,7 @@ func (p *pass) combine() []*Release {
 		case l.kind == deploymentKind:
 			deployments[key] = append(deployments[key], l)
 		case !p.allowed(key.namespace):
-			p.fail(l.file, l.line, fmt.Sprintf("BatchRelease %s is in namespace %s, and its source may write to %s only", l.name, key.namespace, p.namespaces()))
+			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, and its source may write to %s only", l.name, key.namespace, p.namespaces()))
 		default:
 			releases[key] = append(releases[key], l)
 		}
@@ -40,7 +40,7 @@ func (p *pass) combine() []*Release {
 }
 
 func (p *pass) allowed(namespace string) bool {
-	return namespace == p.opts.Namespace || slices.Contains(p.opts.AllowedNamespaces, namespace)
+	return p.opts.AnyNamespace || namespace == p.opts.Namespace || slices.Contains(p.opts.AllowedNamespaces, namespace)
 }
 
 func (p *pass) namespaces() string {
@@ -84,14 +84,14 @@ func (p *pass) dropRivals(releases map[objectKey][]located) {
 // failEach reports each of several manifests with the place of another one.
 func (p *pass) failEach(ls []located, message string) {
 	slices.SortFunc(ls, func(a, b located) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.at.line, b.at.line))
 	})
 	for i, l := range ls {
 		other := ls[0]
 		if i == 0 {
 			other = ls[1]
 		}
-		p.fail(l.file, l.line, message+" "+place(other.file, other.line))
+		p.fail(l.file, l.at, message+" "+place(other.file, other.at.line))
 	}
 }
 
@@ -102,15 +102,15 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 	name := "Deployment " + namespace + "/" + l.workload
 	switch {
 	case len(found) > 1:
-		p.fail(l.file, l.line, fmt.Sprintf("%s is in %s and in %s", name, place(found[0].file, found[0].line), place(found[1].file, found[1].line)))
+		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", name, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
-		p.fail(l.file, l.line, "spec.template is left out, and "+name+", whose template it would be, is not in the repository")
+		p.fail(l.file, l.at, "spec.template is left out, and "+name+", whose template it would be, is not in the repository")
 		return nil
 	case len(found) == 0:
 		return p.makeRelease(l, namespace, located{})
 	case l.template == nil && found[0].template == nil:
-		p.fail(found[0].file, found[0].line, name+" has no spec.template, and its release has none either")
+		p.fail(found[0].file, found[0].at, name+" has no spec.template, and its release has none either")
 		return nil
 	}
 	return p.makeRelease(l, namespace, found[0])

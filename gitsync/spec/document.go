@@ -16,9 +16,19 @@ type parsed struct {
 	problems  []problem
 }
 
-// problem is what is wrong with a line of a file.
+// position is a place in a file. Both count from 1, columns in characters; 0 where none can be named.
+type position struct{ line, column int }
+
+// lineStart is the place of a line as a whole.
+func lineStart(line int) position { return position{line, 1} }
+
+func (p position) error(file, message string) Error {
+	return Error{File: file, Line: p.line, Column: p.column, Message: message}
+}
+
+// problem is what is wrong with a place in a file.
 type problem struct {
-	line    int
+	at      position
 	message string
 }
 
@@ -50,7 +60,7 @@ func parseFile(data []byte, limits Limits) *parsed {
 func split(data []byte, limits Limits) ([]document, []problem) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	if !utf8.Valid(data) {
-		return nil, []problem{{1, "the file is not UTF-8 text"}}
+		return nil, []problem{{lineStart(1), "the file is not UTF-8 text"}}
 	}
 	var documents []document
 	start, first := 0, 1 // of the document under way: its offset and line
@@ -74,7 +84,7 @@ func split(data []byte, limits Limits) ([]document, []problem) {
 	flush(len(data))
 	if len(documents) > limits.Documents {
 		line := documents[limits.Documents].line
-		return nil, []problem{{line, "the file has more than " + strconv.Itoa(limits.Documents) + " documents"}}
+		return nil, []problem{{lineStart(line), "the file has more than " + strconv.Itoa(limits.Documents) + " documents"}}
 	}
 	return documents, nil
 }
@@ -171,12 +181,12 @@ func (d document) yamlProblems(err error) []problem {
 			if yamlParser.MatchString(match[2]) {
 				n++
 			}
-			problems = append(problems, problem{d.fileLine(n), "broken YAML: " + match[2]})
+			problems = append(problems, problem{lineStart(d.fileLine(n)), "broken YAML: " + match[2]})
 		}
 	}
 	if problems == nil {
 		message := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
-		problems = []problem{{d.line, "broken YAML: " + message}}
+		problems = []problem{{lineStart(d.line), "broken YAML: " + message}}
 	}
 	return problems
 }

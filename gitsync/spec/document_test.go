@@ -105,3 +105,12 @@ func TestLinesInFilesOfAllKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestColumns: an error names the column of the field, as editors count it.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	result := read(t, map[string]string{"web.yaml": "# ä\n" + release("web", "strategy: {stps: [], steps: [{replicas: 100%}]}")})
+	if len(result.Errors) != 1 || result.Errors[0].Line != 8 || result.Errors[0].Column != 14 {
+		t.Errorf("want one error at 8:14, got %+v", result.Errors)
+	}
+}

@@ -62,9 +62,9 @@ func ReadFreeze(files fs.FS) (*Freeze, []Error) {
 func frozenBy(problems []problem) (*Freeze, []Error) {
 	var found []Error
 	for _, p := range problems {
-		found = append(found, Error{File: FreezeFile, Line: p.line, Message: p.message + " (every release of the source is frozen until this is mended)"})
+		found = append(found, p.at.error(FreezeFile, p.message+" (every release of the source is frozen until this is mended)"))
 	}
-	reason := Error{File: FreezeFile, Line: problems[0].line, Message: problems[0].message}.Error()
+	reason := problems[0].at.error(FreezeFile, problems[0].message).Error()
 	return &Freeze{Reason: reason, selector: labels.Everything()}, found
 }
 
@@ -88,9 +88,9 @@ func parseFreeze(data []byte) (*Freeze, []problem) {
 	case problems != nil:
 		return nil, problems
 	case len(documents) == 0:
-		return nil, []problem{{1, "the file is empty: reason is missing"}}
+		return nil, []problem{{lineStart(1), "the file is empty: reason is missing"}}
 	case len(documents) > 1:
-		return nil, []problem{{documents[1].line, "a freeze is one document"}}
+		return nil, []problem{{lineStart(documents[1].line), "a freeze is one document"}}
 	}
 	return parseFreezeDocument(documents[0], limits)
 }
@@ -118,7 +118,7 @@ func parseFreezeDocument(doc document, limits Limits) (*Freeze, []problem) {
 		}
 	}
 	for _, p := range check.problems {
-		problems = append(problems, problem{doc.lineOf(p.path), p.message})
+		problems = append(problems, problem{doc.find(p.path), p.message})
 	}
 	if problems != nil {
 		return nil, problems

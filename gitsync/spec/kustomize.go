@@ -100,7 +100,7 @@ func (p *pass) build(folder string) *build {
 	for _, object := range objects.Resources() {
 		data, err := object.MarshalJSON()
 		if err != nil {
-			p.fail(file, 0, fmt.Sprintf("read what kustomize built: %v", err))
+			p.fail(file, position{}, fmt.Sprintf("read what kustomize built: %v", err))
 			return nil
 		}
 		failed = p.take(made, view, file, data) || failed
@@ -120,10 +120,10 @@ func (p *pass) take(made *build, view *view, file string, data []byte) bool {
 		origin.file = file
 	}
 	for _, problem := range problems {
-		p.fail(origin.file, origin.lineOf(problem.path), problem.message)
+		p.fail(origin.file, origin.find(problem.path), problem.message)
 	}
 	if m != nil {
-		made.manifests = append(made.manifests, located{m, origin.file, origin.lineOf("apiVersion"), file})
+		made.manifests = append(made.manifests, located{m, origin.file, origin.find("apiVersion"), file})
 	}
 	return len(problems) > 0
 }
@@ -132,7 +132,7 @@ func (p *pass) take(made *build, view *view, file string, data []byte) bool {
 func (p *pass) failBuild(file string, view *view, err error) {
 	p.errors = append(p.errors, view.problems...)
 	if len(view.problems) == 0 {
-		p.fail(file, 0, "kustomize: "+shorten(err.Error()))
+		p.fail(file, position{}, "kustomize: "+shorten(err.Error()))
 	}
 }
 

@@ -27,8 +27,8 @@ const (
 type manifest struct {
 	kind            kind
 	namespace, name string
-	// line of the file, where it came from a file directly.
-	line int
+	// at is its place in the file, where it came from a file directly.
+	at position
 	// object is the whole as it was given.
 	object json.RawMessage
 	// workload is the name of the Deployment that a BatchRelease names.
@@ -58,10 +58,10 @@ func parseDocument(doc document, limits Limits) (*manifest, []problem) {
 	}
 	m, found := parseObject(data)
 	for _, p := range found {
-		problems = append(problems, problem{doc.lineOf(p.path), p.message})
+		problems = append(problems, problem{doc.find(p.path), p.message})
 	}
 	if m != nil {
-		m.line = doc.lineOf("apiVersion")
+		m.at = doc.find("apiVersion")
 	}
 	return m, problems
 }

@@ -20,22 +20,23 @@ func (d document) node() *yaml.Node {
 
 var pathParts = regexp.MustCompile(`[^.\[\]]+`)
 
-// lineOf returns the line of the field at a path such as spec.steps[1].replicas,
+// find returns the place of the field at a path such as spec.steps[1].replicas,
 // or of the deepest part of the path that is there.
-func (d document) lineOf(path string) int {
+func (d document) find(path string) position {
 	at := d.node()
 	if at == nil {
-		return d.line
+		return lineStart(d.line)
 	}
-	line := at.Line
+	found := position{at.Line, at.Column}
 	for _, part := range pathParts.FindAllString(path, -1) {
 		key, value := child(at, part)
 		if key == nil {
 			break
 		}
-		line, at = key.Line, value
+		found, at = position{key.Line, key.Column}, value
 	}
-	return d.fileLine(line)
+	found.line = d.fileLine(found.line)
+	return found
 }
 
 // child returns the node that names a part, and its value.
@@ -73,7 +74,7 @@ func checkAliases(d document, limits Limits) *problem {
 	if w.size(root) <= limits.Values {
 		return nil
 	}
-	return &problem{d.fileLine(w.line), fmt.Sprintf("the aliases of the document make more than %d values", limits.Values)}
+	return &problem{lineStart(d.fileLine(w.line)), fmt.Sprintf("the aliases of the document make more than %d values", limits.Values)}
 }
 
 // writeOut counts the values of a document with its aliases written out.

@@ -26,8 +26,8 @@ type referenceCheck struct {
 	stack     []string
 }
 
-func (c *referenceCheck) fail(file string, line int, message string) {
-	if err := (Error{File: file, Line: line, Message: message}); !slices.Contains(c.errors, err) {
+func (c *referenceCheck) fail(file string, at position, message string) {
+	if err := at.error(file, message); !slices.Contains(c.errors, err) {
 		c.errors = append(c.errors, err)
 	}
 }
@@ -36,11 +36,11 @@ func (c *referenceCheck) fail(file string, line int, message string) {
 func (c *referenceCheck) visit(folder string) {
 	file := kustomizationFile(c.files, folder)
 	if c.visits++; c.visits > c.limits.Kustomizations {
-		c.fail(file, 0, fmt.Sprintf("the kustomization refers to others more than %d times", c.limits.Kustomizations))
+		c.fail(file, position{}, fmt.Sprintf("the kustomization refers to others more than %d times", c.limits.Kustomizations))
 		return
 	}
 	if slices.Contains(c.stack, folder) {
-		c.fail(file, 0, "the kustomization refers to itself")
+		c.fail(file, position{}, "the kustomization refers to itself")
 		return
 	}
 	c.visited[folder] = true
@@ -67,18 +67,18 @@ func (c *referenceCheck) load(file string) (*types.Kustomization, document) {
 	view := newView(c.files, c.limits)
 	data, err := view.ReadFile(file)
 	for _, problem := range view.problems {
-		c.fail(problem.File, problem.Line, problem.Message)
+		c.fail(problem.File, position{problem.Line, problem.Column}, problem.Message)
 	}
 	if err != nil {
 		if len(view.problems) == 0 {
-			c.fail(file, 0, readProblem(err))
+			c.fail(file, position{}, readProblem(err))
 		}
 		return nil, document{}
 	}
 	doc := document{text: data, line: 1}
 	k := &types.Kustomization{}
 	if err := k.Unmarshal(data); err != nil {
-		c.fail(file, doc.lineOf(unknownField(err)), shorten(err.Error()))
+		c.fail(file, doc.find(unknownField(err)), shorten(err.Error()))
 		return nil, doc
 	}
 	return k, doc
@@ -106,16 +106,16 @@ func (c *referenceCheck) refuse(file string, doc document, k *types.Kustomizatio
 	}
 	for name, used := range unsupported {
 		if used {
-			c.fail(file, doc.lineOf(name), name+" is not supported: it runs plug-ins or changes how other kustomizations are read")
+			c.fail(file, doc.find(name), name+" is not supported: it runs plug-ins or changes how other kustomizations are read")
 		}
 	}
 	for name, values := range referencesOf(k) {
 		for _, value := range values {
 			switch {
 			case isRemote(value):
-				c.fail(file, doc.lineOf(name), fmt.Sprintf("%s: %q is not in the repository, and nothing is fetched from elsewhere", name, value))
+				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q is not in the repository, and nothing is fetched from elsewhere", name, value))
 			case isOwn(inside(path.Join(path.Dir(file), value))):
-				c.fail(file, doc.lineOf(name), fmt.Sprintf("%s: %q is Sluice's own and is not read", name, value))
+				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q is Sluice's own and is not read", name, value))
 			}
 		}
 	}

@@ -33,7 +33,15 @@ type Release struct {
 	object     json.RawMessage
 	template   json.RawMessage
 	deployment *manifest
+	// deploymentPlace is where the Deployment stands, templatePlace where the object does whose template it is.
+	deploymentPlace, templatePlace Place
 }
+
+// DeploymentPlace is where the release's Deployment stands; no file if the repository does not have it.
+func (r *Release) DeploymentPlace() Place { return r.deploymentPlace }
+
+// TemplatePlace is where the object stands, the release or its Deployment, whose spec.template is released.
+func (r *Release) TemplatePlace() Place { return r.templatePlace }
 
 // Object returns the BatchRelease to apply, with its template in place. The caller
 // may change it.
@@ -106,17 +114,21 @@ func newRelease(l located, namespace string, deployment located) *Release {
 		Namespace:      namespace,
 		Name:           l.name,
 		File:           l.file,
-		Line:           l.line,
+		Line:           l.at.line,
 		Kustomization:  l.kustomization,
 		Workload:       l.workload,
 		TemplateDigest: l.given,
 		object:         l.object,
 		template:       l.template,
 		deployment:     deployment.manifest,
+
+		deploymentPlace: Place{deployment.file, deployment.at.line},
+		templatePlace:   Place{l.file, l.at.line},
 	}
 	if r.template == nil {
 		r.template, r.TemplateDigest = deployment.template, deployment.given
 		r.Kustomization = deployment.kustomization
+		r.templatePlace = r.deploymentPlace
 		if deployment.file != l.file {
 			r.TemplateFile = deployment.file
 		}

@@ -13,6 +13,8 @@ type Options struct {
 	Namespace string
 	// AllowedNamespaces are the others that releases may be in.
 	AllowedNamespaces []string
+	// AnyNamespace lets releases be in all others, where it is not known which source will read them.
+	AnyNamespace bool
 	// Limits; zero fields take the defaults.
 	Limits Limits
 }
@@ -67,8 +69,8 @@ type Result struct {
 type Error struct {
 	// File is its path from the root of the repository.
 	File string
-	// Line counts from 1; 0 where no line can be named.
-	Line int
+	// Line and Column count from 1, columns in characters; 0 where none can be named.
+	Line, Column int
 	// Message says what is wrong.
 	Message string
 }
@@ -122,7 +124,7 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	releases := pass.combine()
 	*r = pass.now
 	slices.SortFunc(pass.errors, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
 	return &Result{Releases: releases, Errors: slices.Compact(pass.errors), Files: found.count()}, nil
 }
@@ -140,27 +142,27 @@ type pass struct {
 type located struct {
 	*manifest
 	file string
-	line int
+	at   position
 	// kustomization is the file of the one that built it; empty if it stands in its file as it is.
 	kustomization string
 }
 
-func (p *pass) fail(file string, line int, message string) {
-	p.errors = append(p.errors, Error{File: file, Line: line, Message: message})
+func (p *pass) fail(file string, at position, message string) {
+	p.errors = append(p.errors, at.error(file, message))
 }
 
 // readFile takes in a plain manifest file.
 func (p *pass) readFile(file surveyed) {
 	content, err := p.parse(file.path, file.info)
 	if err != nil {
-		p.fail(file.path, 0, readProblem(err))
+		p.fail(file.path, position{}, readProblem(err))
 		return
 	}
 	for _, problem := range content.problems {
-		p.fail(file.path, problem.line, problem.message)
+		p.fail(file.path, problem.at, problem.message)
 	}
 	for _, m := range content.manifests {
-		p.manifests = append(p.manifests, located{manifest: m, file: file.path, line: m.line})
+		p.manifests = append(p.manifests, located{manifest: m, file: file.path, at: m.at})
 	}
 }
 

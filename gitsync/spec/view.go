@@ -52,15 +52,15 @@ func (v *view) ReadFile(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case isOwn(name):
-		return nil, v.fail(name, 0, "the file is Sluice's own and is not read")
+		return nil, v.fail(name, position{}, "the file is Sluice's own and is not read")
 	case !info.Mode().IsRegular():
-		return nil, v.fail(name, 0, "a symbolic link or submodule is not followed")
+		return nil, v.fail(name, position{}, "a symbolic link or submodule is not followed")
 	case info.Size() > v.limits.FileBytes:
-		return nil, v.fail(name, 0, tooLarge(info.Size(), v.limits.FileBytes).Error())
+		return nil, v.fail(name, position{}, tooLarge(info.Size(), v.limits.FileBytes).Error())
 	}
 	data, err := fs.ReadFile(v.files, name)
 	if err != nil {
-		return nil, v.fail(name, 0, readProblem(err))
+		return nil, v.fail(name, position{}, readProblem(err))
 	}
 	if isYAML(name) {
 		err = v.inspect(name, data)
@@ -68,8 +68,8 @@ func (v *view) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
-func (v *view) fail(name string, line int, message string) error {
-	problem := Error{File: name, Line: line, Message: message}
+func (v *view) fail(name string, at position, message string) error {
+	problem := at.error(name, message)
 	v.problems = append(v.problems, problem)
 	return problem
 }
@@ -86,7 +86,7 @@ func (v *view) inspect(name string, data []byte) error {
 	}
 	var first error
 	for _, problem := range problems {
-		if err := v.fail(name, problem.line, problem.message); first == nil {
+		if err := v.fail(name, problem.at, problem.message); first == nil {
 			first = err
 		}
 	}
@@ -102,7 +102,7 @@ func (v *view) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 	case info.IsDir():
 		return filesys.ConfirmedDir(path.Join("/", name)), "", nil
 	case !info.Mode().IsRegular():
-		return "", "", v.fail(name, 0, "a symbolic link or submodule is not followed")
+		return "", "", v.fail(name, position{}, "a symbolic link or submodule is not followed")
 	}
 	return filesys.ConfirmedDir(path.Join("/", path.Dir(name))), path.Base(name), nil
 }
@@ -153,11 +153,11 @@ type origin struct {
 	header header
 }
 
-func (o origin) lineOf(path string) int {
+func (o origin) find(path string) position {
 	if o.doc.text == nil {
-		return 0
+		return position{}
 	}
-	return o.doc.lineOf(path)
+	return o.doc.find(path)
 }
 
 // originOf finds the document that an object was built from: the first of its kind

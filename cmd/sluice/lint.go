@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-dev/sluice/gitsync/lint"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// lintFlags are the flags of "sluice lint" as they were given.
+type lintFlags struct {
+	source sourceFlags
+	output string
+	strict bool
+}
+
+// sourceFlags say what the ReleaseSource of a repository will say.
+type sourceFlags struct {
+	namespace string
+	shared    []string
+	limits    spec.Limits
+}
+
+func (f *sourceFlags) register(set *pflag.FlagSet) {
+	set.StringVarP(&f.namespace, "namespace", "n", "",
+		"`namespace` of the ReleaseSource, the only one that releases may be in (default any; those that name none are in \"default\")")
+	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
+		"other `namespaces` that releases may be in, separated by commas, as the controller's flag has them")
+	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.limits.FileBytes))
+	registerManifestLimits(set, &f.limits)
+}
+
+func (f *sourceFlags) options() spec.Options {
+	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits}
+	if f.namespace == "" {
+		options.Namespace, options.AnyNamespace = "default", true
+	}
+	return options
+}
+
+func newLint() *cobra.Command {
+	flags := &lintFlags{}
+	command := &cobra.Command{
+		Use:     "lint PATH...",
+		GroupID: groupPush,
+		Short:   "Say what is wrong with releases before they are pushed",
+		Long: `Say what is wrong with the releases in files and folders before they are pushed: with file, line
+and column, all of it at once. It needs no cluster.
+
+The rules are the controller's own. Beyond them it finds what would only come to light in the cluster, as
+far as files can tell: a template that the Deployment's selector does not match, a gate that nobody can pass.
+What is taken, and hardly meant, is a warning.
+
+Each PATH is read as the spec.path of a ReleaseSource is: manifests below it, kustomizations as they are built. A
+file is read along with its folder, and only what is wrong with the file is said.
+
+The exit code is 0 if all is well, 1 if there are errors, or with --strict warnings, and 2 if
+it was called wrongly.`,
+		Example: `  sluice lint .
+  sluice lint apps/web/release.yaml --strict
+  sluice lint deploy -n shop -o github`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, paths []string) error { return flags.run(cmd, paths) },
+	}
+	flags.source.register(command.Flags())
+	command.Flags().StringVarP(&flags.output, "output", "o", string(lint.Text),
+		"`format` of what is found: text, json, or github for annotations in GitHub Actions")
+	command.Flags().BoolVar(&flags.strict, "strict", false, "let warnings count as errors")
+	return command
+}
+
+func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
+	formats := []lint.Format{lint.Text, lint.JSON, lint.GitHub}
+	switch {
+	case !slices.Contains(formats, lint.Format(f.output)):
+		return usageError{fmt.Errorf("--output %q is none of text, json, github", f.output)}
+	case len(paths) == 0:
+		return usageError{errors.New("name the files and folders to read, such as . for all below this folder")}
+	}
+	all := &lint.Report{}
+	for _, path := range paths {
+		report, err := f.check(path)
+		if err != nil {
+			return err
+		}
+		all.Merge(report)
+	}
+	if err := all.Write(cmd.OutOrStdout(), lint.Format(f.output)); err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	return all.Err(f.strict)
+}
+
+// check reads one file or folder. Files are named from the root of the repository for GitHub, which looks for them there,
+// and else from the working folder.
+func (f *lintFlags) check(path string) (*lint.Report, error) {
+	tree, err := findWorktree(path)
+	if err != nil {
+		return nil, err
+	}
+	report, err := lint.Check(tree.files(), tree.folder, f.source.options())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	report.Keep(tree.means)
+	if f.output != string(lint.GitHub) {
+		fromHere(report, tree.root)
+	}
+	return report, nil
+}
+
+// fromHere names files as seen from the working folder, where they are below it.
+func fromHere(report *lint.Report, root string) {
+	here, err := os.Getwd()
+	if err != nil {
+		return // then the names from the root do
+	}
+	for i := range report.Findings {
+		file := &report.Findings[i].File
+		absolute := filepath.Join(root, filepath.FromSlash(*file))
+		if *file = filepath.ToSlash(absolute); within(here, absolute) {
+			*file = relative(here, absolute)
+		}
+	}
+}

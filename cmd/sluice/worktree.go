@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// worktree is a folder of a repository that is checked out.
+type worktree struct {
+	// root of the repository, on this machine; what was named if that is in none.
+	root string
+	// folder to read, from the root, with slashes.
+	folder string
+	// file is the only one that is meant, from the root; empty if all are.
+	file string
+}
+
+// findWorktree finds the repository of a file or folder. A file is read along with its folder, or with that of
+// the kustomization that it belongs to, and without a repository alone.
+func findWorktree(name string) (worktree, error) {
+	absolute, err := filepath.Abs(name)
+	if err != nil {
+		return worktree{}, fmt.Errorf("find %s: %w", name, err)
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return worktree{}, fmt.Errorf("look at what to read: %w", err)
+	}
+	folder := absolute
+	if !info.IsDir() {
+		folder = filepath.Dir(absolute)
+	}
+	found := worktree{root: folder, folder: "."}
+	if root, ok := above(folder, []string{".git"}); ok {
+		found.root = root
+	}
+	if !info.IsDir() {
+		found.file = relative(found.root, absolute)
+		folder = outermost(found.root, folder)
+	}
+	found.folder = relative(found.root, folder)
+	return found, nil
+}
+
+// outermost is the folder of the kustomization that a folder belongs to: what is below one is read through it
+// only. It is the folder itself if there is none up to the root.
+func outermost(root, folder string) string {
+	found := folder
+	for at := folder; within(root, at); at = filepath.Dir(at) {
+		kustomization, ok := above(at, kustomizations)
+		if !ok || !within(root, kustomization) {
+			break
+		}
+		found, at = kustomization, kustomization
+	}
+	return found
+}
+
+// kustomizations are the names that the file of a kustomization may have.
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// means reports whether what is wrong with a file, from the root, is wrong with what was named, too.
+func (w worktree) means(file string) bool {
+	builds := slices.Contains(kustomizations, path.Base(file)) && within(path.Dir(file), w.file)
+	return w.file == "" || w.file == file || builds
+}
+
+// above finds the nearest folder, this one or one above, that holds one of some names.
+func above(folder string, names []string) (string, bool) {
+	for {
+		if slices.ContainsFunc(names, func(name string) bool {
+			_, err := os.Lstat(filepath.Join(folder, name))
+			return err == nil || !errors.Is(err, fs.ErrNotExist)
+		}) {
+			return folder, true
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return "", false
+		}
+		folder = parent
+	}
+}
+
+// relative is a path below a folder as seen from there.
+func relative(folder, path string) string {
+	rel, err := filepath.Rel(folder, path)
+	if err != nil {
+		return filepath.ToSlash(path)
+	}
+	return filepath.ToSlash(rel)
+}
+
+func within(folder, path string) bool {
+	return filepath.IsLocal(filepath.FromSlash(relative(folder, path)))
+}
+
+// files are those of the repository.
+func (w worktree) files() fs.FS { return os.DirFS(w.root) }

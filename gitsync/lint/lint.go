@@ -1,0 +1,118 @@
+// Package lint says before the push what is wrong with the releases of a repository.
+//
+//	files ─► spec.Read ─► what the controller will refuse ─┐
+//	            │                                          ├─► Report ─► text, JSON, annotations
+//	            └► releases ─► what can't work, and doubts ┘
+//
+// The rules of a manifest are those of package spec, in its words: what passes here is taken by the
+// controller. Beyond that it looks for what would only come to light in the cluster, as far as files can
+// tell.
+package lint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// Severity says what a finding means for a release.
+type Severity string
+
+// The severities.
+const (
+	// Error is what is refused, by the controller or by the API server, or can't succeed.
+	Error Severity = "error"
+	// Warning is what is taken, and hardly meant.
+	Warning Severity = "warning"
+)
+
+// Finding is what is wrong with a place in a file.
+type Finding struct {
+	// File is its path from the root of the repository.
+	File string `json:"file"`
+	// Line and Column count from 1; 0 where none can be named.
+	Line     int      `json:"line,omitempty"`
+	Column   int      `json:"column,omitempty"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
+}
+
+// Report is all that was found.
+type Report struct {
+	// Files is how many manifest files were read, Releases how many releases they make.
+	Files, Releases int
+	// Findings, sorted by file and place.
+	Findings []Finding
+}
+
+// Check reads what is below a folder of a repository as the controller would. An error means that nothing
+// can be said: the folder is not there, or a limit on the whole is exceeded.
+func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
+	read, err := spec.NewReader(options).Read(files, folder)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Files: read.Files, Releases: len(read.Releases)}
+	_, frozen := spec.ReadFreeze(files)
+	for _, problem := range slices.Concat(read.Errors, frozen) {
+		report.add(Error, problem)
+	}
+	for _, release := range read.Releases {
+		if err := report.review(files, release); err != nil {
+			return nil, fmt.Errorf("review BatchRelease %s/%s: %w", release.Namespace, release.Name, err)
+		}
+	}
+	if len(read.Releases) == 0 && len(read.Errors) == 0 {
+		report.add(Warning, spec.Error{File: folder, Message: "there is no BatchRelease: nothing here is released"})
+	}
+	report.sort()
+	return report, nil
+}
+
+// Merge adds what was found elsewhere.
+func (r *Report) Merge(other *Report) {
+	r.Files += other.Files
+	r.Releases += other.Releases
+	r.Findings = append(r.Findings, other.Findings...)
+	r.sort()
+}
+
+// Keep drops the findings of all files but those that are wanted.
+func (r *Report) Keep(wanted func(file string) bool) {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return !wanted(f.File) })
+}
+
+// Count is how many findings of a severity there are.
+func (r *Report) Count(severity Severity) int {
+	count := 0
+	for _, finding := range r.Findings {
+		if finding.Severity == severity {
+			count++
+		}
+	}
+	return count
+}
+
+// Err sums up what has to be mended, nil if it is nothing; strict counts warnings, too.
+func (r *Report) Err(strict bool) error {
+	if r.Count(Error) == 0 && (!strict || r.Count(Warning) == 0) {
+		return nil
+	}
+	return errors.New(r.found())
+}
+
+func (r *Report) add(severity Severity, problem spec.Error) {
+	r.Findings = append(r.Findings, Finding{problem.File, problem.Line, problem.Column, severity, problem.Message})
+}
+
+func (r *Report) sort() {
+	slices.SortFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
+	})
+	r.Findings = slices.Compact(r.Findings)
+}

@@ -1,0 +1,101 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Format is how a report is written.
+type Format string
+
+// The formats.
+const (
+	// Text is a line for each finding, as compilers write them.
+	Text Format = "text"
+	// JSON is one object.
+	JSON Format = "json"
+	// GitHub are workflow commands, which GitHub Actions shows next to the lines of a pull request.
+	GitHub Format = "github"
+)
+
+// Write writes the report.
+func (r *Report) Write(to io.Writer, format Format) error {
+	switch format {
+	case JSON:
+		return r.writeJSON(to)
+	case GitHub:
+		return r.writeLines(to, annotation)
+	case Text:
+		return r.writeLines(to, line)
+	}
+	return fmt.Errorf("format %q is none of text, json, github", format)
+}
+
+func (r *Report) writeJSON(to io.Writer) error {
+	findings := r.Findings
+	if findings == nil {
+		findings = []Finding{} // an empty list, not null
+	}
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(struct {
+		Files    int       `json:"files"`
+		Releases int       `json:"releases"`
+		Errors   int       `json:"errors"`
+		Warnings int       `json:"warnings"`
+		Findings []Finding `json:"findings"`
+	}{r.Files, r.Releases, r.Count(Error), r.Count(Warning), findings})
+}
+
+func (r *Report) writeLines(to io.Writer, write func(Finding) string) error {
+	var text strings.Builder
+	for _, finding := range r.Findings {
+		text.WriteString(write(finding) + "\n")
+	}
+	fmt.Fprintf(&text, "%s in %s: %s\n", count(r.Releases, "release"), count(r.Files, "file"), r.found())
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+// found says how many findings there are.
+func (r *Report) found() string {
+	return count(r.Count(Error), "error") + ", " + count(r.Count(Warning), "warning")
+}
+
+func count(n int, of string) string {
+	switch n {
+	case 0:
+		return "no " + of + "s"
+	case 1:
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+func line(f Finding) string {
+	place := f.File
+	if f.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+	}
+	return fmt.Sprintf("%s: %s: %s", place, f.Severity, oneLine(f.Message))
+}
+
+// oneLine keeps what a file says from looking like another finding.
+func oneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
+
+func annotation(f Finding) string {
+	place := ""
+	if f.Line > 0 {
+		place = fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
+	}
+	return fmt.Sprintf("::%s file=%s%s,title=sluice lint::%s", f.Severity, inProperty.Replace(f.File), place, inMessage.Replace(f.Message))
+}
+
+// What workflow commands have to be spared, in a message and in a property.
+var (
+	inMessage  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)

@@ -1,0 +1,33 @@
+package spec
+
+import (
+	"io/fs"
+)
+
+// Place is where an object stands: a file, from the root of the repository, and the line on which the
+// object starts, 0 if that can't be told.
+type Place struct {
+	File string
+	Line int
+}
+
+// Find returns an error about a field of the object at a place, such as spec.strategy.steps[1], with the line and
+// column of the field or of the deepest part of its path that is there.
+func Find(files fs.FS, object Place, path, message string) Error {
+	return find(files, object, path).error(object.File, message)
+}
+
+func find(files fs.FS, object Place, path string) position {
+	data, err := fs.ReadFile(files, object.File)
+	if err != nil || object.Line == 0 {
+		return position{}
+	}
+	documents, _ := split(data, Limits{}.withDefaults())
+	found := lineStart(object.Line)
+	for _, doc := range documents {
+		if doc.line <= object.Line {
+			found = doc.find(path)
+		}
+	}
+	return found
+}
