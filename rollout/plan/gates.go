@@ -77,6 +77,25 @@ func (p *pass) noteForced() {
 	}
 }
 
+// reach is how many updated pods the steps allow whose predecessors' gates have passed. There may be as many
+// though the status speaks of an earlier step: the one that began the later step was lost.
+func (p *pass) reach() int32 {
+	ahead, most := *p, p.target
+	for !ahead.lastStep() && ahead.letThrough() {
+		ahead.status.CurrentStepIndex = ahead.stepIndex() + 1
+		most = max(most, ahead.share().entered(p.Workload.Replicas))
+	}
+	return most
+}
+
+// letThrough reports whether all gates of the current step have passed.
+func (p *pass) letThrough() bool {
+	return !slices.ContainsFunc(p.gatesToPass(), func(g indexed) bool {
+		gate := p.findGate(p.gateName(g.index), p.gateSpec(g))
+		return gate == nil || gate.Status.Decision != v1alpha1.DecisionPassed
+	})
+}
+
 // dropGates deletes the gates of this attempt that have not passed and that the step does not ask for,
 // or no longer in these words, because the steps were edited. A cache may show one as it was before it
 // passed, so that they are read live first.

@@ -201,6 +201,9 @@ func (l *ledger) stableSet() *Set {
 // jumped back to, and pods go back with it.
 func (l *ledger) shrinkUpdate(target int32) {
 	set := l.update
+	if l.grown() && !l.back {
+		target = max(target, l.reach())
+	}
 	excess := l.want[set] - target
 	if excess <= 0 || !l.rescaling() && !l.blocked && !l.back || l.alone() {
 		return
@@ -372,7 +375,7 @@ func (p *pass) mayShrink(shrink []Action) bool {
 		Workload: !p.Workload.Live,
 		Sets:     unsure,
 		Release:  touchesUpdate && !p.ReleaseLive,
-		Gates:    touchesUpdate && !p.rescaling() && !p.GatesLive,
+		Gates:    touchesUpdate && (!p.rescaling() || p.grown()) && !p.GatesLive,
 	})
 	return !p.out.Needs.Any()
 }

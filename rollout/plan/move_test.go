@@ -132,6 +132,20 @@ func TestMoveFollowsSpecReplicas(t *testing.T) {
 			held(15).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
 			[]string{"scale v2 5 -> 7" + batch2, "scale v1 5 -> 8" + more},
 		},
+		"more replicas, and the status was lost that began the next step: its pods stay": {
+			held(15).scaledFrom(6).gates(gate(1, 0, 0, passed)).sets(set("v1", 14), set("v2", 5, available(1), unobserved)), nil,
+		},
+		"... and go where no gate has let them through": {
+			held(15).scaledFrom(6).gates(gate(1, 0, 0)).sets(set("v1", 14), set("v2", 5, available(1), unobserved)), []string{"scale v2 5 -> 1" + fewer},
+		},
+		"... or only one of an earlier attempt": {
+			held(15).scaledFrom(6).gates(gate(0, 0, 0, passed)).sets(set("v1", 14), set("v2", 5, available(1), unobserved)), []string{
+				"close gate web-v2-0-0-0: a new attempt voids the gates of the one before", "scale v2 5 -> 1" + fewer,
+			},
+		},
+		"... or none, and all is decided on a reading that is not live": {
+			held(15).scaledFrom(6).sets(set("v1", 14), set("v2", 5, available(1), unobserved)).cached(), []string{"needs release, workload, sets, gates"},
+		},
 		"fewer replicas: both give": {
 			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
 			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 3" + batch2},

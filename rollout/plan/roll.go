@@ -246,6 +246,9 @@ func (p *pass) share() share {
 // spec.replicas is the same, it is because a status was lost that began the next step.
 func (p *pass) rescaling() bool { return p.status.Replicas != p.Workload.Replicas }
 
+// grown reports whether spec.replicas are more than what the status speaks of.
+func (p *pass) grown() bool { return p.Workload.Replicas > p.status.Replicas }
+
 // follow sets the target for the present spec.replicas and records it once the sets conform.
 func (p *pass) follow() {
 	replicas := p.Workload.Replicas

@@ -171,7 +171,7 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Rescaled, p.Lowered, p.NativeGrowth, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.text(p.Bad)
 	e.text(p.Barred)

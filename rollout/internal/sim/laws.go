@@ -11,10 +11,9 @@ import (
 // Past is what the laws remember of what has happened.
 type Past struct {
 	// Attempt is the last one that a write belonged to, and what has happened since it began:
-	// spec.replicas were changed, or lowered, the native controller added updated pods, a pass
-	// ended before its end.
-	Attempt                              int64
-	Rescaled, Lowered, NativeGrowth, Cut bool
+	// spec.replicas were changed, or lowered, the native controller added updated pods.
+	Attempt                         int64
+	Rescaled, Lowered, NativeGrowth bool
 	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
 	// then: it is not released until another one is given.
 	Bad, Barred string
@@ -106,7 +105,7 @@ func (w *World) judge(c change) {
 // begin forgets what happened in an earlier attempt.
 func (p *Past) begin(attempt int64) {
 	if p.Attempt != attempt {
-		p.Attempt, p.Rescaled, p.Lowered, p.NativeGrowth, p.Cut = attempt, false, false, false, false
+		p.Attempt, p.Rescaled, p.Lowered, p.NativeGrowth = attempt, false, false, false
 	}
 }
 
@@ -295,11 +294,10 @@ func handsBackAtEnd(w *World, c change) string {
 }
 
 // neverFalls is I5: within an attempt only fewer spec.replicas take updated pods away, or a jump back that is to; or
-// any change of them, where the native controller has added updated pods meanwhile, or where
-// the record of the step that has added them was lost.
+// any change of them, where the native controller has added updated pods meanwhile.
 func neverFalls(w *World, c change) string {
 	s, p := c.shrunk(), &w.Past
-	if s == nil || s.Revision != c.pass.intent.UpdateRevision || p.Lowered || p.NativeGrowth || p.Rescaled && p.Cut {
+	if s == nil || s.Revision != c.pass.intent.UpdateRevision || p.Lowered || p.NativeGrowth {
 		return ""
 	}
 	if least, back := w.steppedBack(c.pass.intent); back && s.Replicas >= least {

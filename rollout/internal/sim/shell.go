@@ -230,7 +230,6 @@ func (x *pass) outdated(what string) {
 
 func (x *pass) end(why string) {
 	x.report.Ended = why
-	x.world.Past.Cut = true
 }
 
 func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
