@@ -57,7 +57,7 @@ func holdMessage(held *v1alpha1.HeldWorkload) string {
 // setStalled keeps Stalled only while it is true, as kstatus asks for.
 func (p *pass) setStalled(stalled *Event) {
 	if stalled == nil {
-		meta.RemoveStatusCondition(&p.status.Conditions, v1alpha1.ConditionStalled)
+		p.drop(v1alpha1.ConditionStalled)
 		return
 	}
 	p.setCondition(v1alpha1.ConditionStalled, true, stalled.Message, stalled.Reason)
@@ -68,7 +68,7 @@ func (p *pass) setStalled(stalled *Event) {
 func (p *pass) setQuarantined() {
 	conditions, rollback := &p.status.Conditions, p.status.Rollback
 	if !p.quarantined() {
-		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionQuarantined)
+		p.drop(v1alpha1.ConditionQuarantined)
 		return
 	}
 	message := "spec.template was rolled back and is not released again: another one is"
@@ -100,8 +100,12 @@ func (p *pass) setCondition(kind string, is bool, message, reason string) {
 	meta.SetStatusCondition(&p.status.Conditions, condition)
 }
 
-// drop takes a condition away that is kept only while it is true.
-func (p *pass) drop(kind string) { meta.RemoveStatusCondition(&p.status.Conditions, kind) }
+// drop takes a condition away that is kept only while it is true. Mostly it is not there, and nothing is to be copied.
+func (p *pass) drop(kind string) {
+	if meta.FindStatusCondition(p.status.Conditions, kind) != nil {
+		meta.RemoveStatusCondition(&p.status.Conditions, kind)
+	}
+}
 
 func orWord(reason, otherwise string) string {
 	if reason == "" {

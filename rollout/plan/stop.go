@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -86,7 +84,7 @@ func (p *pass) setSuspended() {
 		asked = frozen
 	}
 	if asked == nil {
-		meta.RemoveStatusCondition(&p.status.Conditions, v1alpha1.ConditionSuspended)
+		p.drop(v1alpha1.ConditionSuspended)
 		return
 	}
 	message := asked.message
