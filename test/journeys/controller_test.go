@@ -84,22 +84,35 @@ func (w *world) start(c *controller) *controller {
 	return c
 }
 
-// rights applies config/rbac, once for all journeys.
-var rights sync.Mutex
+// rights tells whether config/rbac is applied, which is done once for all journeys.
+var rights struct {
+	sync.Mutex
+	applied bool
+}
+
+// applyRights applies config/rbac unless another journey has.
+func (w *world) applyRights() {
+	w.Helper()
+	rights.Lock()
+	defer rights.Unlock()
+	if rights.applied {
+		return
+	}
+	folder, err := controlplane.InCheckout("config/rbac")
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := controlplane.Apply(w.Context(), cptest.Config(w), folder); err != nil {
+		w.Fatalf("apply rights: %v", err)
+	}
+	rights.applied = true
+}
 
 // controllerAccount is the account as which the product is installed: what a journey does not get as it,
 // a user would not get either.
 func controllerAccount(w *world) *rest.Config {
 	w.Helper()
-	folder, err := controlplane.InCheckout("config/rbac")
-	if err != nil {
-		w.Fatal(err)
-	}
-	rights.Lock()
-	defer rights.Unlock()
-	if err := controlplane.Apply(w.Context(), cptest.Config(w), folder); err != nil {
-		w.Fatalf("apply rights: %v", err)
-	}
+	w.applyRights()
 	cfg, err := cptest.Access(w).ServiceAccountConfig(w.Context(), "sluice-system", "sluice-controller")
 	if err != nil {
 		w.Fatalf("log in as the controller: %v", err)
