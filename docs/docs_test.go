@@ -164,16 +164,18 @@ func TestFeaturesNameTheirTests(t *testing.T) {
 	}
 }
 
-// TestReliabilityNamesItsTests: what is said to hold is shown by a test that exists.
-func TestReliabilityNamesItsTests(t *testing.T) {
+// TestClaimsNameTheirTests: what is said to hold is shown by a test that exists.
+func TestClaimsNameTheirTests(t *testing.T) {
 	t.Parallel()
-	names := tested.FindAllStringSubmatch(read(t, "reliability.md"), -1)
-	if len(names) == 0 {
-		t.Error("want the tests named that show it")
-	}
-	for _, name := range names {
-		if !hasTest(t, name[1], name[2]) {
-			t.Errorf("package %s has no %s", name[1], name[2])
+	for _, page := range []string{"reliability.md", "security.md"} {
+		names := tested.FindAllStringSubmatch(read(t, page), -1)
+		if len(names) == 0 {
+			t.Errorf("%s: want the tests named that show it", page)
+		}
+		for _, name := range names {
+			if !hasTest(t, name[1], name[2]) {
+				t.Errorf("%s: package %s has no %s", page, name[1], name[2])
+			}
 		}
 	}
 }
