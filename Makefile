@@ -19,7 +19,7 @@ LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/controlplane/withcp
 TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m
-MODULES  := . hack/tools hack/helm hack/controlplane
+MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane
 
 ##@ Use
 
@@ -60,7 +60,7 @@ race: ## The tests of what runs concurrently, under the race detector
 	$(TEST) -race ./approvals ./gitsync ./gitsync/gitrepo ./internal/... $(ARGS)
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-chart lint ## Generated files current, modules tidy, chart, lint, imports
+verify: verify-generated verify-modules verify-chart verify-workflows lint ## Generated files current, modules tidy, chart, workflows, lint, imports
 
 .PHONY: verify-generated
 verify-generated:
@@ -78,6 +78,10 @@ verify-chart:
 	  $(HELM) lint --quiet --strict charts/sluice --values "$$values"; \
 	  $(HELM) template sluice charts/sluice --values "$$values" >/dev/null; \
 	done
+
+.PHONY: verify-workflows
+verify-workflows:
+	go tool -modfile=hack/actionlint/go.mod actionlint
 
 .PHONY: lint
 lint: ## Lint, formatting and import rules (.golangci.yml)
