@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Type names the one field of the policy that is set; empty if none is.
@@ -29,6 +31,38 @@ func (p GatePolicy) Type() GateType {
 
 // CanSkip reports whether a jump goes over the gate.
 func (p GatePolicy) CanSkip() bool { return p.Skippable || p.Manual != nil }
+
+// defaultRollback is the fast plan: one pod to see that it works, then all.
+var defaultRollback = []Step{
+	{Replicas: intstr.FromInt32(1)},
+	{Replicas: intstr.FromString("100%")},
+}
+
+// Steps are those of a rollback, or else those of a release.
+func (s *BatchReleaseSpec) Steps(rollback bool) []Step {
+	switch {
+	case !rollback:
+		return s.Strategy.Steps
+	case s.Rollback != nil:
+		return s.Rollback.Steps
+	default:
+		return defaultRollback
+	}
+}
+
+// Gates are what is waited for after a step of a rollback or a release, counted from 0. A step of a release that
+// names none waits for a person, one of a rollback for nobody, and the last for nobody either.
+func (s *BatchReleaseSpec) Gates(rollback bool, step int) []GatePolicy {
+	steps := s.Steps(rollback)
+	switch {
+	case len(steps[step].Gates) > 0:
+		return steps[step].Gates
+	case rollback || step == len(steps)-1:
+		return nil
+	default:
+		return []GatePolicy{{Manual: &ManualGate{}}}
+	}
+}
 
 // defaultBranch is the CRD's, for sources that were made without it.
 const defaultBranch = "main"

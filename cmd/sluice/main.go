@@ -42,12 +42,16 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	var outcome outcomeError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, new(usageError)):
 		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for usage.\n", name, err, name)
 		return exitUsage
+	case errors.As(err, &outcome):
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return outcome.code
 	default:
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitError
@@ -72,11 +76,13 @@ func newRoot() *cobra.Command {
 	splitUsage(root)
 	root.AddCommand(
 		newController(),
+		newGet(),
 		newHandback(),
 		newHistory(),
 		newInstall(),
 		newLint(),
 		newList(),
+		newStatus(),
 		newVersion(),
 	)
 	addGroups(root)

@@ -56,10 +56,14 @@ func (f *outputFlags) formats() []string {
 	return f.print.AllowedFormats()
 }
 
+// given reports whether a format was asked for.
+func (f *outputFlags) given() bool {
+	return *f.print.OutputFormat != "" || *f.print.TemplatePrinterFlags.TemplateArgument != ""
+}
+
 // forPeople reports whether no format for machines was asked for.
 func (f *outputFlags) forPeople() bool {
-	format := *f.print.OutputFormat
-	return f.wide && (format == formatWide || format == "" && *f.print.TemplatePrinterFlags.TemplateArgument == "")
+	return f.wide && (*f.print.OutputFormat == formatWide || !f.given())
 }
 
 // rows prints a table.

@@ -82,6 +82,10 @@ func imagesOf(raw []byte) string {
 	if err := json.Unmarshal(raw, &template); err != nil {
 		return "" // what is no template has none; that is said where it matters
 	}
+	return templateImages(&template)
+}
+
+func templateImages(template *corev1.PodTemplateSpec) string {
 	names := make([]string, 0, len(template.Spec.Containers))
 	for i := range template.Spec.Containers {
 		names = append(names, template.Spec.Containers[i].Image)

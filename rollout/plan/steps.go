@@ -10,23 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// defaultRollback is the fast plan: one pod to see that it works, then all.
-var defaultRollback = []v1alpha1.Step{
-	{Replicas: intstr.FromInt32(1)},
-	{Replicas: intstr.FromString("100%")},
-}
-
 // steps are those of the rollback in a rollback, else those of the release.
-func (p *pass) steps() []v1alpha1.Step {
-	switch {
-	case p.status.RollbackTo == "":
-		return p.Release.Spec.Strategy.Steps
-	case p.Release.Spec.Rollback != nil:
-		return p.Release.Spec.Rollback.Steps
-	default:
-		return defaultRollback
-	}
-}
+func (p *pass) steps() []v1alpha1.Step { return p.Release.Spec.Steps(p.status.RollbackTo != "") }
 
 // stepIndex is the current step, at most the last: steps may have been taken out in mid-release.
 func (p *pass) stepIndex() int32 {
@@ -35,17 +20,9 @@ func (p *pass) stepIndex() int32 {
 
 func (p *pass) lastStep() bool { return p.stepIndex() == int32(len(p.steps()))-1 }
 
-// gates are the policies that the current step waits for. A step of a release that names
-// none waits for a person, one of a rollback for nobody, and the last for nobody either.
+// gates are the policies that the current step waits for.
 func (p *pass) gates() []v1alpha1.GatePolicy {
-	step := p.steps()[p.stepIndex()]
-	if len(step.Gates) > 0 {
-		return step.Gates
-	}
-	if p.status.RollbackTo != "" || p.lastStep() {
-		return nil
-	}
-	return []v1alpha1.GatePolicy{{Manual: &v1alpha1.ManualGate{}}}
+	return p.Release.Spec.Gates(p.status.RollbackTo != "", int(p.stepIndex()))
 }
 
 // share is a step's replicas: a number of pods, or a percentage of all of them.

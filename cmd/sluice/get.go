@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/lookup"
+	"github.com/sluice-dev/sluice/internal/show"
+)
+
+// getFlags are the flags of "sluice get" as they were given.
+type getFlags struct {
+	kube           *kubeFlags
+	output         *outputFlags
+	watch, noColor bool
+}
+
+func newGet() *cobra.Command {
+	flags := &getFlags{kube: newKubeFlags(), output: newOutputFlags("")}
+	command := &cobra.Command{
+		Use:     "get [RELEASE]",
+		Aliases: []string{"show"},
+		GroupID: groupLook,
+		Short:   "Show a release with its batches, gates, ReplicaSets and pods",
+		Long: `Show a release as a tree: the commit that it releases, its batches with the gates that they have or are going to have,
+what each gate waits for and who can pass it, and the ReplicaSets with their pods.
+
+With --watch the tree is drawn anew whenever something changes. Without a terminal each change is a line with its time.
+There are colours on a terminal, unless --no-color is given or the variable NO_COLOR is set.`,
+		Example: `  sluice get web -n shop
+  sluice get web --watch
+  sluice get web -o json`,
+		ValidArgsFunction: flags.kube.completeReleases,
+		RunE:              flags.run,
+	}
+	set := command.Flags()
+	set.BoolVarP(&flags.watch, "watch", "w", false, "go on, and show what changes")
+	set.BoolVar(&flags.noColor, "no-color", false, "use no colours")
+	flags.output.register(command)
+	flags.kube.register(command)
+	return command
+}
+
+func (f *getFlags) run(command *cobra.Command, args []string) error {
+	if f.watch && f.output.given() {
+		return usageError{errors.New("--watch shows the tree: it goes with no --output")}
+	}
+	if err := f.output.check(); err != nil {
+		return err
+	}
+	c, err := f.kube.connect(command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	ctx := command.Context()
+	release, err := c.release(ctx, args)
+	if err != nil {
+		return err
+	}
+	whole, err := lookup.Whole(ctx, c, client.ObjectKeyFromObject(release))
+	switch {
+	case err != nil:
+		return err
+	case f.output.given():
+		return f.print(command, c, whole)
+	}
+	screen := newScreen(command.OutOrStdout(), f.noColor)
+	if f.watch {
+		return follow(ctx, c, release, screen)
+	}
+	_, err = fmt.Fprintln(command.OutOrStdout(), strings.Join(show.Draw(show.Tree(whole), time.Now(), screen.colours), "\n"))
+	return err
+}
+
+// follow shows the release until it is gone, or the user has seen enough.
+func follow(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease, screen *screen) error {
+	key := client.ObjectKeyFromObject(release)
+	err := lookup.Follow(ctx, c.watched(lookup.WholeRelease(release)), func(ctx context.Context, objects client.Reader) error {
+		whole, err := lookup.Whole(ctx, objects, key)
+		if err != nil {
+			return err
+		}
+		return screen.show(show.Tree(whole), time.Now())
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// print prints the objects of the tree.
+func (f *getFlags) print(command *cobra.Command, c *cluster, whole *show.Whole) error {
+	objects := []client.Object{whole.Release}
+	if whole.Deployment != nil {
+		objects = append(objects, whole.Deployment)
+	}
+	for i := range whole.Sets {
+		objects = append(objects, &whole.Sets[i])
+	}
+	for i := range whole.Pods {
+		objects = append(objects, &whole.Pods[i])
+	}
+	for i := range whole.Gates {
+		objects = append(objects, &whole.Gates[i])
+	}
+	printed := make([]runtime.Object, 0, len(objects))
+	for _, object := range objects {
+		kind, err := apiutil.GVKForObject(object, c.Scheme())
+		if err != nil {
+			return fmt.Errorf("find kind of %s: %w", object.GetName(), err)
+		}
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		printed = append(printed, object)
+	}
+	return f.output.list(command, printed...)
+}

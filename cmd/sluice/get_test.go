@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// TestGet: a release at a gate with all that belongs to it; followed by a viewer while it goes on, a line for each change.
+func TestGet(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	release := s.awaitGate("web")
+
+	got := s.ok(viewer, "get")
+	s.want(got, "◷ batchrelease/web  RollingUpdate: batch 1/2 done", "commit 2222222 ", "web: version 2, by Ada", "deployment/web ",
+		"└─ ◷ gate/"+release.Status.Gates[0].Name+"  manual: waits", "a person's confirmation", "new, web:2: 1 of 1 pod available",
+		"stable, web:1: 3 of 3 pods available", "ready, on node-")
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("want no colours without a terminal, got %q", got)
+	}
+	var list metav1.List
+	if err := json.Unmarshal([]byte(s.ok(viewer, "get", "web", "-o", "json")), &list); err != nil || len(list.Items) != 9 {
+		t.Errorf("want release, Deployment, two ReplicaSets, four pods and a Gate, got %d, %v", len(list.Items), err)
+	}
+
+	said, stop := s.start(viewer, "get", "web", "--watch")
+	said.await(s, "gate/"+release.Status.Gates[0].Name+": manual: waits")
+	s.confirm("web")
+	said.await(s, " ✔ batchrelease/web: Completed")
+	if code := stop(); code != exitOK {
+		t.Errorf("want exit code %d when the user has seen enough, got %d", exitOK, code)
+	}
+}
+
+// output is what a call prints while it runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) await(s *shop, part string) {
+	s.Helper()
+	cptest.Eventually(s.T, soon, func() error {
+		if got := o.String(); !strings.Contains(got, part) {
+			return fmt.Errorf("want %q in:\n%s", part, got)
+		}
+		return nil
+	})
+}
+
+// start calls sluice and lets it run until stop, which returns the exit code. Errors are part of what it says.
+func (s *shop) start(user string, args ...string) (said *output, stop func() int) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	said, code := &output{}, make(chan int, 1)
+	go func() { code <- run(ctx, append(args, s.flags(user)...), said, said) }()
+	return said, func() int {
+		cancel()
+		return <-code
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// TestStatus: the exit code tells how a release ended, and a line each how it came there.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	if got := s.ok(viewer, "status"); got != "web: all pods run revision "+s.await("web", "there", always).Status.UpdateRevision+"\n" {
+		t.Errorf("want one line for a release that is at its end, got %q", got)
+	}
+	s.push("web", 2, secondCommit)
+	s.awaitGate("web")
+	if got := s.as(viewer, "status", "--timeout=1ms"); got.code != exitUnderWay {
+		t.Errorf("want exit code %d when the time is up, got %d: %s", exitUnderWay, got.code, got.stderr)
+	}
+	got := s.as(viewer, "status", "web", "--watch=false")
+	if got.code != exitUnderWay {
+		t.Errorf("want exit code %d for a release at a gate, got %d", exitUnderWay, got.code)
+	}
+	s.want(got.stdout, "web: batch 1/2 done with 1 pod of 4, waiting for gate: manual\n")
+
+	said, _ := s.start(viewer, "status", "web")
+	said.await(s, "waiting for gate: manual\n")
+	s.confirm("web")
+	said.await(s, "web: all pods run revision")
+
+	s.push("web", 3, "3333333333")
+	s.awaitGate("web")
+	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.RollbackAnnotation: "true"}}})
+	if got := s.as(viewer, "status", "web"); got.code != exitRolledBack {
+		t.Errorf("want exit code %d for a release that was rolled back, got %d: %s%s", exitRolledBack, got.code, got.stdout, got.stderr)
+	}
+	s.patch("web", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": nil}}}})
+	if got := s.as(viewer, "status", "web", "--timeout=1m"); got.code != exitFailed {
+		t.Errorf("want exit code %d for what can't be released, got %d: %s%s", exitFailed, got.code, got.stdout, got.stderr)
+	}
+	if got := s.as(viewer, "status", "api"); got.code != exitError {
+		t.Errorf("want exit code %d for a release that is not there, got %d", exitError, got.code)
+	}
+}
+
+func always(*v1alpha1.BatchReleaseStatus) bool { return true }
+
+// confirm passes a manual gate as a person does with kubectl.
+func (s *shop) confirm(name string) {
+	s.Helper()
+	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"currentStepState":"Completed"}}`))
+	if err := s.client.Status().Patch(s.Context(), release, patch, client.FieldOwner("kubectl-patch")); err != nil {
+		s.Fatalf("confirm gate: %v", err)
+	}
+}

@@ -1,0 +1,7 @@
+// Package lookup reads a release with what belongs to it, once or whenever something of it changes.
+//
+//	cluster ──► Whole ──► show.Whole, an object of each thing
+//	cluster ──► Follow ──► a call for each change, with a cache that is as new as the change
+//
+// It needs no rights but to get, list and watch, in the namespace of the release. It only reads.
+package lookup

@@ -1,0 +1,160 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// batches are the steps of a release or rollback, each with its gates: as they are, or as they will be.
+func batches(w *Whole) []Node {
+	spec, rollback := &w.Release.Spec, w.Release.Status.RollbackTo != ""
+	steps := spec.Steps(rollback)
+	nodes := make([]Node, 0, len(steps))
+	for i, step := range steps {
+		node := Node{Name: fmt.Sprintf("batch %d/%d", i+1, len(steps)), Text: shareWords(step.Replicas)}
+		node.State = batchState(&w.Release.Status, i)
+		if node.State == Moving || node.State == Bad {
+			status := &w.Release.Status
+			node.Text += fmt.Sprintf(": %d of %s updated, %d available",
+				status.UpdatedReplicas, pods(status.TargetReplicas), status.UpdatedAvailableReplicas)
+		}
+		node.Children = opened(w, i)
+		if node.State == Plain || len(node.Children) == 0 && node.State != Good {
+			node.Children = announced(node.Name, spec.Gates(rollback, i))
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+func shareWords(replicas intstr.IntOrString) string {
+	if replicas.Type == intstr.Int {
+		return pods(replicas.IntVal)
+	}
+	return replicas.StrVal
+}
+
+func batchState(status *v1alpha1.BatchReleaseStatus, step int) State {
+	current := int(status.CurrentStepIndex)
+	switch {
+	case status.Phase == v1alpha1.PhaseCompleted, status.Phase == v1alpha1.PhaseFinalizing, step < current:
+		return Good
+	case step > current, status.Phase == "", status.Phase == v1alpha1.PhaseInitial:
+		return Plain
+	case status.Phase == v1alpha1.PhaseFailed:
+		return Bad
+	case status.CurrentStepState == v1alpha1.StepBlocking:
+		return Waiting
+	case status.CurrentStepState == v1alpha1.StepCompleted:
+		return Good
+	default:
+		return Moving
+	}
+}
+
+// opened are the gates that stand after a step of this attempt.
+func opened(w *Whole, step int) []Node {
+	status := &w.Release.Status
+	var gates []v1alpha1.Gate
+	for _, gate := range w.Gates {
+		ours := gate.Spec.ReleaseRef.UID == w.Release.UID && gate.Spec.Attempt == status.Attempt
+		if ours && gate.Spec.Revision == status.UpdateRevision && int(gate.Spec.Step) == step {
+			gates = append(gates, gate)
+		}
+	}
+	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int { return cmp.Compare(a.Spec.Index, b.Spec.Index) })
+	nodes := make([]Node, 0, len(gates))
+	for i := range gates {
+		nodes = append(nodes, gateNode(&gates[i]))
+	}
+	return nodes
+}
+
+func gateNode(gate *v1alpha1.Gate) Node {
+	node := Node{
+		Name: "gate/" + gate.Name, State: Waiting, Since: gate.CreationTimestamp,
+		Text: string(gate.Spec.Type) + ": " + cmp.Or(gate.Status.Message, "waits"),
+	}
+	if gate.Status.DecidedAt != nil {
+		node.Since = *gate.Status.DecidedAt
+	}
+	switch gate.Status.Decision {
+	case v1alpha1.DecisionPassed:
+		node.State = Good
+		return node
+	case v1alpha1.DecisionRejected:
+		node.State = Bad
+	}
+	node.Children = append(node.Children, Node{Name: "needs", Text: Needs(gate.Spec.Policy)})
+	if pr := gate.Status.PullRequest; pr != nil && pr.URL != "" {
+		node.Children = append(node.Children, Node{Name: fmt.Sprintf("pull request #%d", pr.Number), Text: pr.URL})
+	}
+	if record := gate.Status.Record; record != nil {
+		node.Children = append(node.Children, Node{Name: "file", Text: record.Path + ", with the content that the Gate has in status.record"})
+	}
+	return node
+}
+
+// announced are the gates that a step is going to have. A batch with none goes on at once.
+func announced(batch string, policies []v1alpha1.GatePolicy) []Node {
+	nodes := make([]Node, 0, len(policies))
+	for i, policy := range policies {
+		nodes = append(nodes, Node{Name: fmt.Sprintf("gate %d of %s", i+1, batch), Text: string(policy.Type()) + ": " + Needs(policy)})
+	}
+	return nodes
+}
+
+// Needs says what passes a gate, and who can.
+func Needs(policy v1alpha1.GatePolicy) string {
+	switch {
+	case policy.Manual != nil:
+		return "a person's confirmation (role sluice-approver)"
+	case policy.None != nil:
+		return "nothing"
+	case policy.Soak != nil:
+		return policy.Soak.Duration.Duration.String() + " to go by"
+	case policy.Window != nil:
+		return fmt.Sprintf("a time of %q, %s", policy.Window.Schedule, cmp.Or(policy.Window.TimeZone, "UTC"))
+	case policy.PullRequest != nil:
+		return pullRequestNeeds(policy.PullRequest)
+	case policy.CommitStatus != nil:
+		return fmt.Sprintf("status %s of %s to be success", policy.CommitStatus.Context, strings.Join(policy.CommitStatus.Creators, " or "))
+	case policy.CheckRun != nil:
+		return fmt.Sprintf("check %s of %s to succeed", policy.CheckRun.Name, policy.CheckRun.App)
+	default:
+		return "a type that this version does not know"
+	}
+}
+
+func pullRequestNeeds(policy *v1alpha1.PullRequestGate) string {
+	words := "the merge of a pull request"
+	if policy.MinApprovals > 0 {
+		words += ", " + plural(policy.MinApprovals, "approval")
+	}
+	var who []string
+	who = append(who, policy.Approvers...)
+	for _, team := range policy.Teams {
+		who = append(who, "team "+team)
+	}
+	if len(who) > 0 {
+		words += " by " + strings.Join(who, " or ")
+	}
+	if policy.ForbidSelfApproval {
+		words += ", not of an author"
+	}
+	return words
+}
+
+func plural(n int32, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(int(n)) + " " + word + "s"
+}

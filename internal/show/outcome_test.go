@@ -1,0 +1,50 @@
+package show
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	rollback := func(by v1alpha1.RollbackTrigger) v1alpha1.BatchReleaseStatus {
+		return v1alpha1.BatchReleaseStatus{
+			Phase: v1alpha1.PhaseCompleted, RollbackTo: "old", Rollback: &v1alpha1.RollbackRecord{Trigger: by},
+		}
+	}
+	condition := func(name string) []metav1.Condition {
+		return []metav1.Condition{{Type: name, Status: metav1.ConditionTrue}}
+	}
+	cases := map[string]struct {
+		reason     string
+		generation int64
+		status     v1alpha1.BatchReleaseStatus
+		want       Outcome
+	}{
+		"Completed":    {"all pods run it", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted}, Completed},
+		"NotSeen":      {"the controller speaks of an earlier spec", 2, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, ObservedGeneration: 1}, UnderWay},
+		"Nothing":      {"it has just been made", 0, v1alpha1.BatchReleaseStatus{}, UnderWay},
+		"Blocking":     {"a gate may pass yet", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Reason: v1alpha1.ReasonBlocking}, UnderWay},
+		"Failed":       {"no progress in time", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseFailed}, Failed},
+		"Stalled":      {"only a change can help", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseInitial, Conditions: condition(v1alpha1.ConditionStalled)}, Failed},
+		"Rejected":     {"though that is a stall as well", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Reason: v1alpha1.ReasonGateRejected, Conditions: condition(v1alpha1.ConditionStalled)}, Rejected},
+		"RollingBack":  {"a rollback has an end of its own", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, RollbackTo: "old"}, UnderWay},
+		"RolledBack":   {"what is given does not run", 0, rollback(v1alpha1.TriggerDeadline), RolledBack},
+		"ByAnnotation": {"a person has asked for it, and Git has not", 0, rollback(v1alpha1.TriggerAnnotation), RolledBack},
+		"Reverted":     {"Git asked for what runs", 0, rollback(v1alpha1.TriggerGitRevert), Completed},
+		"Drift":        {"what is given runs again", 0, rollback(v1alpha1.TriggerDrift), Completed},
+		"Quarantined":  {"what is given is not released again", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, Conditions: condition(v1alpha1.ConditionQuarantined)}, RolledBack},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release := v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Generation: tc.generation}, Status: tc.status}
+			if got := OutcomeOf(&release); got != tc.want {
+				t.Errorf("%s: want %d, got %d", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package show
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// shop is a release of four pods that waits for approvals after its second batch.
+func shop() *Whole {
+	release := &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release", Annotations: map[string]string{
+			v1alpha1.CommitAnnotation: "2222222222", v1alpha1.AuthorAnnotation: "Ada", v1alpha1.SubjectAnnotation: "web: version 2",
+		}},
+		Spec: v1alpha1.BatchReleaseSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{Kind: "Deployment", Name: "web"},
+			Strategy: v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{
+				{Replicas: intstr.FromInt32(1)}, {Replicas: intstr.FromString("50%")},
+				{Replicas: intstr.FromString("75%"), Gates: []v1alpha1.GatePolicy{
+					{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: 10 * time.Minute}}},
+				}},
+				{Replicas: intstr.FromString("100%")},
+			}},
+		},
+		Status: v1alpha1.BatchReleaseStatus{
+			Phase: v1alpha1.PhaseRollingUpdate, CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepBlocking,
+			Reason: v1alpha1.ReasonBlocking, Message: "batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke",
+			UpdateRevision: "new", StableRevision: "old", Commit: "2222222222", Attempt: 3,
+			TargetReplicas: 2, UpdatedReplicas: 2, UpdatedAvailableReplicas: 2, LastUpdateTime: new(at(3 * time.Minute)),
+		},
+	}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{v1alpha1.HoldAnnotation: "{}"}},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(4))}, Status: appsv1.DeploymentStatus{AvailableReplicas: 3},
+	}
+	w := &Whole{Release: release, Deployment: deployment}
+	w.Sets = []appsv1.ReplicaSet{set("old", 2, 1), set("older", 0, 0), set("new", 2, 2)}
+	w.Pods = []corev1.Pod{pod("old", "a", ready), pod("old", "b", crashing), pod("new", "d", ready), pod("new", "c", ready)}
+	w.Gates = []v1alpha1.Gate{
+		gate(1, 1, v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke", Creators: []string{"ci"}}}),
+		gate(1, 0, v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{
+			MinApprovals: 1, Approvers: []string{"grace"}, Teams: []string{"sre"}, ForbidSelfApproval: true,
+		}}),
+		gate(0, 0, v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}),
+	}
+	w.Gates[0].Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionRejected, Message: "status ci/smoke on commit 2222222 is failure"}
+	w.Gates[1].Status = v1alpha1.GateStatus{
+		Message:     "waits for pull request #12 to be merged",
+		PullRequest: &v1alpha1.PullRequestReference{Number: 12, URL: "https://github.com/example/shop/pull/12"},
+	}
+	w.Gates[2].Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionPassed, Message: "confirmed by ada", DecidedAt: new(at(time.Hour))}
+	return w
+}
+
+func set(revision string, wanted, available int32) appsv1.ReplicaSet {
+	return appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-" + revision, UID: types.UID(revision), Labels: map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: revision},
+		},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &wanted, Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "web:" + revision}}},
+		}},
+		Status: appsv1.ReplicaSetStatus{Replicas: wanted, AvailableReplicas: available},
+	}
+}
+
+func ready(pod *corev1.Pod) {
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
+func crashing(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "web", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+	}}
+}
+
+func pod(set, suffix string, is func(*corev1.Pod)) corev1.Pod {
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-" + set + "-" + suffix, CreationTimestamp: at(5 * time.Minute),
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(set), Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1"},
+	}
+	is(&pod)
+	return pod
+}
+
+func gate(step, index int32, policy v1alpha1.GatePolicy) v1alpha1.Gate {
+	return v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-new-" + strconv.Itoa(int(step)) + "-" + strconv.Itoa(int(index)), CreationTimestamp: at(2 * time.Minute)},
+		Spec: v1alpha1.GateSpec{
+			ReleaseRef: v1alpha1.ReleaseReference{Name: "web", UID: "release"}, Revision: "new", Attempt: 3,
+			Step: step, Index: index, Type: policy.Type(), Policy: policy,
+		},
+	}
+}
+
+const shopTree = `
+◷ batchrelease/web  RollingUpdate: batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke (3m)
+├─ commit 2222222        web: version 2, by Ada
+├─ deployment/web        3 of 4 pods available, held by Sluice
+├─ ✔ batch 1/4           1 pod
+│  └─ ✔ gate/web-new-0-0  manual: confirmed by ada (60m)
+├─ ◷ batch 2/4           50%
+│  ├─ ◷ gate/web-new-1-0  pullRequest: waits for pull request #12 to be merged (2m)
+│  │  ├─ needs             the merge of a pull request, 1 approval by grace or team sre, not of an author
+│  │  └─ pull request #12  https://github.com/example/shop/pull/12
+│  └─ ✖ gate/web-new-1-1  commitStatus: status ci/smoke on commit 2222222 is failure (2m)
+│     └─ needs  status ci/smoke of ci to be success
+├─ batch 3/4             75%
+│  └─ gate 1 of batch 3/4  soak: 10m0s to go by
+├─ batch 4/4             100%
+├─ ✔ replicaset/web-new  new, web:new: 2 of 2 pods available
+│  ├─ ✔ pod/web-new-c  ready, on node-1 (5m)
+│  └─ ✔ pod/web-new-d  ready, on node-1 (5m)
+└─ ▸ replicaset/web-old  stable, web:old: 1 of 2 pods available
+   ├─ ✔ pod/web-old-a  ready, on node-1 (5m)
+   └─ ✖ pod/web-old-b  CrashLoopBackOff of container web, on node-1 (5m)`
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	got := "\n" + strings.Join(Draw(Tree(shop()), noon, false), "\n")
+	if diff := cmp.Diff(shopTree, got); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+// TestTreeOfNothing: what has just been made, or has lost its Deployment, is shown all the same.
+func TestTreeOfNothing(t *testing.T) {
+	t.Parallel()
+	w := &Whole{Release: shop().Release}
+	w.Release.Status = v1alpha1.BatchReleaseStatus{}
+	got := strings.Join(Draw(Tree(w), noon, false), "\n")
+	for _, part := range []string{"▸ batchrelease/web  not looked at yet\n", "✖ deployment/web  not found\n", "├─ batch 1/4         1 pod\n"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("want %q in:\n%s", part, got)
+		}
+	}
+}
+
+// TestManyPods: of a large ReplicaSet only the pods that need somebody's eye are shown.
+func TestManyPods(t *testing.T) {
+	t.Parallel()
+	w := shop()
+	for i := range 30 {
+		w.Pods = append(w.Pods, pod("new", "x"+string(rune('A'+i)), ready))
+	}
+	w.Pods = append(w.Pods, pod("new", "bad", crashing))
+	got := strings.Join(Draw(Tree(w), noon, false), "\n")
+	if !strings.Contains(got, "pods of web-new  32 are ready") || !strings.Contains(got, "✖ pod/web-new-bad") || strings.Contains(got, "web-new-c ") {
+		t.Errorf("want 32 pods counted and the broken one shown, got:\n%s", got)
+	}
+}
+
+// TestChanges: a line for each thing that is not as it was, and none for time that goes by.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	before := Tree(shop())
+	if all := Changes(nil, before); len(all) != len(Draw(before, noon, false)) {
+		t.Errorf("want everything to be new at first, got %q", all)
+	}
+	w := shop()
+	w.Pods = append(w.Pods[:1], w.Pods[2:]...)
+	w.Pods[0].DeletionTimestamp = new(at(0))
+	w.Gates[1].Status.Decision, w.Gates[1].Status.Message = v1alpha1.DecisionPassed, "pull request #12 was merged by grace"
+	want := []string{
+		"✔ gate/web-new-1-0: pullRequest: pull request #12 was merged by grace",
+		"pod/web-old-a: terminating, on node-1",
+		"gate/web-new-1-0 needs: gone", "gate/web-new-1-0 pull request #12: gone", "pod/web-old-b: gone",
+	}
+	if diff := cmp.Diff(want, Changes(&before, Tree(w))); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// TestCut: a line is cut by what is seen of it.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	line := "├─ " + Good.paint("✔ web") + " is fine"
+	if got, want := Cut(line, 6), "├─ \x1b[32m✔ w\x1b[0m"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if got := Cut(line, 80); got != line {
+		t.Errorf("want all of a line that fits, got %q", got)
+	}
+}
