@@ -55,7 +55,6 @@ var (
 	title  = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	block  = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 	tested = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)\\w+)`")
-	reason = regexp.MustCompile(`(?m)^\s+(Reason\w+)\s+= "(\w+)"`)
 )
 
 func TestLinks(t *testing.T) {
@@ -189,42 +188,6 @@ func hasTest(t *testing.T, dir, name string) bool {
 	for _, file := range files {
 		if strings.Contains(read(t, file), "func "+name+"(") {
 			return true
-		}
-	}
-	return false
-}
-
-func TestReasonsAreExplained(t *testing.T) {
-	t.Parallel()
-	page := read(t, "operations.md")
-	reasons := reason.FindAllStringSubmatch(read(t, filepath.Join(root, "api/v1alpha1/names.go")), -1)
-	if len(reasons) == 0 {
-		t.Error("no reason was found: is the expression that finds them right?")
-	}
-	for _, match := range reasons {
-		explained := strings.Contains(page, "| `"+match[2]+"` |")
-		switch given := isGiven(t, match[1]); {
-		case given && !explained:
-			t.Errorf("operations.md: reason %s has no line", match[2])
-		case !given && explained:
-			t.Errorf("operations.md: no code gives the reason %s", match[2])
-		}
-	}
-}
-
-// isGiven reports whether the parts of the controller use a reason.
-func isGiven(t *testing.T, constant string) bool {
-	t.Helper()
-	word := regexp.MustCompile(`v1alpha1\.` + constant + `\b`)
-	for _, part := range []string{"gitsync", "rollout", "rollout/plan", "approvals"} {
-		files, err := filepath.Glob(filepath.Join(root, part, "*.go"))
-		if err != nil {
-			t.Fatalf("list source: %v", err)
-		}
-		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") && word.MatchString(read(t, file)) {
-				return true
-			}
 		}
 	}
 	return false

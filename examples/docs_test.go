@@ -36,7 +36,7 @@ var (
 	yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 	separator = regexp.MustCompile(`(?m)^---\n`)
 	whole     = regexp.MustCompile(`(?m)^kind: `)
-	forTools  = regexp.MustCompile(`(?m)^kind: Kustomization$`) // no server knows it
+	forTools  = regexp.MustCompile(`(?m)^kind: (Kustomization|CustomResourceStateMetrics)$`) // no server knows them
 )
 
 // manifestsOfPage are those blocks of a page that are whole objects, rather than a part of one.
