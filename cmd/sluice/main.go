@@ -75,14 +75,22 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	splitUsage(root)
 	root.AddCommand(
+		newApprove(),
 		newController(),
 		newGet(),
 		newHandback(),
 		newHistory(),
 		newInstall(),
+		newJump(),
 		newLint(),
 		newList(),
+		newPause(),
+		newReject(),
+		newResume(),
+		newRetry(),
+		newRollback(),
 		newStatus(),
+		newUndo(),
 		newVersion(),
 	)
 	addGroups(root)

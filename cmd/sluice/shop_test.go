@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -39,6 +40,9 @@ type shop struct {
 	kubeconfig string
 }
 
+// controllerAccount is the one that the policies in config/policy know as the controller's.
+const controllerAccount = "system:serviceaccount:sluice-system:sluice-controller"
+
 // newShop runs the controller until the test ends.
 func newShop(t *testing.T) *shop {
 	t.Helper()
@@ -48,7 +52,9 @@ func newShop(t *testing.T) *shop {
 		t.Fatalf("make client: %v", err)
 	}
 	s.client = c
-	mgr, err := app.New(cptest.Config(t), app.Options{
+	cfg := cptest.Config(t)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	mgr, err := app.New(cfg, app.Options{
 		Version: s.namespace, Namespaces: []string{s.namespace}, Logger: logr.FromSlogHandler(slog.DiscardHandler),
 	})
 	if err != nil {

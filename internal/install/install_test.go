@@ -84,7 +84,7 @@ func TestNamespaced(t *testing.T) {
 	}
 	want := []string{
 		"Role sluice-controller", "RoleBinding sluice-controller", "ServiceAccount sluice-controller",
-		"Role sluice-viewer", "Role sluice-approver", "Deployment sluice-controller",
+		"Role sluice-viewer", "Role sluice-approver", "Role sluice-operator", "Role sluice-breakglass", "Deployment sluice-controller",
 		"PodDisruptionBudget sluice-controller", "NetworkPolicy sluice-controller",
 		"Service sluice-metrics", "Service sluice-webhooks",
 	}

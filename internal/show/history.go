@@ -133,6 +133,7 @@ func Kept(kept *appsv1.ControllerRevision) []string {
 		"Author", annotations[v1alpha1.AuthorAnnotation],
 		"Subject", annotations[v1alpha1.SubjectAnnotation],
 		"Approved by", annotations[v1alpha1.ApprovedByAnnotation],
+		"Forced", annotations[v1alpha1.ForcedAnnotation],
 		"Images", imagesOf(kept.Data.Raw),
 	)
 }

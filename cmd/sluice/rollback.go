@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/steer"
+)
+
+// rollbackFlags are the flags of the verbs that roll back.
+type rollbackFlags struct {
+	*actFlags
+	to     string
+	number int64
+}
+
+func newRollback() *cobra.Command {
+	flags := &rollbackFlags{actFlags: newActFlags()}
+	command := &cobra.Command{
+		Use:   "rollback [RELEASE]",
+		Short: "Roll a release back: in its middle to the stable revision, after it to the one before",
+		Long: `Roll a release back: in its middle to the stable revision, after it to the one before, or to any that is kept. What is
+left is not released again until Git has something else; where the repository is on a forge, a pull request puts the good
+template back into it.`,
+		Example: `  sluice rollback web
+  sluice rollback web --to 3f2a91c`,
+		RunE: func(command *cobra.Command, args []string) error {
+			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []steer.Template) (steer.Change, error) {
+				return steer.RollBack(release, kept, flags.to)
+			})
+		},
+	}
+	command.Flags().StringVar(&flags.to, "to", "", "the `revision`, a pod template hash, or the commit to go back to")
+	flags.register(command)
+	return command
+}
+
+func newUndo() *cobra.Command {
+	flags := &rollbackFlags{actFlags: newActFlags()}
+	command := &cobra.Command{
+		Use:   "undo [RELEASE]",
+		Short: "As rollback, by the number of a revision, as in kubectl rollout undo",
+		Long: `Roll a release back, as rollback does, to the revision with a number, which history shows. It does what kubectl rollout undo
+refuses to do while Sluice holds the Deployment.`,
+		Example: `  sluice undo web
+  sluice undo web --to-revision=3`,
+		RunE: func(command *cobra.Command, args []string) error {
+			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []steer.Template) (steer.Change, error) {
+				return steer.Undo(release, kept, flags.number)
+			})
+		},
+	}
+	command.Flags().Int64Var(&flags.number, "to-revision", 0, "the `number` of the revision to go back to; 0 for the one before")
+	flags.register(command)
+	return command
+}
+
+// rollBack asks for a rollback, and waits until it is on record.
+func (f *rollbackFlags) rollBack(command *cobra.Command, args []string, decide func(*v1alpha1.BatchRelease, []steer.Template) (steer.Change, error)) error {
+	return f.run(command, args, act{
+		decide: func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
+			kept, err := c.kept(ctx, release)
+			if err != nil {
+				return nil, err
+			}
+			change, err := decide(release, templates(kept))
+			return []steer.Change{change}, err
+		},
+		taken: rollbackTaken,
+	})
+}
+
+// rollbackTaken waits for the annotation to be taken away, which is once the rollback is on record.
+func rollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
+	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
+		return false, nil
+	}
+	if release.Status.RollbackTo == "" {
+		return false, errors.New("the rollback was refused: the events of the release say why")
+	}
+	return true, nil
+}
+
+// templates are what a release can, or can't, be rolled back to.
+func templates(kept []appsv1.ControllerRevision) []steer.Template {
+	all := make([]steer.Template, 0, len(kept))
+	for i := range kept {
+		labels, annotations := kept[i].Labels, kept[i].Annotations
+		all = append(all, steer.Template{
+			Number: kept[i].Revision, Revision: labels[v1alpha1.RevisionLabel],
+			Commit: annotations[v1alpha1.CommitAnnotation], Outcome: v1alpha1.Outcome(annotations[v1alpha1.OutcomeAnnotation]),
+		})
+	}
+	return all
+}

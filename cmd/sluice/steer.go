@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/steer"
+)
+
+func newPause() *cobra.Command {
+	return newSuspend(&cobra.Command{
+		Use:   "pause [RELEASE]",
+		Short: "Stop a release where it stands",
+		Long: `Stop a release where it stands: no batch is begun or carried on, and what is pushed waits. The Deployment follows
+spec.replicas, and rollbacks go on. It is spec.suspend of the release, and no push lifts it.`,
+		Example: "  sluice pause web",
+	}, true)
+}
+
+func newResume() *cobra.Command {
+	return newSuspend(&cobra.Command{
+		Use:     "resume [RELEASE]",
+		Short:   "Let a release go on that was paused",
+		Example: "  sluice resume web",
+	}, false)
+}
+
+func newSuspend(command *cobra.Command, suspend bool) *cobra.Command {
+	flags := newActFlags()
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return flags.run(command, args, act{
+			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
+				change, err := steer.Suspend(release, suspend, suspendedByGit(release))
+				return []steer.Change{change}, err
+			},
+			taken: func(release *v1alpha1.BatchRelease) (bool, error) { return suspendTaken(release, suspend), nil },
+		})
+	}
+	flags.register(command)
+	return command
+}
+
+// suspendTaken reports whether the controller goes by what the release says now.
+func suspendTaken(release *v1alpha1.BatchRelease, suspend bool) bool {
+	found := meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionSuspended)
+	stands := found != nil && found.Reason == v1alpha1.ReasonSuspended
+	return release.Status.ObservedGeneration >= release.Generation && stands == suspend
+}
+
+// suspendedByGit is the file in Git that says suspend; empty if none does.
+func suspendedByGit(release *v1alpha1.BatchRelease) string {
+	for _, entry := range release.ManagedFields {
+		if entry.Manager != v1alpha1.OwnerGitsync || entry.FieldsV1 == nil {
+			continue
+		}
+		var owned struct {
+			Spec struct {
+				Suspend json.RawMessage `json:"f:suspend"`
+			} `json:"f:spec"`
+		}
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) == nil && owned.Spec.Suspend != nil {
+			return release.Annotations[v1alpha1.FileAnnotation]
+		}
+	}
+	return ""
+}
+
+func newRetry() *cobra.Command {
+	flags := newActFlags()
+	command := &cobra.Command{
+		Use:   "retry [RELEASE]",
+		Short: "Let a release go on that has failed, or whose Deployment was changed past Sluice",
+		Long: `Let a release go on that has failed because no further pod became available in time, or that stands because somebody has
+changed its Deployment past Sluice: you have seen to it.`,
+		Example: "  sluice retry web",
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return flags.run(command, args, act{
+			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
+				change, err := steer.Retry(release)
+				return []steer.Change{change}, err
+			},
+			taken: func(release *v1alpha1.BatchRelease) (bool, error) {
+				_, asked := release.Annotations[v1alpha1.RetryAnnotation]
+				return !asked, nil
+			},
+		})
+	}
+	flags.register(command)
+	return command
+}
+
+func newJump() *cobra.Command {
+	flags := newActFlags()
+	command := &cobra.Command{
+		Use:   "jump [RELEASE] STEP",
+		Short: "Take the release that is under way to another step",
+		Long: `Take the release that is under way to another step, counted from 0, as in status.currentStepIndex. Forward, the batches on the way
+are taken one after the other without asking their manual gates; others have to pass, unless they are skippable. Back, no pod is
+removed, and the gates from that step on are asked anew.`,
+		Example: "  sluice jump web 2",
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		step, err := stepOf(args)
+		if err != nil {
+			return err
+		}
+		return flags.run(command, args[:len(args)-1], act{
+			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
+				change, err := steer.Jump(release, step)
+				return []steer.Change{change}, err
+			},
+			taken: jumpTaken,
+		})
+	}
+	flags.register(command)
+	return command
+}
+
+// stepOf is the step that the last argument names.
+func stepOf(args []string) (int32, error) {
+	if len(args) == 0 {
+		return 0, usageError{errors.New("name the step to go to, counted from 0")}
+	}
+	last := args[len(args)-1]
+	step, err := strconv.ParseInt(last, 10, 32)
+	if err != nil || step < 0 {
+		return 0, usageError{fmt.Errorf("%q is no step: name it by its number, counted from 0", last)}
+	}
+	return int32(step), nil
+}
+
+// jumpTaken waits for the request to be answered.
+func jumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
+	status := &release.Status
+	switch {
+	case status.NextStepIndex != nil:
+		return false, nil
+	case status.Jump == nil || status.Jump.Attempt == 0:
+		return false, errors.New("the jump was refused: the events of the release say why")
+	}
+	return true, nil
+}

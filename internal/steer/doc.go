@@ -1,0 +1,54 @@
+// Package steer says what has to be written for a person who acts on a release.
+//
+//	BatchRelease, its Gates, its history ──► Approve, Reject, Force, RollBack, ... ──► Changes, or why there are none
+//
+// The functions are pure. A Change is written by the command that asked for it, as the user, and only to the object that
+// it was decided on. What the release makes of it is the controller's to say.
+//
+// What must hold:
+//
+//   - an answer names the gates that were looked at, by their UIDs: it counts for no other;
+//   - what would mean nothing is refused, with what the release waits for instead.
+package steer
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Change is one write to an object.
+type Change struct {
+	// Gate is the one to write to; nil for the release.
+	Gate *v1alpha1.Gate
+	// Decides are the gates that are decided once the write is taken up.
+	Decides []v1alpha1.Gate
+	// Status tells a patch of the status from one of the object itself.
+	Status bool
+	// Patch is a JSON merge patch.
+	Patch map[string]any
+	// Done says in a few words what the write does.
+	Done string
+}
+
+// RefusedError says why nothing is written. It is an error of the state of things, not of the call.
+type RefusedError struct{ why string }
+
+func (r *RefusedError) Error() string { return r.why }
+
+func refuse(format string, arguments ...any) error {
+	return &RefusedError{fmt.Sprintf(format, arguments...)}
+}
+
+// to is a patch of one field, by its path.
+func to(value any, path ...string) map[string]any {
+	for i := len(path) - 1; i > 0; i-- {
+		value = map[string]any{path[i]: value}
+	}
+	return map[string]any{path[0]: value}
+}
+
+// annotate is the change that sets an annotation of a release.
+func annotate(key, value, done string) Change {
+	return Change{Patch: to(value, "metadata", "annotations", key), Done: done}
+}

@@ -1,0 +1,172 @@
+package steer
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Template is one that is kept in the history of a release.
+type Template struct {
+	// Number counts the templates that were kept, from 1.
+	Number int64
+	// Revision is the pod template hash.
+	Revision string
+	Commit   string
+	Outcome  v1alpha1.Outcome
+}
+
+// stable reports whether a release can be rolled back to the template.
+func (t *Template) stable() bool { return t.Outcome != v1alpha1.OutcomeRolledBack }
+
+// words name a template for people.
+func (t *Template) words() string {
+	if t.Commit == "" {
+		return fmt.Sprintf("%d: %s", t.Number, t.Revision)
+	}
+	return fmt.Sprintf("%d: %s (commit %s)", t.Number, t.Revision, t.Commit[:min(len(t.Commit), 10)])
+}
+
+// previous asks for the stable template in a release, and for the one before after it.
+const previous = "true"
+
+// RollBack goes back to the template that is named by its revision or its commit; to the one before, if none is.
+func RollBack(release *v1alpha1.BatchRelease, kept []Template, asked string) (Change, error) {
+	if asked == "" {
+		return rollBackOne(release)
+	}
+	target, err := find(kept, asked)
+	if err != nil {
+		return Change{}, err
+	}
+	return rollBackTo(release, target)
+}
+
+// Undo goes back to the template with a number; to the one before, if that is 0.
+func Undo(release *v1alpha1.BatchRelease, kept []Template, number int64) (Change, error) {
+	if number == 0 {
+		return rollBackOne(release)
+	}
+	i := slices.IndexFunc(kept, func(t Template) bool { return t.Number == number })
+	if i < 0 {
+		return Change{}, refuse("revision %d is not kept; %s", number, keptWords(kept))
+	}
+	return rollBackTo(release, &kept[i])
+}
+
+func rollBackOne(release *v1alpha1.BatchRelease) (Change, error) {
+	to := before(release)
+	if to == "" && release.Status.Phase == v1alpha1.PhaseCompleted {
+		return Change{}, refuse("there is no earlier template to go back to")
+	}
+	return annotate(v1alpha1.RollbackAnnotation, previous, strings.TrimSuffix("rolling back to "+to, " to ")), nil
+}
+
+// before is what a rollback goes back to: the stable template in a release, the last stable one after it.
+func before(release *v1alpha1.BatchRelease) string {
+	status := &release.Status
+	if status.Phase == v1alpha1.PhaseCompleted || status.StableRevision == "" {
+		return release.Annotations[v1alpha1.LastStableAnnotation]
+	}
+	return status.StableRevision
+}
+
+func rollBackTo(release *v1alpha1.BatchRelease, target *Template) (Change, error) {
+	status := &release.Status
+	switch {
+	case !target.stable():
+		return Change{}, refuse("revision %s was rolled back itself: give it in Git, and it passes its gates again", target.words())
+	case target.Revision == status.UpdateRevision && status.Phase == v1alpha1.PhaseCompleted:
+		return Change{}, refuse("revision %s is what runs already", target.words())
+	}
+	return annotate(v1alpha1.RollbackAnnotation, target.Revision, "rolling back to "+target.Revision), nil
+}
+
+// abbreviated is a commit, in full or at least as much of it as people quote.
+var abbreviated = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
+// find is the template of a revision, or the one that a commit brought.
+func find(kept []Template, asked string) (*Template, error) {
+	commit := strings.ToLower(asked)
+	var found []*Template
+	for i := range kept {
+		switch template := &kept[i]; {
+		case template.Revision == asked:
+			return template, nil
+		case abbreviated.MatchString(commit) && template.stable() && strings.HasPrefix(template.Commit, commit):
+			found = append(found, template)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, refuse("no template of revision or commit %q is kept; %s", asked, keptWords(kept))
+	case 1:
+		return found[0], nil
+	default:
+		return nil, refuse("more than one commit begins with %q; %s", asked, keptWords(kept))
+	}
+}
+
+// keptWords name the templates that can be gone back to, the newest first.
+func keptWords(kept []Template) string {
+	stable := slices.DeleteFunc(slices.Clone(kept), func(t Template) bool { return !t.stable() })
+	if len(stable) == 0 {
+		return "none is kept"
+	}
+	slices.SortFunc(stable, func(a, b Template) int { return cmp.Compare(b.Number, a.Number) })
+	words := make([]string, 0, len(stable))
+	for i := range stable {
+		words = append(words, stable[i].words())
+	}
+	return "kept are " + strings.Join(words, ", ")
+}
+
+// Suspend stops a release, or lets it go on. ByGit says that it is Git that suspends it, and in which file.
+func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change, error) {
+	switch {
+	case suspend && release.Spec.Suspend:
+		return Change{}, refuse("it is paused already")
+	case suspend:
+		return Change{Patch: to(true, "spec", "suspend"), Done: "paused"}, nil
+	case !release.Spec.Suspend:
+		return Change{}, refuse("it is not paused: %s", standing(release))
+	case byGit != "":
+		return Change{}, refuse("Git suspends it: take suspend: true out of %s", byGit)
+	}
+	return Change{Patch: to(nil, "spec", "suspend"), Done: "resumed"}, nil
+}
+
+// Retry lets a release go on that has failed, or that stands because its workload was changed past Sluice.
+func Retry(release *v1alpha1.BatchRelease) (Change, error) {
+	status := &release.Status
+	meddled := status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
+	if status.Phase != v1alpha1.PhaseFailed && !meddled {
+		return Change{}, refuse("there is nothing to try again: %s", standing(release))
+	}
+	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil
+}
+
+// Jump takes the release that is under way to a step, counted from 0.
+func Jump(release *v1alpha1.BatchRelease, step int32) (Change, error) {
+	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
+	switch {
+	case status.RollbackTo != "" && status.Phase != v1alpha1.PhaseCompleted:
+		return Change{}, refuse("a rollback has its own steps")
+	case status.Phase != v1alpha1.PhaseRollingUpdate || status.Batch == "":
+		return Change{}, refuse("no release is under way: %s", standing(release))
+	case step < 0 || int(step) >= steps:
+		return Change{}, refuse("there are steps 0 to %d", steps-1)
+	case step == status.CurrentStepIndex:
+		return Change{}, refuse("step %d is the present one", step)
+	}
+	return Change{
+		Status: true, Patch: to(step, "status", "nextStepIndex"),
+		Done: fmt.Sprintf("goes from batch %s to batch %d/%d", status.Batch, step+1, steps),
+	}, nil
+}

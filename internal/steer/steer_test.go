@@ -1,0 +1,184 @@
+package steer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// release is one of three steps, with a status.
+func release(status v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
+	return &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: make([]v1alpha1.Step, 3)}},
+		Status:     status,
+	}
+}
+
+func rolling() v1alpha1.BatchReleaseStatus {
+	return v1alpha1.BatchReleaseStatus{
+		Phase: v1alpha1.PhaseRollingUpdate, Batch: "2/3", CurrentStepIndex: 1, Message: "batch 2/3 updates", StableRevision: "v1", UpdateRevision: "v2",
+	}
+}
+
+func gate(uid types.UID, policy v1alpha1.GatePolicy, status v1alpha1.GateStatus) v1alpha1.Gate {
+	return v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-" + string(uid), UID: uid},
+		Spec:       v1alpha1.GateSpec{Type: policy.Type(), Policy: policy}, Status: status,
+	}
+}
+
+var (
+	manual   = v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}
+	soak     = v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{}}
+	waiting  = v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting, Message: "waits"}
+	passed   = v1alpha1.GateStatus{Decision: v1alpha1.DecisionPassed}
+	reviewed = v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{MinApprovals: 2, Approvers: []string{"grace"}, Teams: []string{"sre"}}}
+	ada      = Words{By: "ada", Text: "well"}
+)
+
+// TestApprove: the manual gates that wait are answered, each by its UID, beside what was said before.
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	before := v1alpha1.Answer{Gate: "b", Verdict: v1alpha1.VerdictApprove, By: "grace"}
+	said := func(uid types.UID) v1alpha1.Answer {
+		return v1alpha1.Answer{Gate: uid, Verdict: v1alpha1.VerdictApprove, By: "ada", Message: "well"}
+	}
+	first, second := gate("a", manual, waiting), gate("b", manual, waiting)
+	gates := []v1alpha1.Gate{first, second, gate("c", soak, waiting), gate("d", manual, passed)}
+	only := ada
+	only.Only = "web-a"
+	cases := map[string]struct {
+		words   Words
+		answers []v1alpha1.Answer
+		want    []v1alpha1.Answer
+	}{
+		"All":       {ada, nil, []v1alpha1.Answer{said("a"), said("b")}},
+		"One":       {only, []v1alpha1.Answer{before}, []v1alpha1.Answer{before, said("a")}},
+		"LastWords": {ada, []v1alpha1.Answer{before}, []v1alpha1.Answer{said("a"), said("b")}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status := rolling()
+			status.Answers = tc.answers
+			changes, err := Approve(release(status), gates, tc.words)
+			if err != nil || len(changes) != 1 || !changes[0].Status {
+				t.Fatalf("want one change of the status, got %+v, %v", changes, err)
+			}
+			if diff := cmp.Diff(to(tc.want, "status", "answers"), changes[0].Patch); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestApprovePausePoint: a release that holds before a pod goes on past that pod.
+func TestApprovePausePoint(t *testing.T) {
+	t.Parallel()
+	status := rolling()
+	status.Reason, status.PausePoint = v1alpha1.ReasonPausePoint, &v1alpha1.PausePoint{Pod: "web-x"}
+	changes, err := Approve(release(status), nil, ada)
+	if err != nil || len(changes) != 1 {
+		t.Fatalf("want one change, got %+v, %v", changes, err)
+	}
+	if diff := cmp.Diff(to("web-x", "status", "pausePoint", "confirmed"), changes[0].Patch); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+}
+
+// TestForce: every gate that is open is forced, whatever its type, and no other.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	gates := []v1alpha1.Gate{gate("a", manual, passed), gate("b", soak, waiting), gate("c", reviewed, waiting)}
+	changes, err := Force(release(rolling()), gates, ada)
+	if err != nil || len(changes) != 2 || changes[0].Gate.UID != "b" || changes[1].Gate.UID != "c" {
+		t.Fatalf("want gates b and c forced, got %+v, %v", changes, err)
+	}
+	if diff := cmp.Diff(to(v1alpha1.Force{By: "ada", Reason: "well"}, "status", "force"), changes[0].Patch); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+}
+
+// history has a template of each outcome, and two of commits that begin alike.
+var history = []Template{
+	{Number: 1, Revision: "v1", Outcome: v1alpha1.OutcomeAdopted},
+	{Number: 2, Revision: "v2", Commit: "abcdef0123", Outcome: v1alpha1.OutcomeReleased},
+	{Number: 3, Revision: "v3", Commit: "abcdef0987", Outcome: v1alpha1.OutcomeRolledBackTo},
+	{Number: 4, Revision: "v4", Commit: "4444444444", Outcome: v1alpha1.OutcomeRolledBack},
+}
+
+// TestRollBack: what is gone back to is named by its revision, its commit, its number, or not at all.
+func TestRollBack(t *testing.T) {
+	t.Parallel()
+	web := release(rolling())
+	cases := map[string]struct {
+		ask  func() (Change, error)
+		want string
+	}{
+		"Before":   {func() (Change, error) { return RollBack(web, history, "") }, "true"},
+		"Revision": {func() (Change, error) { return RollBack(web, history, "v1") }, "v1"},
+		"Commit":   {func() (Change, error) { return RollBack(web, history, "ABCDEF09") }, "v3"},
+		"Number":   {func() (Change, error) { return Undo(web, history, 2) }, "v2"},
+		"NoNumber": {func() (Change, error) { return Undo(web, history, 0) }, "true"},
+	}
+	for name, tc := range cases {
+		change, err := tc.ask()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(to(tc.want, "metadata", "annotations", "rollback"), change.Patch); diff != "" {
+			t.Errorf("%s: patch (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRefusals: what would mean nothing is refused, with what would help.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	completed := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, UpdateRevision: "v2", Message: "all pods run revision v2"}
+	failed := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, RollbackTo: "v1", Batch: "1/2"}
+	final := gate("a", manual, v1alpha1.GateStatus{Decision: v1alpha1.DecisionRejected, Message: "rejected by grace"})
+	pull := gate("p", reviewed, v1alpha1.GateStatus{
+		Message: "waits for pull request #7", PullRequest: &v1alpha1.PullRequestReference{URL: "https://forge.example/7"},
+	})
+	suspended := release(rolling())
+	suspended.Spec.Suspend = true
+	another := ada
+	another.Only = "checkRun"
+	second := func(_ any, err error) error { return err }
+	cases := map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing waits":      {second(Approve(release(rolling()), nil, ada)), "there is nothing to approve: batch 2/3 updates"},
+		"a pull request":     {second(Approve(release(rolling()), []v1alpha1.Gate{pull}, ada)), "waits for pull request #7: https://forge.example/7 (needs 2 approving of grace, sre)"},
+		"rejected":           {second(Reject(release(rolling()), []v1alpha1.Gate{final}, ada)), "gate web-a is final: rejected by grace"},
+		"another gate":       {second(Force(release(rolling()), []v1alpha1.Gate{pull}, another)), `no gate "checkRun" is open; the release waits for web-p (pullRequest)`},
+		"two commits":        {second(RollBack(release(rolling()), history, "abcdef0")), `more than one commit begins with "abcdef0"`},
+		"rolled back":        {second(RollBack(release(rolling()), history, "v4")), "was rolled back itself"},
+		"not kept":           {second(Undo(release(rolling()), history, 9)), "revision 9 is not kept; kept are 3: v3 (commit abcdef0987), 2: v2 (commit abcdef0123), 1: v1"},
+		"runs":               {second(Undo(release(completed), history, 2)), "is what runs already"},
+		"nothing before":     {second(RollBack(release(completed), history, "")), "there is no earlier template"},
+		"paused":             {second(Suspend(suspended, true, "")), "it is paused already"},
+		"paused by Git":      {second(Suspend(suspended, false, "web.yaml")), "Git suspends it: take suspend: true out of web.yaml"},
+		"not paused":         {second(Suspend(release(rolling()), false, "")), "it is not paused"},
+		"not failed":         {second(Retry(release(rolling()))), "there is nothing to try again: batch 2/3 updates"},
+		"no release":         {second(Jump(release(completed), 1)), "no release is under way: all pods run revision v2"},
+		"no such step":       {second(Jump(release(rolling()), 3)), "there are steps 0 to 2"},
+		"the present step":   {second(Jump(release(rolling()), 1)), "step 1 is the present one"},
+		"jump in a rollback": {second(Jump(release(failed), 1)), "a rollback has its own steps"},
+	}
+	for name, tc := range cases {
+		if !errors.As(tc.err, new(*RefusedError)) || !strings.Contains(tc.err.Error(), tc.want) {
+			t.Errorf("%s: want it refused with %q, got %v", name, tc.want, tc.err)
+		}
+	}
+}
