@@ -88,6 +88,21 @@ func follow(t *testing.T, page, target string) string {
 	return ""
 }
 
+// TestReadmeNamesEachPage: a page that nothing leads to is not read.
+func TestReadmeNamesEachPage(t *testing.T) {
+	t.Parallel()
+	readme := read(t, filepath.Join(root, "README.md"))
+	files, err := filepath.Glob("*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("list pages: %v, %v", files, err)
+	}
+	for _, file := range files {
+		if !strings.Contains(readme, "](docs/"+file+")") {
+			t.Errorf("README.md: docs/%s is in no list", file)
+		}
+	}
+}
+
 func hasAnchor(text, anchor string) bool {
 	for _, match := range title.FindAllStringSubmatch(text, -1) {
 		words := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(match[1]), "")
