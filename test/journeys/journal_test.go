@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,53 +61,70 @@ func startJournal(t *testing.T, c client.WithWatch, namespace string) *journal {
 		if err := c.List(ctx, kind, client.InNamespace(namespace)); err != nil {
 			t.Fatalf("list %T: %v", kind, err)
 		}
-		w, err := c.Watch(ctx, kind, &client.ListOptions{
-			Namespace: namespace,
-			Raw:       &metav1.ListOptions{ResourceVersion: kind.GetResourceVersion()},
-		})
-		if err != nil {
-			t.Fatalf("watch %T: %v", kind, err)
+		watchFrom := func(revision string) (watch.Interface, error) {
+			return c.Watch(ctx, kind, &client.ListOptions{
+				Namespace: namespace,
+				Raw:       &metav1.ListOptions{ResourceVersion: revision},
+			})
 		}
-		running.Go(func() { j.record(ctx, w) })
+		running.Go(func() { j.follow(ctx, watchFrom, kind.GetResourceVersion()) })
 	}
 	return j
 }
 
-// record takes down what a watch tells until ctx is done.
-func (j *journal) record(ctx context.Context, w watch.Interface) {
+// follow takes down what watches tell from a revision on, until ctx is done. The API server ends a watch that
+// is too slow for it, which the next one makes up for: that begins where this one ended.
+func (j *journal) follow(ctx context.Context, watchFrom func(revision string) (watch.Interface, error), revision string) {
+	for ctx.Err() == nil {
+		w, err := watchFrom(revision)
+		if err == nil {
+			revision, err = j.record(ctx, w, revision)
+		}
+		if err != nil {
+			j.fail(ctx, err)
+			return
+		}
+	}
+}
+
+// record takes down what a watch tells until it ends, and returns the last revision that it has told of.
+func (j *journal) record(ctx context.Context, w watch.Interface, revision string) (string, error) {
 	defer w.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return revision, nil
 		case event, open := <-w.ResultChan():
-			if !open || event.Type == watch.Error {
-				j.fail(ctx, event)
-				return
+			switch object, ok := event.Object.(client.Object); {
+			case !open:
+				return revision, nil
+			case event.Type == watch.Error || !ok:
+				return revision, apierrors.FromObject(event.Object)
+			default:
+				revision = object.GetResourceVersion()
+				j.write(event.Type, object)
 			}
-			j.write(event)
 		}
 	}
 }
 
 // fail notes that the journal has a gap from here on.
-func (j *journal) fail(ctx context.Context, event watch.Event) {
+func (j *journal) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.err = errors.Join(j.err, fmt.Errorf("a watch of the journal ended: %v", event.Object))
+	j.err = errors.Join(j.err, fmt.Errorf("a watch of the journal ended: %w", err))
 }
 
-func (j *journal) write(event watch.Event) {
-	object, ok := event.Object.(client.Object)
-	if !ok || event.Type == watch.Bookmark {
+func (j *journal) write(what watch.EventType, object client.Object) {
+	if what == watch.Bookmark {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := entry{revisionOf(object), j.clock.now(), object, event.Type == watch.Deleted}
+	e := entry{revisionOf(object), j.clock.now(), object, what == watch.Deleted}
 	j.entries = append(j.entries, e)
 	j.scene.apply(e)
 	j.tell()
