@@ -34,8 +34,8 @@ type controller struct {
 	sent atomic.Int64
 
 	mu sync.Mutex
-	// written counts what it has sent to change something, by verb and resource.
-	written map[string]int
+	// requested counts what it has sent, by verb and resource.
+	requested map[string]int
 }
 
 // startController runs the controller for the namespace until it is killed or the test ends.
@@ -143,33 +143,21 @@ func (c *controller) died(*scene) error {
 	return nil
 }
 
-// requests are those that the API server has had from the controller in this namespace, by verb
-// and resource, watches aside.
+// requests are those that it has sent to the namespace, by verb and resource, watches aside. The audit log would
+// have them too, but only some time after what they have changed can be seen.
 func (c *controller) requests() map[string]int {
-	c.w.Helper()
-	sent := map[controlplane.Request]bool{} // a log that is rotated may be read twice
-	_, err := cptest.Access(c.w).CountRequests(func(r controlplane.Request) bool {
-		if r.UserAgent == c.agent && r.Namespace == c.w.namespace && r.Verb != "watch" {
-			sent[r] = true
-		}
-		return false
-	})
-	if err != nil {
-		c.w.Fatalf("count requests: %v", err)
-	}
-	counts := map[string]int{}
-	for r := range sent {
-		counts[r.Verb+" "+r.Resource]++
-	}
-	return counts
-}
-
-// writes are the requests that it has sent to change something in the namespace, by verb and resource. The
-// audit log would have them too, but only some time after what they have changed can be seen.
-func (c *controller) writes() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.written)
+	return maps.Clone(c.requested)
+}
+
+// writes are those of the requests that change something.
+func (c *controller) writes() map[string]int {
+	writes := c.requests()
+	maps.DeleteFunc(writes, func(request string, _ int) bool {
+		return strings.HasPrefix(request, "get ") || strings.HasPrefix(request, "list ")
+	})
+	return writes
 }
 
 // verbs are the API's words for the methods that change something.
@@ -177,24 +165,30 @@ var verbs = map[string]string{
 	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// note notes a request that changes something in the namespace.
+// note notes a request to the namespace.
 func (c *controller) note(request *http.Request) {
 	_, rest, found := strings.Cut(request.URL.Path, "/namespaces/"+c.w.namespace+"/")
-	verb := verbs[request.Method]
-	if !found || verb == "" {
+	if !found || request.URL.Query().Has("watch") {
 		return
 	}
 	parts := strings.Split(rest, "/") // resource, name, subresource
-	resource := parts[0]
+	verb, resource := verbs[request.Method], parts[0]
+	switch {
+	case verb != "":
+	case len(parts) == 1:
+		verb = "list"
+	default:
+		verb = "get"
+	}
 	if len(parts) > 2 {
 		resource += "/" + parts[2]
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.written == nil {
-		c.written = map[string]int{}
+	if c.requested == nil {
+		c.requested = map[string]int{}
 	}
-	c.written[verb+" "+resource]++
+	c.requested[verb+" "+resource]++
 }
 
 // fuse halts or kills the controller at a request. What a dead one sends reaches nobody.
@@ -235,18 +229,35 @@ func (f *fuse) blow() error {
 
 // logger keeps what a controller says, for a test that fails.
 func (w *world) logger(name string) logr.Logger {
-	var mu sync.Mutex
-	var lines []string
-	w.Cleanup(func() {
-		mu.Lock()
-		defer mu.Unlock()
+	kept := &logbook{name: name}
+	w.logs = append(w.logs, kept)
+	return funcr.New(kept.write, funcr.Options{LogTimestamp: true, Verbosity: 1})
+}
+
+// logbook is what one controller has said.
+type logbook struct {
+	name  string
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logbook) write(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, prefix+" "+args)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return "log of " + l.name + ":\n" + strings.Join(l.lines, "\n")
+}
+
+// showLogs shows what all controllers have said, once the laws are judged.
+func (w *world) showLogs() {
+	for _, log := range w.logs {
 		if w.Failed() {
-			w.Logf("log of %s:\n%s", name, strings.Join(lines, "\n"))
+			w.Log(log)
 		}
-	})
-	return funcr.New(func(prefix, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, prefix+" "+args)
-	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
+	}
 }

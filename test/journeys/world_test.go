@@ -27,8 +27,9 @@ type world struct {
 	client.Client
 	namespace string
 	journal   *journal
-	// controllers counts those that were started.
+	// controllers counts those that were started, and logs are what they say.
 	controllers int
+	logs        []*logbook
 	// options, if set, changes what controllers are started with.
 	options func(*app.Options)
 	// expected are the broken laws that the journey brings about itself.
@@ -52,6 +53,7 @@ func makeWorld(t *testing.T) *world {
 		t.Fatalf("make client: %v", err)
 	}
 	w := &world{T: t, Client: c, namespace: cptest.Namespace(t), judged: []subject{web}}
+	t.Cleanup(w.showLogs)
 	t.Cleanup(w.letGo)
 	w.journal = startJournal(t, c, w.namespace)
 	t.Cleanup(w.judge)
