@@ -16,6 +16,10 @@ import (
 // what etcd wrote is with the kernel.
 const killAfter = 2 * time.Second
 
+// gcPercent lets a component's heap grow to four times what it keeps before garbage is collected: kube-apiserver
+// keeps some 200 MB, and would spend a sixth of its time on it.
+const gcPercent = "GOGC=300"
+
 // A spawner starts processes from one OS thread that lasts as long as they do: Linux sends a child
 // its parent-death signal when the thread that started it ends, not when the process does.
 type spawner struct{ starts chan func() }
@@ -66,6 +70,7 @@ func (s *spawner) start(path string, args []string, dir, logs string) (*process,
 	p.end = end
 	cmd := exec.CommandContext(life, path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, output, output
+	cmd.Env = append(os.Environ(), gcPercent)
 	cmd.SysProcAttr = childAttributes()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killAfter
