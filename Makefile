@@ -8,7 +8,8 @@ MAKEFLAGS   += --no-builtin-rules
 .DEFAULT_GOAL := help
 
 ARGS     ?=
-PKG      ?= ./...
+PKG      ?= ./test/... ./...
+RACED    := ./approvals ./gitsync ./gitsync/gitrepo ./internal/...
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE    ?= ghcr.io/sluice-dev/sluice
@@ -49,6 +50,7 @@ image: ## The image IMAGE:VERSION for this machine's processor, with Docker
 
 ##@ Check
 
+# The journeys take longest and mostly wait: they begin first, and all else runs beside them.
 .PHONY: test
 test: ## Every test, on a real control plane (PKG=./rollout/... for some)
 	$(TEST) $(PKG) $(ARGS)
@@ -57,7 +59,11 @@ test: ## Every test, on a real control plane (PKG=./rollout/... for some)
 # which needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
-	$(TEST) -race ./approvals ./gitsync ./gitsync/gitrepo ./internal/... $(ARGS)
+	$(TEST) -race $(RACED) $(ARGS)
+
+.PHONY: test-unraced
+test-unraced: ## The tests that make race leaves out
+	$(TEST) $$(go list $(PKG) | grep -vxF "$$(go list $(RACED))") $(ARGS)
 
 .PHONY: verify
 verify: verify-generated verify-modules verify-chart verify-workflows lint ## Generated files current, modules tidy, chart, workflows, lint, imports
