@@ -76,7 +76,10 @@ func TestMain(m *testing.M) { cptest.Main(m) }
 func manifestFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == ".github" { // what CI does is no manifest
+			return fs.SkipDir
+		}
 		if filepath.Ext(path) == ".yaml" {
 			files = append(files, path)
 		}

@@ -44,7 +44,7 @@ func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (ti
 	sections := []string{
 		opening(g, release),
 		releaseTable(g, release),
-		"### Pods of revision " + code(g.Spec.Revision) + "\n\n" + batchText(batch),
+		"### Pods of revision " + Code(g.Spec.Revision) + "\n\n" + batchText(batch),
 		"### Who can approve\n\n" + approvers(g.Spec.Policy.PullRequest),
 		"### What the answer does\n\n" + answers(g, release, batch),
 	}
@@ -99,15 +99,15 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	rows := []string{
 		"| | |",
 		"|---|---|",
-		"| Release | " + code(g.Namespace+"/"+g.Spec.ReleaseRef.Name) + " |",
-		"| Revision | " + code(g.Spec.Revision) + " |",
+		"| Release | " + Code(g.Namespace+"/"+g.Spec.ReleaseRef.Name) + " |",
+		"| Revision | " + Code(g.Spec.Revision) + " |",
 		"| Commit | " + commit(g.Spec.Commit) + " |",
 	}
 	// The annotations speak of the commit that Git has now, which may be a later one.
 	if annotations := release.Annotations; g.Spec.Commit != "" && annotations[v1alpha1.CommitAnnotation] == g.Spec.Commit {
 		rows = append(rows,
-			"| Author | "+code(annotations[v1alpha1.AuthorAnnotation])+" |",
-			"| Subject | "+code(annotations[v1alpha1.SubjectAnnotation])+" |")
+			"| Author | "+Code(annotations[v1alpha1.AuthorAnnotation])+" |",
+			"| Subject | "+Code(annotations[v1alpha1.SubjectAnnotation])+" |")
 	}
 	return strings.Join(rows, "\n")
 }
@@ -152,9 +152,9 @@ func podRow(pod Pod) string {
 	}
 	message := ""
 	if pod.Message != "" {
-		message = code(pod.Message)
+		message = Code(pod.Message)
 	}
-	return fmt.Sprintf("| %s | %s | %d | %s | %s |", code(pod.Name), ready, pod.Restarts, images, message)
+	return fmt.Sprintf("| %s | %s | %d | %s | %s |", Code(pod.Name), ready, pod.Restarts, images, message)
 }
 
 // approvers says whose answer counts.
@@ -211,7 +211,7 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 		"- **Neither**: the release waits.",
 		"",
 		fmt.Sprintf("The one file here, %s, names this gate. It counts once, for this batch of this revision, and only as it is: "+
-			"a change of it, or of any other file, approves nothing.", code(record.Path(g.Namespace, g.Spec.ReleaseRef.Name))),
+			"a change of it, or of any other file, approves nothing.", Code(record.Path(g.Namespace, g.Spec.ReleaseRef.Name))),
 	}, "\n")
 }
 
@@ -219,7 +219,7 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
 	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.RollbackTo == "" {
 		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+
-			"Opening this pull request again does not take that back.", code(g.Spec.Revision))
+			"Opening this pull request again does not take that back.", Code(g.Spec.Revision))
 	}
 	return fmt.Sprintf("the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, pods(batch.Replicas))
 }

@@ -9,10 +9,10 @@ import (
 // maxValue is how much is shown of a value that others chose, in characters.
 const maxValue = 200
 
-// code shows a value as text and nothing else, in a line or in the cell of a table: in a span of
+// Code shows a value as text and nothing else, in a line or in the cell of a table: in a span of
 // code a forge sees no markup, no HTML, no link and no mention. What could end the span or the cell
 // is replaced, not escaped: readers of Markdown don't agree on what a backslash does there.
-func code(value string) string {
+func Code(value string) string {
 	value = plain(value)
 	if value == "" {
 		return "-"
@@ -47,7 +47,7 @@ func harmless(r rune) rune {
 func codes(values []string) string {
 	shown := make([]string, 0, len(values))
 	for _, value := range values {
-		shown = append(shown, code(value))
+		shown = append(shown, Code(value))
 	}
 	return strings.Join(shown, ", ")
 }
@@ -59,7 +59,7 @@ func commit(sha string) string {
 	if fullSHA.MatchString(sha) {
 		return sha
 	}
-	return code(sha)
+	return Code(sha)
 }
 
 var noWord = regexp.MustCompile(`[^A-Za-z0-9._/-]`)

@@ -42,18 +42,18 @@ func (w RevertWords) CommitMessage() string {
 // Body of the pull request.
 func (w RevertWords) Body() string {
 	status := &w.Release.Status
-	from, to := code(status.Rollback.From), code(status.RollbackTo)
+	from, to := Code(status.Rollback.From), Code(status.RollbackTo)
 	return strings.Join([]string{
 		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, and Git still has %s. This puts the template of %s back.", from, to, from, to),
 		strings.Join([]string{
 			"| | |", "|---|---|",
-			"| Release | " + code(w.Release.Namespace+"/"+w.Release.Name) + " |",
+			"| Release | " + Code(w.Release.Namespace+"/"+w.Release.Name) + " |",
 			"| Rolled back | " + from + ", of commit " + commit(status.Commit) + " |",
 			"| Put back | " + to + ", of commit " + commit(w.Commit) + " |",
 			"| Asked for by | " + askedBy(status.Rollback.Trigger) + " |",
-			"| Why | " + code(status.Rollback.Message) + " |",
+			"| Why | " + Code(status.Rollback.Message) + " |",
 		}, "\n"),
-		"### What changes in " + code(w.File) + "\n\n" + changes(w.Before, w.After),
+		"### What changes in " + Code(w.File) + "\n\n" + changes(w.Before, w.After),
 		"### What the answer does\n\n" + strings.Join([]string{
 			fmt.Sprintf("- **Merge**: Git and the cluster agree. No pod is replaced, and revision %s is no longer quarantined.", from),
 			fmt.Sprintf("- **Close**: nothing. The cluster stays at revision %s, and revision %s is not released as long as Git has it unchanged.", to, from),
@@ -66,13 +66,13 @@ func (w RevertWords) Body() string {
 func askedBy(trigger v1alpha1.RollbackTrigger) string {
 	switch trigger {
 	case v1alpha1.TriggerAnnotation:
-		return "the annotation " + code(v1alpha1.RollbackAnnotation) + " on the release"
+		return "the annotation " + Code(v1alpha1.RollbackAnnotation) + " on the release"
 	case v1alpha1.TriggerDeadline:
 		return "the release itself: no progress within the deadline"
 	case v1alpha1.TriggerGateRejected:
 		return "the release itself: a gate was rejected"
 	default:
-		return code(string(trigger))
+		return Code(string(trigger))
 	}
 }
 
@@ -88,7 +88,7 @@ func changes(before, after []byte) string {
 		if i == maxLines {
 			return strings.Join(append(shown, fmt.Sprintf("- and %d more", len(out)+len(in)-maxLines)), "\n")
 		}
-		shown = append(shown, "- "+code(sign+" "+line))
+		shown = append(shown, "- "+Code(sign+" "+line))
 	}
 	return strings.Join(shown, "\n")
 }
@@ -137,7 +137,7 @@ func RevertClosed(release *v1alpha1.BatchRelease) string {
 	status := &release.Status
 	switch {
 	case len(status.Quarantined) > 0 && status.Revert != nil && status.RollbackTo != status.Revert.To:
-		return fmt.Sprintf("Closed by Sluice: the release was rolled back to revision %s since.", code(status.RollbackTo))
+		return fmt.Sprintf("Closed by Sluice: the release was rolled back to revision %s since.", Code(status.RollbackTo))
 	case len(status.Quarantined) > 0:
 		return "Closed by Sluice: the release was rolled back again."
 	default:

@@ -17,7 +17,7 @@ func Voided(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 
 func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	if force := g.Status.Force; force != nil && g.Status.Decision == v1alpha1.DecisionPassed {
-		return fmt.Sprintf("the gate was forced by %s: %s.", code(force.By), code(force.Reason))
+		return fmt.Sprintf("the gate was forced by %s: %s.", Code(force.By), Code(force.Reason))
 	}
 	if release == nil || release.UID != g.Spec.ReleaseRef.UID || release.DeletionTimestamp != nil {
 		return "the release was deleted."
@@ -28,14 +28,14 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	named := func(reference v1alpha1.GateReference) bool { return reference.Name == g.Name }
 	switch {
 	case status.Attempt != g.Spec.Attempt && status.RollbackTo != "":
-		return fmt.Sprintf("revision %s was rolled back to revision %s.", code(g.Spec.Revision), code(status.RollbackTo))
+		return fmt.Sprintf("revision %s was rolled back to revision %s.", Code(g.Spec.Revision), Code(status.RollbackTo))
 	case status.Attempt != g.Spec.Attempt:
 		return fmt.Sprintf("revision %s was superseded by revision %s, of commit %s.",
-			code(g.Spec.Revision), code(status.UpdateRevision), commit(status.Commit))
+			Code(g.Spec.Revision), Code(status.UpdateRevision), commit(status.Commit))
 	case asked != "" && asked != g.Spec.Commit:
-		return fmt.Sprintf("revision %s was superseded by commit %s.", code(g.Spec.Revision), commit(asked))
+		return fmt.Sprintf("revision %s was superseded by commit %s.", Code(g.Spec.Revision), commit(asked))
 	case release.Annotations[v1alpha1.RollbackAnnotation] != "":
-		return fmt.Sprintf("revision %s is being rolled back.", code(g.Spec.Revision))
+		return fmt.Sprintf("revision %s is being rolled back.", Code(g.Spec.Revision))
 	case status.Phase == v1alpha1.PhaseCompleted:
 		return "the release has come to its end without it."
 	case slices.ContainsFunc(status.Gates, named) && !edited(g, release):

@@ -85,6 +85,7 @@ func newRoot() *cobra.Command {
 		newLint(),
 		newList(),
 		newPause(),
+		newPlan(),
 		newReject(),
 		newResume(),
 		newRetry(),

@@ -26,6 +26,15 @@ const most = 5
 // Fields name what differs in present, by path, as they stand in a Deployment: at most 5, and
 // how many there are beyond. There are none if it is nothing but that the pods were restarted.
 func Fields(released, present *corev1.PodTemplateSpec) ([]string, error) {
+	found, err := All(released, present)
+	if beyond := len(found) - most; beyond > 0 {
+		return append(slices.Clip(found[:most]), fmt.Sprintf("%d more", beyond)), err
+	}
+	return found, err
+}
+
+// All is Fields without a limit.
+func All(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	before, err := tree(released)
 	if err != nil {
 		return nil, err
@@ -36,9 +45,6 @@ func Fields(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	}
 	var found differences
 	found.compare("spec.template", before, after)
-	if beyond := len(found) - most; beyond > 0 {
-		return append(slices.Clip(found[:most]), fmt.Sprintf("%d more", beyond)), nil
-	}
 	return found, nil
 }
 

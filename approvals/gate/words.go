@@ -1,0 +1,74 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Words say in a line what a gate of a valid policy waits for, and who can let it pass.
+func Words(policy *v1alpha1.GatePolicy) string {
+	words := "at once"
+	switch {
+	case policy.Manual != nil:
+		words = "manual: a person confirms"
+	case policy.Soak != nil:
+		words = "soak: " + brief(policy.Soak.Duration.Duration)
+	case policy.Window != nil:
+		words = fmt.Sprintf("window: %q for %s", policy.Window.Schedule, brief(openFor(policy.Window)))
+		if zone := policy.Window.TimeZone; zone != "" {
+			words += " in " + zone
+		}
+	case policy.PullRequest != nil:
+		words = "pull request: " + wordsOfApproval(policy.PullRequest)
+	case policy.CommitStatus != nil:
+		words = fmt.Sprintf("status %s: success, posted by %s", policy.CommitStatus.Context, anyOf(policy.CommitStatus.Creators, nil))
+	case policy.CheckRun != nil:
+		words = fmt.Sprintf("check %s: success, by app %s", policy.CheckRun.Name, policy.CheckRun.App)
+	}
+	if policy.OnReject == v1alpha1.RejectRollback {
+		words += "; rolled back if rejected"
+	}
+	return words
+}
+
+func wordsOfApproval(policy *v1alpha1.PullRequestGate) string {
+	who := anyOf(policy.Approvers, policy.Teams)
+	words := "merged by " + who
+	switch {
+	case policy.MinApprovals == 1:
+		words = "merged, with 1 approval by " + who
+	case policy.MinApprovals > 1:
+		words = fmt.Sprintf("merged, with %d approvals by %s", policy.MinApprovals, who)
+	}
+	if policy.ForbidSelfApproval {
+		words += ", but not by those who made the change"
+	}
+	return words
+}
+
+// anyOf names people and teams; whoever the forge lets if there are none.
+func anyOf(people, teams []string) string {
+	names := append([]string{}, people...)
+	for _, team := range teams {
+		names = append(names, "team "+team)
+	}
+	if len(names) == 0 {
+		return "whoever the forge lets"
+	}
+	return strings.Join(names, " or ")
+}
+
+// brief is a duration without units that are 0: 10m, not 10m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/preview"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// planFlags are the flags of "sluice plan" as they were given.
+type planFlags struct {
+	source    sourceFlags
+	from, to  string
+	mergeBase bool
+	history   int
+	output    string
+}
+
+func newPlan() *cobra.Command {
+	flags := &planFlags{}
+	command := &cobra.Command{
+		Use:     "plan [PATH]",
+		GroupID: groupPush,
+		Short:   "Say what commits would release, in which batches",
+		Long: `Say what commits would release: which templates change and in which fields, in which batches, how many pods there are in
+each, what is waited for after it and who has a say, and which releases are new or gone. It needs no cluster.
+
+PATH is the folder that a ReleaseSource reads, by default the one that you are in. What is compared are commits
+of its repository. Without --from that is the first parent of --to, which for the merge commit that GitHub Actions checks
+out for a pull request is the branch that it is to be merged into. --merge-base compares with where the two
+have parted instead.
+
+A template that one of the earlier commits had already is taken for a rollback. --history says how far to look back.
+
+The exit code is 1 if files are at fault after the commits, and 2 if the command was called wrongly.`,
+		Example: `  sluice plan
+  sluice plan deploy --from main --merge-base
+  sluice plan --from v1.4 --to v1.5 -o markdown`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, append(args, ".")[0]) },
+	}
+	set := command.Flags()
+	set.StringVar(&flags.from, "from", "", "`revision` before (default the first parent of --to)")
+	set.StringVar(&flags.to, "to", "HEAD", "`revision` after")
+	set.BoolVar(&flags.mergeBase, "merge-base", false, "compare with where --from and --to have parted")
+	set.IntVar(&flags.history, "history", 20, "`number` of commits before --from to look for the template in")
+	set.StringVarP(&flags.output, "output", "o", string(preview.Text), "`format`: text, json, or markdown for a comment on a pull request")
+	flags.source.register(set)
+	return command
+}
+
+func (f *planFlags) run(cmd *cobra.Command, path string) error {
+	formats := []preview.Format{preview.Text, preview.JSON, preview.Markdown}
+	switch {
+	case !slices.Contains(formats, preview.Format(f.output)):
+		return usageError{fmt.Errorf("--output %q is none of text, json, markdown", f.output)}
+	case f.mergeBase && f.from == "":
+		return usageError{errors.New("--merge-base needs --from")}
+	case f.history < 0:
+		return usageError{errors.New("--history must not be negative")}
+	}
+	shown, err := f.compare(path)
+	if err != nil {
+		return err
+	}
+	if err := shown.Write(cmd.OutOrStdout(), preview.Format(f.output)); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return shown.Err()
+}
+
+// repository is what is compared: a folder of it, at commits.
+type repository struct {
+	*gitrepo.Local
+
+	folder string
+	reader *spec.Reader
+}
+
+func (f *planFlags) open(path string) (*repository, error) {
+	local, err := gitrepo.OpenLocal(path, gitrepo.Limits{FileBytes: f.source.limits.FileBytes})
+	if err != nil {
+		return nil, err
+	}
+	tree, err := findWorktree(path)
+	if err != nil {
+		return nil, err
+	}
+	return &repository{Local: local, folder: tree.folder, reader: spec.NewReader(f.source.options())}, nil
+}
+
+func (f *planFlags) compare(path string) (*preview.Preview, error) {
+	repo, err := f.open(path)
+	if err != nil {
+		return nil, err
+	}
+	to, err := repo.At(f.to)
+	if err != nil {
+		return nil, err
+	}
+	from, err := f.start(repo, to)
+	if err != nil {
+		return nil, err
+	}
+	before, err := repo.readBefore(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := repo.read(to)
+	if err != nil {
+		return nil, err
+	}
+	var earlier []*preview.State
+	if preview.Differ(before, after) {
+		if earlier, err = repo.earlier(from, f.history); err != nil {
+			return nil, err
+		}
+	}
+	return preview.Compare(before, after, earlier)
+}
+
+// start is the commit to compare with; nil if the other is the first of all.
+func (f *planFlags) start(repo *repository, to *gitrepo.Snapshot) (*gitrepo.Snapshot, error) {
+	switch {
+	case f.mergeBase:
+		return repo.MergeBase(f.from, f.to)
+	case f.from != "":
+		return repo.At(f.from)
+	case to.IsFirst():
+		return nil, nil
+	}
+	return repo.At(f.to + "~1")
+}
+
+// read reads the folder at a commit.
+func (r *repository) read(at *gitrepo.Snapshot) (*preview.State, error) {
+	files := at.FS()
+	found, err := r.reader.Read(files, r.folder)
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", at.Commit, err)
+	}
+	return &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Files: files, Read: found}, nil
+}
+
+// readBefore is read for a commit at which the folder may not be there yet, or that is before the first of all.
+func (r *repository) readBefore(at *gitrepo.Snapshot) (*preview.State, error) {
+	if at == nil {
+		return &preview.State{Read: &spec.Result{}}, nil
+	}
+	if _, err := fs.Stat(at.FS(), r.folder); errors.Is(err, fs.ErrNotExist) {
+		return &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Read: &spec.Result{}}, nil
+	}
+	return r.read(at)
+}
+
+// earlier reads commits before one, by first parents, as far as the clone goes.
+func (r *repository) earlier(at *gitrepo.Snapshot, most int) ([]*preview.State, error) {
+	var states []*preview.State
+	for range most {
+		parent, err := r.Parent(at)
+		if err != nil || parent == nil {
+			return states, err
+		}
+		state, err := r.readBefore(parent)
+		if err != nil {
+			return nil, err
+		}
+		states, at = append(states, state), parent
+	}
+	return states, nil
+}

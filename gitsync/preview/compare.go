@@ -1,0 +1,188 @@
+package preview
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/rollout/drift"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// comparison is of two states of a repository.
+type comparison struct {
+	before, after *State
+	earlier       []*State
+	freeze        *spec.Freeze
+}
+
+// change compares a release with what it was; nil if it is new.
+func (c *comparison) change(was, is *spec.Release) (*Change, error) {
+	object, err := decode[v1alpha1.BatchRelease](is.Object())
+	if err != nil {
+		return nil, err
+	}
+	change := &Change{Namespace: is.Namespace, Name: is.Name, File: is.File, Workload: is.Workload, Kind: Unchanged}
+	switch {
+	case was == nil:
+		change.Kind = Added
+		change.note("A Deployment that the cluster lacks is created with the template; one that runs another template is released.")
+	case was.TemplateDigest != is.TemplateDigest:
+		change.Kind = Released
+		if change.Before = c.last(is); change.Before != nil {
+			change.Kind = RolledBack
+		}
+		if change.Fields, err = fields(was, is); err != nil {
+			return nil, err
+		}
+		if len(change.Fields) == 0 {
+			change.note("The templates differ in how they are written only: if they come to the same, no pod is replaced.")
+		}
+	case !sameRules(was, is):
+		change.Kind = Changed
+	}
+	return change, c.detail(change, was, is, object)
+}
+
+// detail adds what the release comes to.
+func (c *comparison) detail(change *Change, was, is *spec.Release, object *v1alpha1.BatchRelease) error {
+	if change.Kind == Unchanged {
+		return nil
+	}
+	if err := foresee(change, is, object); err != nil {
+		return err
+	}
+	change.Frozen = frozen(c.freeze, object)
+	if object.Spec.Suspend {
+		change.note("spec.suspend is set: nothing happens until it is not.")
+	}
+	if was != nil && was.Workload != is.Workload {
+		change.note("spec.workloadRef can't be changed: the API server refuses the release.")
+	}
+	return nil
+}
+
+func (c *Change) note(text string) { c.Notes = append(c.Notes, text) }
+
+// gone is a release that was there before and is not any more.
+func (c *comparison) gone(was *spec.Release) Change {
+	change := Change{Namespace: was.Namespace, Name: was.Name, File: was.File, Workload: was.Workload, Kind: Removed}
+	if slices.ContainsFunc(c.after.Read.Errors, func(e spec.Error) bool { return e.File == was.File || e.File == was.Kustomization }) {
+		change.Kind = Kept
+		change.note("Its file is at fault: the release stays as it is.")
+		return change
+	}
+	change.note("A ReleaseSource that prunes deletes it, and its Deployment is handed back; any other leaves it as it is.")
+	return change
+}
+
+// last is the newest of the earlier commits at which the release had the same template.
+func (c *comparison) last(is *spec.Release) *Commit {
+	for _, state := range c.earlier {
+		if old := byKey(state)[keyOf(is)]; old != nil && old.TemplateDigest == is.TemplateDigest {
+			return &state.Commit
+		}
+	}
+	return nil
+}
+
+// sameRules reports whether two releases of the same template say the same.
+func sameRules(was, is *spec.Release) bool {
+	return equality.Semantic.DeepEqual(was.Object().Object["spec"], is.Object().Object["spec"])
+}
+
+// fields of the template that differ.
+func fields(was, is *spec.Release) ([]string, error) {
+	before, err := templateOf(was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := templateOf(is)
+	if err != nil {
+		return nil, err
+	}
+	found, err := drift.All(before, after)
+	if err != nil {
+		return nil, fmt.Errorf("compare templates of BatchRelease %s/%s: %w", is.Namespace, is.Name, err)
+	}
+	return found, nil
+}
+
+func templateOf(release *spec.Release) (*corev1.PodTemplateSpec, error) {
+	object, err := decode[v1alpha1.BatchRelease](release.Object())
+	if err != nil {
+		return nil, err
+	}
+	var template corev1.PodTemplateSpec
+	if err := json.Unmarshal(object.Spec.Template.Raw, &template); err != nil {
+		return nil, fmt.Errorf("decode template of BatchRelease %s/%s: %w", release.Namespace, release.Name, err)
+	}
+	return &template, nil
+}
+
+// foresee adds the batches, with pods where the Deployment is known.
+func foresee(change *Change, release *spec.Release, object *v1alpha1.BatchRelease) error {
+	workload := &plan.Workload{}
+	if release.HasDeployment() {
+		deployment, err := decode[appsv1.Deployment](release.Deployment())
+		if err != nil {
+			change.note("The Deployment can't be read: the API server refuses it, and sluice lint says why.")
+			return nil //nolint:nilerr // it is told
+		}
+		workload = workloadOf(deployment)
+		change.Replicas = &workload.Replicas
+	} else {
+		change.note("The Deployment is not in the repository: how many pods it has is not known.")
+	}
+	rollback := change.Kind == RolledBack
+	forecast := plan.Foresee(object, workload, rollback)
+	change.Surge, change.Unavailable = forecast.Surge, forecast.Unavailable
+	shares := plan.Shares(object, rollback)
+	for i := range forecast.Batches {
+		change.Batches = append(change.Batches, batchOf(&forecast.Batches[i], shares[i], release.HasDeployment()))
+	}
+	return nil
+}
+
+func batchOf(foreseen *plan.Batch, share string, known bool) Batch {
+	batch := Batch{Share: share}
+	if known {
+		batch.Pods, batch.New = &foreseen.Pods, &foreseen.New
+	}
+	for i := range foreseen.Gates {
+		batch.Gates = append(batch.Gates, gate.Words(&foreseen.Gates[i]))
+	}
+	return batch
+}
+
+// workloadOf is what is known of a Deployment that has the API server's defaults.
+func workloadOf(deployment *appsv1.Deployment) *plan.Workload {
+	workload := &plan.Workload{Name: deployment.Name, Replicas: 1}
+	if deployment.Spec.Replicas != nil {
+		workload.Replicas = *deployment.Spec.Replicas
+	}
+	if rolling := deployment.Spec.Strategy.RollingUpdate; rolling != nil {
+		workload.MaxSurge, workload.MaxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
+	}
+	return workload
+}
+
+func decode[T any](object *unstructured.Unstructured) (*T, error) {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	into := new(T)
+	if err := json.Unmarshal(data, into); err != nil {
+		return nil, fmt.Errorf("decode %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return into, nil
+}

@@ -1,0 +1,167 @@
+// Package preview says what a change of a repository would release, in which batches, and who has a say.
+//
+//	commit before, commit after ─► spec.Read ─► Compare ─► Preview ─► text, JSON, Markdown
+//	  earlier commits ─► was the template there before?     │
+//	                          plan.Foresee ─► batches ──────┘
+//
+// It knows files only. What runs in the cluster may be another version, another number of pods, or in the middle of
+// another release.
+package preview
+
+import (
+	"cmp"
+	"io/fs"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// Commit is what people know a commit by.
+type Commit struct {
+	Commit  string `json:"commit"`
+	Subject string `json:"subject,omitempty"`
+}
+
+// State is a repository at a commit.
+type State struct {
+	Commit Commit
+	Files  fs.FS
+	Read   *spec.Result
+}
+
+// Kind is what becomes of a release.
+type Kind string
+
+// The kinds.
+const (
+	// Released: the pods get another template, in batches.
+	Released Kind = "Released"
+	// RolledBack: the same, and the template was there before.
+	RolledBack Kind = "RolledBack"
+	// Added: the release is new.
+	Added Kind = "Added"
+	// Removed: the release is no longer there.
+	Removed Kind = "Removed"
+	// Kept: the file of the release is at fault, so that it stays as it is.
+	Kept Kind = "Kept"
+	// Changed: other rules for the same template. No pod is replaced.
+	Changed Kind = "Changed"
+	// Unchanged: nothing happens.
+	Unchanged Kind = "Unchanged"
+)
+
+// Preview is what a change would do.
+type Preview struct {
+	From     Commit   `json:"from"`
+	To       Commit   `json:"to"`
+	Releases []Change `json:"releases"`
+	// Errors are what is wrong with the files after the change.
+	Errors []string `json:"errors"`
+}
+
+// Change is what would become of one release.
+type Change struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	File      string `json:"file"`
+	Workload  string `json:"deployment"`
+	Kind      Kind   `json:"kind"`
+	// Fields of the template that differ, without values that may be secret.
+	Fields []string `json:"fields,omitempty"`
+	// Before is the commit that has the template already, if it is a rollback.
+	Before *Commit `json:"before,omitempty"`
+	// Replicas are the pods of the Deployment, as its manifest says; nil if the repository does not have it.
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Surge and Unavailable are how many pods there may be beyond Replicas, or fewer.
+	Surge       int32   `json:"surge"`
+	Unavailable int32   `json:"unavailable"`
+	Batches     []Batch `json:"batches,omitempty"`
+	// Frozen says why, and until when, nothing happens.
+	Frozen string `json:"frozen,omitempty"`
+	// Notes are what else is worth knowing.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Batch is one step.
+type Batch struct {
+	// Share is how many pods the step asks for, as it is written.
+	Share string `json:"share"`
+	// Pods run the new template when it is done, New more than before it; nil if it is not known how many there are.
+	Pods *int32 `json:"pods,omitempty"`
+	New  *int32 `json:"new,omitempty"`
+	// Gates say what is waited for then, and who has a say.
+	Gates []string `json:"gates,omitempty"`
+}
+
+type key struct{ namespace, name string }
+
+func keyOf(r *spec.Release) key { return key{r.Namespace, r.Name} }
+
+// Differ reports whether any template differs between two states, so that it is worth looking for it in earlier ones.
+func Differ(before, after *State) bool {
+	was := byKey(before)
+	return slices.ContainsFunc(after.Read.Releases, func(r *spec.Release) bool {
+		old := was[keyOf(r)]
+		return old != nil && old.TemplateDigest != r.TemplateDigest
+	})
+}
+
+// Compare says what going from one state to another would do. Earlier are states before the first one, the newest first.
+func Compare(before, after *State, earlier []*State) (*Preview, error) {
+	it := &comparison{before: before, after: after, earlier: earlier}
+	preview := &Preview{From: before.Commit, To: after.Commit, Releases: []Change{}, Errors: []string{}}
+	var problems []spec.Error
+	it.freeze, problems = spec.ReadFreeze(after.Files)
+	for _, problem := range slices.Concat(after.Read.Errors, problems) {
+		preview.Errors = append(preview.Errors, problem.Error())
+	}
+	was, is := byKey(before), byKey(after)
+	for _, release := range after.Read.Releases {
+		change, err := it.change(was[keyOf(release)], release)
+		if err != nil {
+			return nil, err
+		}
+		preview.Releases = append(preview.Releases, *change)
+	}
+	for _, release := range before.Read.Releases {
+		if is[keyOf(release)] == nil {
+			preview.Releases = append(preview.Releases, it.gone(release))
+		}
+	}
+	slices.SortStableFunc(preview.Releases, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return preview, nil
+}
+
+func byKey(s *State) map[key]*spec.Release {
+	releases := map[key]*spec.Release{}
+	for _, release := range s.Read.Releases {
+		releases[keyOf(release)] = release
+	}
+	return releases
+}
+
+// Of are the changes of some kinds, in their order.
+func (p *Preview) Of(kinds ...Kind) []Change {
+	var found []Change
+	for _, change := range p.Releases {
+		if slices.Contains(kinds, change.Kind) {
+			found = append(found, change)
+		}
+	}
+	return found
+}
+
+// frozen says until when a release is, empty if it is not.
+func frozen(freeze *spec.Freeze, release *v1alpha1.BatchRelease) string {
+	if !freeze.Covers(release.Namespace, release.Labels) {
+		return ""
+	}
+	text := "frozen by " + spec.FreezeFile
+	if freeze.Until != nil {
+		text += " until " + freeze.Until.UTC().Format("2006-01-02 15:04 MST")
+	}
+	return text + ": " + freeze.Reason
+}

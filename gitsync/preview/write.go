@@ -1,0 +1,200 @@
+package preview
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Format is how a preview is written.
+type Format string
+
+// The formats.
+const (
+	// Text is for a terminal.
+	Text Format = "text"
+	// JSON is one object.
+	JSON Format = "json"
+	// Markdown is for a comment on a pull request.
+	Markdown Format = "markdown"
+)
+
+// Write writes the preview.
+func (p *Preview) Write(to io.Writer, format Format) error {
+	switch format {
+	case JSON:
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(p)
+	case Markdown:
+		_, err := io.WriteString(to, p.markdown())
+		return err
+	case Text:
+		_, err := io.WriteString(to, p.text())
+		return err
+	}
+	return fmt.Errorf("format %q is none of text, json, markdown", format)
+}
+
+// told are the kinds that are written out, the weightiest first. What is unchanged is only counted.
+var told = []Kind{Released, RolledBack, Added, Removed, Kept, Changed}
+
+func (p *Preview) told() []Change {
+	var changes []Change
+	for _, kind := range told {
+		changes = append(changes, p.Of(kind)...)
+	}
+	return changes
+}
+
+// summary counts what happens.
+func (p *Preview) summary() string {
+	words := map[Kind]string{
+		Released: "released", RolledBack: "rolled back", Added: "added", Removed: "removed",
+		Kept: "kept for errors", Changed: "with other rules", Unchanged: "unchanged",
+	}
+	var parts []string
+	for _, kind := range append(told, Unchanged) {
+		if n := len(p.Of(kind)); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words[kind]))
+		}
+	}
+	if len(p.Errors) > 0 {
+		parts = append(parts, p.errors())
+	}
+	if parts == nil {
+		return "no releases"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// errors counts them.
+func (p *Preview) errors() string {
+	if len(p.Errors) == 1 {
+		return "1 error"
+	}
+	return fmt.Sprintf("%d errors", len(p.Errors))
+}
+
+// Err sums up what has to be mended, nil if it is nothing.
+func (p *Preview) Err() error {
+	if len(p.Errors) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s in the files of %s", p.errors(), p.To.Commit)
+}
+
+// headline says what becomes of a release.
+func (c *Change) headline() string {
+	what := map[Kind]string{
+		Released:   "is released",
+		RolledBack: "is rolled back",
+		Added:      "is added",
+		Removed:    "is removed",
+		Kept:       "stays as it is",
+		Changed:    "has other rules; no pod is replaced",
+	}[c.Kind]
+	if c.Kind == Released || c.Kind == RolledBack {
+		what += " in " + batches(len(c.Batches))
+	}
+	return what
+}
+
+func batches(n int) string {
+	if n == 1 {
+		return "1 batch"
+	}
+	return strconv.Itoa(n) + " batches"
+}
+
+// origin says where a template that comes back was before; the subject of that commit as it is to be shown.
+func (c *Change) origin(subject string) string {
+	return fmt.Sprintf("The template is that of commit %s (%s). A cluster that has kept it rolls back to it, as here; any other releases it by the steps of the strategy.",
+		c.Before.Commit, subject)
+}
+
+func short(commit string) string { return commit[:min(len(commit), 12)] }
+
+// pods says how many run the new template after a batch.
+func (c *Change) pods(b *Batch) string {
+	if b.Pods == nil || c.Replicas == nil {
+		return b.Share
+	}
+	return fmt.Sprintf("%d of %d (%s)", *b.Pods, *c.Replicas, b.Share)
+}
+
+func (b *Batch) added() string {
+	switch {
+	case b.New == nil:
+		return "?"
+	case *b.New == 0:
+		return "none"
+	}
+	return fmt.Sprintf("+%d", *b.New)
+}
+
+func (p *Preview) text() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s -> %s: %s\n", short(p.From.Commit), short(p.To.Commit), p.summary())
+	for _, problem := range p.Errors {
+		fmt.Fprintf(&text, "\nerror: %s\n", problem)
+	}
+	for _, change := range p.told() {
+		fmt.Fprintf(&text, "\n%s/%s %s\n", change.Namespace, change.Name, change.headline())
+		for _, line := range change.lines() {
+			fmt.Fprintf(&text, "  %s\n", line)
+		}
+		change.table(&text)
+	}
+	return text.String()
+}
+
+// lines are what is said of a change beside its batches.
+func (c *Change) lines() []string {
+	lines := append([]string{}, c.Fields...)
+	if c.Frozen != "" {
+		lines = append(lines, c.Frozen)
+	}
+	if c.Before != nil {
+		lines = append(lines, c.origin(c.Before.Subject))
+	}
+	return append(lines, c.remarks()...)
+}
+
+// remarks hold nothing that stands in a file.
+func (c *Change) remarks() []string {
+	if c.Replicas == nil || len(c.Batches) == 0 {
+		return c.Notes
+	}
+	return append(slices.Clip(c.Notes), fmt.Sprintf("At most %d pods, at least %d available.", *c.Replicas+c.Surge, *c.Replicas-c.Unavailable))
+}
+
+func (c *Change) table(to io.Writer) {
+	if len(c.Batches) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "  BATCH\tPODS\tNEW\tTHEN")
+	for i := range c.Batches {
+		batch := &c.Batches[i]
+		fmt.Fprintf(table, "  %d/%d\t%s\t%s\t%s\n", i+1, len(c.Batches), c.pods(batch), batch.added(), strings.Join(c.after(i), " + "))
+	}
+	table.Flush()
+}
+
+// after is what is waited for after a batch.
+func (c *Change) after(batch int) []string {
+	gates := c.Batches[batch].Gates
+	switch {
+	case len(gates) > 0:
+		return gates
+	case batch == len(c.Batches)-1:
+		return []string{"handed back"}
+	}
+	return []string{"at once"}
+}
