@@ -1,0 +1,159 @@
+package journeys
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// applyAs applies a manifest of the Deployment as a GitOps tool does: server-side, and by force.
+func (w *world) applyAs(manager string, manifest map[string]any, options ...client.ApplyOption) *unstructured.Unstructured {
+	w.Helper()
+	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(manifest)}
+	object.SetNamespace(w.namespace)
+	options = append(options, client.FieldOwner(manager), client.ForceOwnership)
+	if err := w.Apply(w.Context(), client.ApplyConfigurationFromUnstructured(object), options...); err != nil {
+		w.Fatalf("apply as %s: %v", manager, err)
+	}
+	return object
+}
+
+// live is the Deployment as it is now.
+func (w *world) live() *unstructured.Unstructured {
+	w.Helper()
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, live); err != nil {
+		w.Fatalf("read deployment: %v", err)
+	}
+	return live
+}
+
+// inGit is the manifest of the Deployment as Git has it.
+func inGit(t *testing.T, image string) map[string]any {
+	t.Helper()
+	var manifest map[string]any
+	if err := json.Unmarshal(encode(withoutStatus(deployment(4, runsImage(image), rolling(1, 0)))), &manifest); err != nil {
+		t.Fatalf("decode manifest: %v", err)
+	}
+	manifest["apiVersion"], manifest["kind"] = "apps/v1", "Deployment"
+	return manifest
+}
+
+// atEachMoment takes a release of web:2 from its start over a gate to the end, and back again, and does something at
+// each moment that matters.
+func (w *world) atEachMoment(do func(when string)) {
+	w.Helper()
+	w.await(web.serves("web:1", 4))
+	w.create(release("web:1", step("50%"), step("100%")))
+	w.await(all(web.observed, web.completed))
+	do("before the release")
+	w.releaseImage("web:2")
+	w.await(all(web.observed, web.blocksAt(0)))
+	do("in mid-release")
+	w.confirm("web")
+	w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))
+	do("after the release")
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4)))
+	do("after a rollback")
+}
+
+// Argo CD, with what the docs have it ignore, sees no difference between Git and a Deployment that Sluice
+// releases, and a sync changes nothing of it, whatever Git has.
+func TestArgoCDLeavesReleasesAlone(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	var application struct {
+		Spec struct {
+			IgnoreDifferences []struct {
+				JSONPointers []string `json:"jsonPointers"`
+			} `json:"ignoreDifferences"`
+		} `json:"spec"`
+	}
+	readInterop(t, "argocd-application.yaml", &application)
+	ignored := application.Spec.IgnoreDifferences[0].JSONPointers
+	w.applyAs("argocd-controller", inGit(t, "web:1"))
+	w.atEachMoment(func(when string) {
+		live := w.live()
+		for _, path := range differences("", inGit(t, "web:2"), live.Object) {
+			if !slices.ContainsFunc(ignored, func(pointer string) bool { return strings.HasPrefix(path+"/", pointer+"/") }) {
+				t.Errorf("%s: want no difference that Argo CD shows, have %s", when, path)
+			}
+		}
+		synced := w.applyAs("argocd-controller", respecting(t, inGit(t, "web:2"), live, ignored))
+		if diff := cmp.Diff(live.Object["spec"], synced.Object["spec"]); diff != "" {
+			t.Errorf("%s: want a sync to leave the spec as it is, -before +after:\n%s", when, diff)
+		}
+	})
+}
+
+// differences are the paths at which a manifest has something else than the cluster.
+func differences(path string, manifest, live any) []string {
+	fields, isMap := manifest.(map[string]any)
+	if !isMap {
+		if fmt.Sprint(manifest) == fmt.Sprint(live) || reflect.DeepEqual(manifest, live) {
+			return nil
+		}
+		return []string{path}
+	}
+	liveFields, _ := live.(map[string]any)
+	var found []string
+	for name, value := range fields {
+		found = append(found, differences(path+"/"+name, value, liveFields[name])...)
+	}
+	return found
+}
+
+// respecting is a manifest with the fields that are ignored as the cluster has them: what a sync
+// with RespectIgnoreDifferences applies.
+func respecting(t *testing.T, manifest map[string]any, live *unstructured.Unstructured, ignored []string) map[string]any {
+	t.Helper()
+	for _, pointer := range ignored {
+		path := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+		value, found, err := unstructured.NestedFieldCopy(live.Object, path...)
+		if err != nil {
+			t.Fatalf("read %s: %v", pointer, err)
+		}
+		if !found {
+			unstructured.RemoveNestedField(manifest, path...)
+			continue
+		}
+		if err := unstructured.SetNestedField(manifest, value, path...); err != nil {
+			t.Fatalf("set %s: %v", pointer, err)
+		}
+	}
+	return manifest
+}
+
+// Flux may apply what a manifest says besides template and strategy, and changes nothing that is Sluice's. A
+// whole manifest would: it takes the template to what Git has, past all batches.
+func TestFluxLeavesReleasesAlone(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	var partial map[string]any
+	readInterop(t, "flux-deployment-fields.yaml", &partial)
+	w.atEachMoment(func(when string) {
+		live := w.live()
+		applied := w.applyAs("kustomize-controller", partial)
+		if diff := cmp.Diff(live.Object["spec"], applied.Object["spec"]); diff != "" || applied.GetLabels()["team"] != "shop" {
+			t.Errorf("%s: want the label set and the spec left as it is, have labels %v, -before +after:\n%s", when, applied.GetLabels(), diff)
+		}
+		whole := w.applyAs("kustomize-controller", inGit(t, "web:9"), client.DryRunAll)
+		if cmp.Equal(live.Object["spec"], whole.Object["spec"]) {
+			t.Errorf("%s: a whole manifest changes nothing: the docs need not warn of it", when)
+		}
+	})
+}
