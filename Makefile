@@ -20,7 +20,7 @@ LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/controlplane/withcp
 TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m
-MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane
+MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node
 
 ##@ Use
 
@@ -64,6 +64,16 @@ race: ## The tests of what runs concurrently, under the race detector
 .PHONY: test-unraced
 test-unraced: ## The tests that make race leaves out
 	$(TEST) $$(go list $(PKG) | grep -vxF "$$(go list $(RACED))") $(ARGS)
+
+# Inside there is no network: what the suite builds is compiled before.
+.PHONY: test-node
+test-node: ## Journeys with real containers, on a kubelet of this machine (root on Linux)
+	CGO_ENABLED=0 go build ./cmd/sluice ./examples/service ./test/cluster/load
+	$(WITHCP) --real-node -- $(TOOL) gotestsum --format standard-verbose -- -count=1 ./test/cluster $(ARGS)
+
+.PHONY: test-kind
+test-kind: ## The same journeys on a cluster of kind's (where Docker is)
+	test/kind/run $(ARGS)
 
 .PHONY: verify
 verify: verify-generated verify-modules verify-chart verify-workflows lint ## Generated files current, modules tidy, chart, workflows, lint, imports

@@ -21,23 +21,33 @@ const CacheDirEnv = "SLUICE_CACHE_DIR"
 // progressInterval is how often a build that goes on says so.
 const progressInterval = 5 * time.Second
 
-// BinDir is a folder that holds the control plane's programs.
+// BinDir is a folder that holds programs.
 type BinDir string
 
 // Kubectl is the path of kubectl, of the same version as the control plane.
-func (d BinDir) Kubectl() string { return d.path("kubectl") }
+func (d BinDir) Kubectl() string { return d.Path("kubectl") }
 
-func (d BinDir) path(program string) string { return filepath.Join(string(d), program) }
+// Path is the path of a program by its name.
+func (d BinDir) Path(program string) string { return filepath.Join(string(d), program) }
 
 // Binaries returns the folder of the control plane's programs at the versions that the checkout
 // around the current directory pins. What the cache lacks it builds first, which takes minutes and
 // is told on progress. Processes that ask at the same time build once.
 func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
-	source, err := InCheckout(moduleDir)
+	return controlPlane.binaries(ctx, progress)
+}
+
+// NodeBinaries is Binaries for what a real node takes: kubelet and kube-proxy.
+func NodeBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
+	return node.binaries(ctx, progress)
+}
+
+func (s set) binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
+	source, err := InCheckout(s.dir)
 	if err != nil {
 		return "", err
 	}
-	m, err := readModule(source)
+	m, err := readModule(source, s)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +60,7 @@ func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 		return BinDir(dir), err
 	}
 	unlock, err := lockFile(ctx, dir+".lock", func() {
-		fmt.Fprintln(progress, "waiting for another process to build the control plane")
+		fmt.Fprintf(progress, "waiting for another process to build %s\n", s.what)
 	})
 	if err != nil {
 		return "", err
@@ -98,7 +108,7 @@ func (m *module) build(ctx context.Context, dir string, progress io.Writer) erro
 		return fmt.Errorf("make a folder to build in: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	fmt.Fprintf(progress, "building the control plane, once, into %s\n", dir)
+	fmt.Fprintf(progress, "building %s, once, into %s\n", m.what, dir)
 	for i, p := range m.programs {
 		what := fmt.Sprintf("building %s %s (%d/%d)", p.name, m.versions[p.module], i+1, len(m.programs))
 		stop := report(progress, what)

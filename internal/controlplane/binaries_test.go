@@ -31,8 +31,8 @@ func writeModule(t *testing.T, programs ...program) *module {
 		}
 	}
 	return &module{
+		set:      set{what: "programs", programs: programs},
 		dir:      dir,
-		programs: programs,
 		versions: map[string]string{kubernetesModule: "v1.36.3", "example.test/programs": "v1.2.3"},
 	}
 }
@@ -85,7 +85,7 @@ func TestKeyNamesWhatIsBuilt(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m, err := readModule(dir)
+		m, err := readModule(dir, controlPlane)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,8 +120,8 @@ func TestReadModuleWantsAllVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := readModule(dir); err == nil || !strings.Contains(err.Error(), etcdModule) {
-		t.Errorf("error = %v, want that %s is missing", err, etcdModule)
+	if _, err := readModule(dir, controlPlane); err == nil || !strings.Contains(err.Error(), kubernetesModule) {
+		t.Errorf("error = %v, want that %s is missing", err, kubernetesModule)
 	}
 }
 
@@ -159,4 +159,24 @@ func TestLockFile(t *testing.T) {
 		t.Fatalf("lock of a file that is unlocked while waiting: %v", err)
 	}
 	unlockSecond()
+}
+
+// A kubelet of another version than its API server would be another cluster.
+func TestNodeIsOfTheSameVersion(t *testing.T) {
+	t.Parallel()
+	versions := map[string]string{}
+	for _, s := range []set{controlPlane, node} {
+		dir, err := InCheckout(s.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := readModule(dir, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[s.dir] = m.versions[kubernetesModule]
+	}
+	if versions[moduleDir] != versions[nodeModuleDir] {
+		t.Errorf("Kubernetes in %v, want one version", versions)
+	}
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +35,12 @@ type Options struct {
 	// Nodes is the number of nodes, each with room for any number of pods, spread over the
 	// zones zone-a, zone-b and zone-c. Default: 3.
 	Nodes int
+	// RealNodes leaves the nodes to kubelets that the caller runs: neither KWOK nor any node is
+	// there when Start returns.
+	RealNodes bool
+	// Address is the address of this machine that kube-apiserver listens on. Default: 127.0.0.1,
+	// which pods of real nodes do not reach.
+	Address string
 	// ReadyDelay is how long after it was bound to its node a pod is ready, to the millisecond.
 	ReadyDelay time.Duration
 	// Audit has kube-apiserver log each request, for CountRequests.
@@ -50,7 +58,18 @@ func (o Options) withDefaults() Options {
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}
+	if o.Address == "" {
+		o.Address = loopback
+	}
 	return o
+}
+
+// simulatedNodes is the number of nodes that KWOK plays.
+func (o Options) simulatedNodes() int {
+	if o.RealNodes {
+		return 0
+	}
+	return o.Nodes
 }
 
 // ControlPlane is a control plane that runs as children of this process.
@@ -61,6 +80,7 @@ type ControlPlane struct {
 	options   Options
 	state     state
 	temporary bool // whether the state folder is ours to remove
+	issuer    issuer
 	spawner   *spawner
 	processes []*process // in the order they were started
 	stop      func() error
@@ -117,7 +137,7 @@ func stateDir(dir string) (path string, temporary bool, err error) {
 
 // start goes from an empty state folder to a control plane that is ready.
 func (cp *ControlPlane) start(ctx context.Context) error {
-	ca, err := cp.state.fill(cp.options.ReadyDelay)
+	ca, err := cp.state.fill(cp.options.Address, cp.options.ReadyDelay)
 	if err != nil {
 		return err
 	}
@@ -155,18 +175,20 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context, ca *authority) error
 }
 
 func (cp *ControlPlane) tryAPIServer(ctx context.Context, ca *authority) error {
-	port, err := freePort(ctx)
+	address := cp.options.Address
+	port, err := freePort(ctx, address)
 	if err != nil {
 		return err
 	}
-	if err := cp.state.writeKubeconfigs(ca, port); err != nil {
+	cp.issuer = issuer{authority: ca, server: "https://" + net.JoinHostPort(address, strconv.Itoa(port))}
+	if err := cp.state.writeKubeconfigs(cp.issuer); err != nil {
 		return err
 	}
 	client, err := cp.client()
 	if err != nil {
 		return err
 	}
-	p, err := cp.spawn(kubeAPIServer, apiServerArgs(port, cp.options.Audit))
+	p, err := cp.spawn(kubeAPIServer, apiServerArgs(port, cp.options))
 	if err != nil {
 		return err
 	}
@@ -182,17 +204,22 @@ func (cp *ControlPlane) startClients(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := createNodes(ctx, client, cp.options.Nodes); err != nil {
+	if err := createNodes(ctx, client, cp.options.simulatedNodes()); err != nil {
 		return err
 	}
 	started := map[string]*process{}
 	for _, c := range clients {
+		if c.component == kwok && cp.options.RealNodes {
+			continue
+		}
 		if started[c.component], err = cp.spawn(c.component, clientArgs(c.component)); err != nil {
 			return err
 		}
 	}
-	if err := cp.await(ctx, started[kwok], "nodes to be ready", nodesReady(client)); err != nil {
-		return err
+	if p, simulated := started[kwok]; simulated {
+		if err := cp.await(ctx, p, "nodes to be ready", nodesReady(client)); err != nil {
+			return err
+		}
 	}
 	return cp.await(ctx, started[kubeControllerManager], "service account default to exist", func(ctx context.Context) error {
 		return ServiceAccountExists(ctx, client, metav1.NamespaceDefault)
@@ -264,8 +291,11 @@ func (cp *ControlPlane) client() (kubernetes.Interface, error) {
 // spawn starts a component.
 func (cp *ControlPlane) spawn(component string, args []string) (*process, error) {
 	fmt.Fprintf(cp.options.Progress, "starting %s\n", component)
-	args = append(args, cp.options.ExtraArgs[component]...)
-	p, err := cp.spawner.start(cp.bin.path(component), args, string(cp.state), cp.Logs)
+	return cp.run(cp.bin.Path(component), append(args, cp.options.ExtraArgs[component]...))
+}
+
+func (cp *ControlPlane) run(program string, args []string) (*process, error) {
+	p, err := cp.spawner.start(program, args, string(cp.state), cp.Logs)
 	if err == nil {
 		cp.processes = append(cp.processes, p)
 	}

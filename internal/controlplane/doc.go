@@ -9,8 +9,8 @@
 // into a cache outside the checkout. Start runs them as children with a state folder of their own.
 //
 // What holds:
-//   - Only 127.0.0.1 is listened on, and only by kube-apiserver; etcd has a Unix socket in the
-//     state folder, the others serve nothing.
+//   - Only 127.0.0.1, or the address in Options, is listened on, and only by kube-apiserver; etcd
+//     has a Unix socket in the state folder, the others serve nothing.
 //   - No child outlives the process that started it. Stop ends them in order; on Linux the kernel
 //     ends them should the process die without a word.
 //   - Authorization is RBAC and every component has an identity of its own, as in a cluster that

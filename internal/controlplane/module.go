@@ -16,8 +16,11 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// moduleDir is where a checkout of Sluice keeps the module that pins the programs.
-const moduleDir = "hack/controlplane"
+// Where a checkout of Sluice keeps the modules that pin programs.
+const (
+	moduleDir     = "hack/controlplane"
+	nodeModuleDir = "hack/node"
+)
 
 // The modules whose versions name a build of the programs.
 const (
@@ -30,20 +33,51 @@ const (
 // that has it.
 type program struct{ name, pkg, module string }
 
-// programs are all that a control plane takes, the quickest to build first.
-var programs = []program{
-	{"etcd", etcdModule, etcdModule},
-	{"kwok", kwokModule + "/cmd/kwok", kwokModule},
-	{"kubectl", kubernetesModule + "/cmd/kubectl", kubernetesModule},
-	{"kube-scheduler", kubernetesModule + "/cmd/kube-scheduler", kubernetesModule},
-	{"kube-controller-manager", kubernetesModule + "/cmd/kube-controller-manager", kubernetesModule},
-	{"kube-apiserver", kubernetesModule + "/cmd/kube-apiserver", kubernetesModule},
+// A set is programs that are built and cached together, the quickest to build first.
+type set struct {
+	what     string // for people
+	dir      string // of the module that pins them, in a checkout
+	prefix   string // of the names of its builds
+	programs []program
+	// named are the modules whose versions name a build, with their short names.
+	named []namedModule
+}
+
+type namedModule struct{ name, path string }
+
+// controlPlane is all that a control plane takes.
+var controlPlane = set{
+	what:  "the control plane",
+	dir:   moduleDir,
+	named: []namedModule{{"kubernetes", kubernetesModule}, {"kwok", kwokModule}, {"etcd", etcdModule}},
+	programs: []program{
+		{"etcd", etcdModule, etcdModule},
+		{"kwok", kwokModule + "/cmd/kwok", kwokModule},
+		{"kubectl", kubernetesModule + "/cmd/kubectl", kubernetesModule},
+		{"kube-scheduler", kubernetesModule + "/cmd/kube-scheduler", kubernetesModule},
+		{"kube-controller-manager", kubernetesModule + "/cmd/kube-controller-manager", kubernetesModule},
+		{"kube-apiserver", kubernetesModule + "/cmd/kube-apiserver", kubernetesModule},
+	},
+}
+
+// node is what a real node takes of Kubernetes. It is built apart: whoever runs no real node does
+// not pay for it.
+var node = set{
+	what:   "kubelet and kube-proxy",
+	dir:    nodeModuleDir,
+	prefix: "node-",
+	named:  []namedModule{{"kubernetes", kubernetesModule}},
+	programs: []program{
+		{"kube-proxy", kubernetesModule + "/cmd/kube-proxy", kubernetesModule},
+		{"kubelet", kubernetesModule + "/cmd/kubelet", kubernetesModule},
+	},
 }
 
 // A module is the Go module that pins the programs' versions.
 type module struct {
+	set
+
 	dir      string
-	programs []program
 	versions map[string]string // of the modules required, by path
 	sum      [sha256.Size]byte // over go.mod and go.sum
 }
@@ -68,8 +102,8 @@ func InCheckout(path string) (string, error) {
 	}
 }
 
-// readModule reads the module's go.mod and go.sum in dir.
-func readModule(dir string) (*module, error) {
+// readModule reads go.mod and go.sum in dir of the module that pins a set.
+func readModule(dir string, pinned set) (*module, error) {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return nil, fmt.Errorf("read module: %w", err)
@@ -83,17 +117,17 @@ func readModule(dir string) (*module, error) {
 		return nil, fmt.Errorf("parse module: %w", err)
 	}
 	m := &module{
+		set:      pinned,
 		dir:      dir,
-		programs: programs,
 		versions: map[string]string{},
 		sum:      sha256.Sum256(bytes.Join([][]byte{mod, sum}, []byte{0})),
 	}
 	for _, r := range file.Require {
 		m.versions[r.Mod.Path] = r.Mod.Version
 	}
-	for _, path := range []string{etcdModule, kubernetesModule, kwokModule} {
-		if !semver.IsValid(m.versions[path]) {
-			return nil, fmt.Errorf("parse module: %s/go.mod requires no version of %s", dir, path)
+	for _, named := range pinned.named {
+		if !semver.IsValid(m.versions[named.path]) {
+			return nil, fmt.Errorf("parse module: %s/go.mod requires no version of %s", dir, named.path)
 		}
 	}
 	return m, nil
@@ -104,12 +138,11 @@ func (m *module) key() string {
 	hash := sha256.New()
 	hash.Write(m.sum[:])
 	fmt.Fprint(hash, m.programs, m.buildFlags())
-	return fmt.Sprintf("kubernetes-%s-kwok-%s-etcd-%s-%s-%s-%s",
-		strings.TrimPrefix(m.versions[kubernetesModule], "v"),
-		strings.TrimPrefix(m.versions[kwokModule], "v"),
-		strings.TrimPrefix(m.versions[etcdModule], "v"),
-		runtime.GOOS, runtime.GOARCH,
-		hex.EncodeToString(hash.Sum(nil))[:12])
+	key := m.prefix
+	for _, named := range m.named {
+		key += named.name + "-" + strings.TrimPrefix(m.versions[named.path], "v") + "-"
+	}
+	return key + runtime.GOOS + "-" + runtime.GOARCH + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
 }
 
 // buildFlags are the flags of go build. Kubernetes learns its own version from the linker, and

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -39,6 +40,9 @@ func nodesReady(client kubernetes.Interface) func(context.Context) error {
 		if err != nil {
 			return fmt.Errorf("list nodes: %w", err)
 		}
+		if len(nodes.Items) == 0 {
+			return errors.New("there is no node")
+		}
 		for _, node := range nodes.Items {
 			if !isReady(&node) || len(node.Spec.Taints) > 0 {
 				return fmt.Errorf("%s is not ready", node.Name)
@@ -67,10 +71,10 @@ func ServiceAccountExists(ctx context.Context, client kubernetes.Interface, name
 	return nil
 }
 
-// freePort returns a port on loopback that nobody listens on right now.
-func freePort(ctx context.Context) (int, error) {
+// freePort returns a port of an address of this machine that nobody listens on right now.
+func freePort(ctx context.Context, address string) (int, error) {
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}

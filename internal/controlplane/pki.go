@@ -48,12 +48,12 @@ func newAuthority() (*authority, error) {
 // bundle is the authority's own certificate, PEM-encoded.
 func (a *authority) bundle() []byte { return encodePEM("CERTIFICATE", a.cert.Raw) }
 
-// server issues the certificate of a server on loopback.
-func (a *authority) server(name string) (keyPair, error) {
+// server issues the certificate of the API server at an address, which pods reach by its service.
+func (a *authority) server(name, address string) (keyPair, error) {
 	template := certificate(name)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames = []string{"localhost"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.DNSNames = []string{"localhost", "kubernetes.default.svc"}
+	template.IPAddresses = []net.IP{net.ParseIP(address), net.ParseIP(apiServerIP)}
 	return a.issue(template)
 }
 

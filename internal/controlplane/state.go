@@ -38,6 +38,16 @@ const (
 	auditLog = auditDir + "/audit.log"
 )
 
+// caFile has the certificate of the authority.
+const caFile = "ca.crt"
+
+const (
+	loopback = "127.0.0.1"
+	// serviceRange are the cluster IPs of services, and apiServerIP the one of kube-apiserver's.
+	serviceRange = "10.96.0.0/16"
+	apiServerIP  = "10.96.0.1"
+)
+
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
@@ -50,7 +60,7 @@ func (s state) path(name string) string { return filepath.Join(string(s), name) 
 
 // fill writes all that does not depend on kube-apiserver's port, and returns the authority that
 // signs what does.
-func (s state) fill(readyDelay time.Duration) (*authority, error) {
+func (s state) fill(address string, readyDelay time.Duration) (*authority, error) {
 	for _, sub := range []string{logsDir, auditDir} {
 		if err := os.Mkdir(s.path(sub), 0o700); err != nil {
 			return nil, fmt.Errorf("make state folder: %w", err)
@@ -60,7 +70,11 @@ func (s state) fill(readyDelay time.Duration) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := ca.server(kubeAPIServer)
+	server, err := ca.server(kubeAPIServer, address)
+	if err != nil {
+		return nil, err
+	}
+	kubeletClient, err := ca.client("kube-apiserver-kubelet-client", "system:masters")
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +87,11 @@ func (s state) fill(readyDelay time.Duration) (*authority, error) {
 		return nil, err
 	}
 	return ca, s.write(map[string][]byte{
-		"ca.crt":            ca.bundle(),
+		caFile:              ca.bundle(),
 		"server.crt":        server.cert,
 		"server.key":        server.key,
+		"kubelet.crt":       kubeletClient.cert,
+		"kubelet.key":       kubeletClient.key,
 		"tokens.key":        tokens,
 		"kwok.yaml":         stages,
 		"audit-policy.yaml": auditPolicy,
@@ -85,7 +101,7 @@ func (s state) fill(readyDelay time.Duration) (*authority, error) {
 // access is how to use the control plane whose state this is.
 func (s state) access(bin BinDir, audit bool) Access {
 	a := Access{
-		Kubeconfig:  s.path("admin.kubeconfig"),
+		Kubeconfig:  s.kubeconfig("admin"),
 		KubectlPath: bin.Kubectl(),
 		Logs:        s.path(logsDir),
 	}
@@ -105,24 +121,32 @@ func (s state) write(files map[string][]byte) error {
 }
 
 // writeKubeconfigs writes the kubeconfigs of the administrator and all components.
-func (s state) writeKubeconfigs(ca *authority, port int) error {
-	err := s.writeKubeconfig(ca, port, "admin", "admin", "system:masters")
+func (s state) writeKubeconfigs(by issuer) error {
+	err := by.writeKubeconfig(s.kubeconfig("admin"), "admin", "system:masters")
 	for _, c := range clients {
 		if err == nil {
-			err = s.writeKubeconfig(ca, port, c.component, c.user, c.groups...)
+			err = by.writeKubeconfig(s.kubeconfig(c.component), c.user, c.groups...)
 		}
 	}
 	return err
 }
 
-func (s state) writeKubeconfig(ca *authority, port int, name, user string, groups ...string) error {
-	pair, err := ca.client(user, groups...)
+func (s state) kubeconfig(name string) string { return s.path(name + ".kubeconfig") }
+
+// An issuer lets users in to a kube-apiserver.
+type issuer struct {
+	authority *authority
+	server    string // URL
+}
+
+func (i issuer) writeKubeconfig(path, user string, groups ...string) error {
+	pair, err := i.authority.client(user, groups...)
 	if err != nil {
 		return err
 	}
-	return WriteKubeconfig(s.path(name+".kubeconfig"), &rest.Config{
-		Host:            fmt.Sprintf("https://127.0.0.1:%d", port),
-		TLSClientConfig: rest.TLSClientConfig{CAData: ca.bundle(), CertData: pair.cert, KeyData: pair.key},
+	return WriteKubeconfig(path, &rest.Config{
+		Host:            i.server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: i.authority.bundle(), CertData: pair.cert, KeyData: pair.key},
 	})
 }
 
@@ -154,32 +178,38 @@ func (s state) etcdListens(context.Context) error {
 	return err
 }
 
-func apiServerArgs(port int, audit bool) []string {
+func apiServerArgs(port int, options Options) []string {
 	args := []string{
 		"--etcd-servers=unix://etcd:2379",
-		"--bind-address=127.0.0.1",
+		"--bind-address=" + options.Address,
 		fmt.Sprintf("--secure-port=%d", port),
-		// Nothing in the cluster reaches the API server through a service, and a machine
-		// without a network has no address to advertise.
-		"--advertise-address=127.0.0.1",
-		"--endpoint-reconciler-type=none",
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--advertise-address=" + options.Address,
+		"--service-cluster-ip-range=" + serviceRange,
 		"--tls-cert-file=server.crt",
 		"--tls-private-key-file=server.key",
-		"--client-ca-file=ca.crt",
+		"--client-ca-file=" + caFile,
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=tokens.key",
 		"--service-account-signing-key-file=tokens.key",
-		"--authorization-mode=RBAC",
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
 		"--profiling=false",
 	}
-	if audit {
+	if options.Address == loopback {
+		// No endpoint may be a loopback address: nothing in the cluster reaches the API server
+		// through its service then.
+		args = append(args, "--endpoint-reconciler-type=none")
+	}
+	if options.Audit {
 		args = append(args, "--audit-policy-file=audit-policy.yaml", "--audit-log-path="+auditLog)
 	}
-	return args
+	if options.RealNodes {
+		return append(args,
+			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+			"--kubelet-client-certificate=kubelet.crt", "--kubelet-client-key=kubelet.key")
+	}
+	return append(args, "--authorization-mode=RBAC")
 }
 
 // clientArgs are the arguments of a component that talks to kube-apiserver.
@@ -196,7 +226,7 @@ func clientArgs(component string) []string {
 	}
 	if component == kubeControllerManager {
 		args = append(args,
-			"--root-ca-file=ca.crt",
+			"--root-ca-file="+caFile,
 			"--service-account-private-key-file=tokens.key",
 			"--use-service-account-credentials",
 		)

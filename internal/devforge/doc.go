@@ -15,7 +15,7 @@
 //
 // What holds:
 //
-//   - it listens on 127.0.0.1 only;
+//   - it listens on 127.0.0.1 only, or on the one address that it is given;
 //   - a request reaches a repository by a checked name, never by a path;
 //   - requests on one repository are served one after another, and each sees every push that has ended;
 //   - what is not Git (pulls, reviews, statuses, checks, hooks, accounts) is in memory and ends with the forge;

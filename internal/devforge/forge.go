@@ -23,6 +23,8 @@ const defaultMaxProcesses = 8
 type Options struct {
 	// Dir holds the repositories. It is made if it does not exist.
 	Dir string
+	// Host is the address to listen on. Default 127.0.0.1.
+	Host string
 	// Users are tokens (or passwords), all different, by user name. They may do everything with
 	// every repository. With none, and none made by CreateToken or CreateApp, everybody may.
 	Users map[string]string
@@ -66,6 +68,9 @@ func (s *sequence) next() int64 { return s.last.Add(1) }
 
 // withDefaults fills in what is left out.
 func (o Options) withDefaults() Options {
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
 	if o.MaxProcesses < 1 {
 		o.MaxProcesses = defaultMaxProcesses
 	}
@@ -78,7 +83,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Start serves the repositories of opts.Dir on a free port of 127.0.0.1. The context bounds the
+// Start serves the repositories of opts.Dir on a free port of opts.Host. The context bounds the
 // start alone: Close ends what it started, and must be called.
 func Start(ctx context.Context, opts Options) (*Forge, error) {
 	opts = opts.withDefaults()
@@ -95,9 +100,9 @@ func Start(ctx context.Context, opts Options) (*Forge, error) {
 		return nil, err
 	}
 	var network net.ListenConfig
-	listener, err := network.Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := network.Listen(ctx, "tcp", net.JoinHostPort(opts.Host, "0"))
 	if err != nil {
-		return nil, fmt.Errorf("listen on loopback: %w", err)
+		return nil, fmt.Errorf("listen: %w", err)
 	}
 	f.url = "http://" + listener.Addr().String()
 	f.shape = shapes{root: f.url, who: f.who}

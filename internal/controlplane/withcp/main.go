@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/node"
 )
 
 // patience is how long a command may take to end once it was told to.
@@ -32,13 +33,15 @@ func main() {
 	}
 	flag.IntVar(&options.Nodes, "nodes", 3, "number of nodes")
 	flag.DurationVar(&options.ReadyDelay, "ready-delay", 0, "time that pods take to be ready")
+	flag.BoolVar(&options.RealNodes, "real-node", false,
+		"run one real node instead of those: this machine, which must be Linux, and the user root")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() == 0 {
 		usage()
 		os.Exit(2)
 	}
-	code, err := run(options, flag.Args())
+	code, err := runAnywhere(options, flag.Args())
 	if err != nil {
 		fail(err)
 	}
@@ -55,15 +58,40 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// run runs the command while a control plane runs, and returns the command's exit code.
-func run(options controlplane.Options, command []string) (code int, err error) {
+// runAnywhere is run, inside of namespaces of its own if there is to be a real node.
+func runAnywhere(options controlplane.Options, command []string) (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if !options.RealNodes || node.Inside() {
+		return run(ctx, options, command)
+	}
+	// Inside there is no network to build with.
+	if _, err := controlplane.Binaries(ctx, options.Progress); err != nil {
+		return 0, err
+	}
+	if _, err := controlplane.NodeBinaries(ctx, options.Progress); err != nil {
+		return 0, err
+	}
+	return node.Enclose(ctx)
+}
+
+// run runs the command while a control plane runs, and returns the command's exit code.
+func run(ctx context.Context, options controlplane.Options, command []string) (code int, err error) {
+	var env []string
+	if options.RealNodes {
+		options.Address, options.Dir = node.Address, node.Dir("controlplane")
+	}
 	cp, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, cp.Stop()) }()
+	if options.RealNodes {
+		if err := node.Start(ctx, cp, options.Progress); err != nil {
+			return 0, err
+		}
+		env = append(node.Environment(), "PATH="+filepath.Dir(cp.KubectlPath)+":"+os.Getenv("PATH"))
+	}
 	access := filepath.Join(filepath.Dir(cp.Kubeconfig), "access.json")
 	if err := cp.Save(access); err != nil {
 		return 0, err
@@ -71,7 +99,7 @@ func run(options controlplane.Options, command []string) (code int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { cancel(cp.Wait(ctx)) }()
-	return runCommand(ctx, command, cptest.AccessEnv+"="+access, "KUBECONFIG="+cp.Kubeconfig)
+	return runCommand(ctx, command, append(env, cptest.AccessEnv+"="+access, "KUBECONFIG="+cp.Kubeconfig)...)
 }
 
 // runCommand runs a command until it ends, or asks it to when the context does.

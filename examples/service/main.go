@@ -1,0 +1,97 @@
+// Command service is an HTTP service that loses no request when its pods are replaced. What it does
+// about that, any service can:
+//
+//   - it is ready only once it answers, and is not when it is about to end;
+//   - told to end, it goes on answering for as long as requests may still be sent to it: nobody has
+//     told every node yet that it is going;
+//   - meanwhile it closes each connection after the answer, so that clients take another pod;
+//   - then it takes no more requests, and ends once those under way are answered.
+//
+// docs/zero-downtime.md says what its Deployment adds to that.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	address = ":8080"
+	// drain is how long it goes on answering once it was told to end: longer than it takes until
+	// every node has heard that the pod is going.
+	drain = 5 * time.Second
+	// last is how long requests that are under way after that may take.
+	last = 10 * time.Second
+	// work is how long an answer takes.
+	work = 20 * time.Millisecond
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	told, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	s := &service{version: os.Getenv("VERSION")}
+	server := &http.Server{Addr: address, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-told.Done():
+	}
+	s.draining.Store(true)
+	<-time.After(drain)
+	ctx, cancel := context.WithTimeout(context.Background(), last)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// A service answers with the version that it is.
+type service struct {
+	version  string
+	draining atomic.Bool
+}
+
+func (s *service) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", s.ready)
+	mux.HandleFunc("/", s.answer)
+	return mux
+}
+
+func (s *service) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.draining.Load() {
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+	}
+}
+
+func (s *service) answer(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-time.After(work):
+	case <-r.Context().Done():
+		return
+	}
+	if s.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	fmt.Fprint(w, s.version)
+}

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"path/filepath"
+	"runtime"
+
+	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/node"
+	"github.com/sluice-dev/sluice/internal/node/image"
+)
+
+const (
+	sluiceImage = "ghcr.io/sluice-dev/sluice:test"
+	loadImage   = "sluice.test/load:test"
+	shopImage   = "sluice.test/shop:" // a version follows
+	authorities = "/etc/ssl/certs/ca-certificates.crt"
+)
+
+// versions are those of the service. They are one image by several names: what its pods answer is
+// in their environment.
+var versions = []string{"v1", "v2", "v3", "v4", "v5"}
+
+// importImages builds all images and imports them, and returns the path of sluice.
+func (c *cluster) importImages() string {
+	c.Helper()
+	var shops []string
+	for _, version := range versions {
+		shops = append(shops, shopImage+version)
+	}
+	c.importImage("examples/service", nil, shops...)
+	c.importImage("test/cluster/load", nil, loadImage)
+	// As the Dockerfile has it.
+	return c.importImage("cmd/sluice", []image.File{{Place: authorities, Source: authorities, Mode: 0o644}}, sluiceImage)
+}
+
+// importImage makes an image of a program, imports it, and returns the path of the program.
+func (c *cluster) importImage(source string, files []image.File, names ...string) string {
+	c.Helper()
+	source, err := controlplane.InCheckout(source)
+	if err != nil {
+		c.Fatal(err)
+	}
+	name := filepath.Base(source)
+	program := filepath.Join(c.TempDir(), name)
+	if err := image.BuildProgram(c.Context(), source, program, "-ldflags", "-s -w"); err != nil {
+		c.Fatal(err)
+	}
+	archive := program + ".tar"
+	built := image.Image{
+		Program: "/" + name,
+		Files:   append([]image.File{{Place: "/" + name, Source: program, Mode: 0o755}}, files...),
+		OS:      "linux", Architecture: runtime.GOARCH,
+	}
+	if err := built.WriteArchive(archive, names...); err != nil {
+		c.Fatal(err)
+	}
+	c.command(node.ImportEnv, archive)
+	return program
+}
