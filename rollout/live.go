@@ -26,6 +26,7 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 		{needs.Sets, r.readSets},
 		{needs.Pods, r.readPods},
 		{needs.Gates, r.readGates},
+		{needs.Kept, r.readKept},
 		{needs.Failing, r.readFailing},
 	}
 	for _, step := range steps {
@@ -133,6 +134,22 @@ func (r *Reconciler) readGates(ctx context.Context, v *view) error {
 		}
 	}
 	v.gatesLive = true
+	return nil
+}
+
+// readKept lists what is kept, without the templates.
+func (r *Reconciler) readKept(ctx context.Context, v *view) error {
+	list := keptList()
+	err := r.live.List(ctx, list, client.InNamespace(v.release.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: v.release.Name})
+	if err != nil {
+		return fmt.Errorf("read ControllerRevisions: %w", err)
+	}
+	v.kept, v.keptLive, v.memory.kept = nil, true, nil
+	for i := range list.Items {
+		if kept := &list.Items[i]; ownedBy(kept, v.release.UID) {
+			v.sawKept(kept)
+		}
+	}
 	return nil
 }
 

@@ -136,8 +136,7 @@ func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
 // observeKept reads the names of the kept templates. The templates themselves are read when
 // one is written back.
 func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kindKept.GroupVersion().WithKind(kindKept.Kind + "List"))
+	list := keptList()
 	err := r.client.List(ctx, list, client.InNamespace(v.release.Namespace),
 		client.MatchingFields{indexOwner: string(v.release.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -145,4 +144,11 @@ func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
 	}
 	v.kept = v.memory.mergeKept(pointers(list.Items))
 	return nil
+}
+
+// keptList is a list of kept templates that lacks the templates.
+func keptList() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kindKept.GroupVersion().WithKind(kindKept.Kind + "List"))
+	return list
 }

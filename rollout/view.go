@@ -41,6 +41,7 @@ type view struct {
 	gates          []v1alpha1.Gate
 	gatesLive      bool
 	kept           []plan.Kept
+	keptLive       bool
 	scaled         time.Time
 
 	resolved *plan.Resolved
@@ -102,6 +103,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Gates:       v.gates,
 		GatesLive:   v.gatesLive,
 		Kept:        v.kept,
+		KeptLive:    v.keptLive,
 		Resolved:    v.resolved,
 		Failing:     v.failing,
 		Drift:       v.drift,

@@ -35,6 +35,7 @@ func running(replicas int32) *scene {
 		ReleaseLive: true,
 		GatesLive:   true,
 		SetsLive:    true,
+		KeptLive:    true,
 		Preflight:   &preflight.Findings{},
 		Given:       "given-v2",
 		Release: &v1alpha1.BatchRelease{
@@ -281,7 +282,7 @@ func needs(n Needs) []string {
 	for _, need := range []struct {
 		word string
 		is   bool
-	}{{"release", n.Release}, {"workload", n.Workload}, {"sets", n.Sets}, {"pods", n.Pods}, {"gates", n.Gates}, {"failing", n.Failing}} {
+	}{{"release", n.Release}, {"workload", n.Workload}, {"sets", n.Sets}, {"pods", n.Pods}, {"gates", n.Gates}, {"kept", n.Kept}, {"failing", n.Failing}} {
 		if need.is {
 			words = append(words, need.word)
 		}

@@ -329,7 +329,7 @@ func (p *pass) need(more Needs) {
 	n := &p.out.Needs
 	n.Workload, n.Sets = n.Workload || more.Workload, n.Sets || more.Sets
 	n.Release, n.Gates = n.Release || more.Release, n.Gates || more.Gates
-	n.Failing, n.Pods = n.Failing || more.Failing, n.Pods || more.Pods
+	n.Failing, n.Pods, n.Kept = n.Failing || more.Failing, n.Pods || more.Pods, n.Kept || more.Kept
 }
 
 // changes are the writes that the ledger comes to.

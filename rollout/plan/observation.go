@@ -37,6 +37,8 @@ type Observation struct {
 	GatesLive bool
 	// Kept are the templates that are kept to roll back to.
 	Kept []Kept
+	// KeptLive says that Kept was listed live in this pass.
+	KeptLive bool
 	// Resolved is the answer to Needs.Resolve; nil if it was not asked for.
 	Resolved *Resolved
 	// Failing is the answer to Needs.Failing: what is wrong with the updated pods.

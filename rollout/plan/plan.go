@@ -28,8 +28,8 @@ type Plan struct {
 
 // Needs is what to observe before asking again.
 type Needs struct {
-	// Release, Workload, Sets, Gates ask for a live read of these.
-	Release, Workload, Sets, Gates bool
+	// Release, Workload, Sets, Gates, Kept ask for a live read of these.
+	Release, Workload, Sets, Gates, Kept bool
 	// Pods asks for the pods of the ReplicaSets.
 	Pods bool
 	// Resolve asks what the API server makes of a template.

@@ -20,12 +20,28 @@ func (p *pass) mustWait(template *v1alpha1.ResolvedTemplate) bool {
 
 // finishesFirst reports whether a release, or rollback, is under way that a new template does not take the
 // place of. One that can't go on by itself, failed or rejected, does not hold up what may mend it, and one
-// that has not begun is passed by.
+// that has not begun is passed by, unless it is a rollback.
 func (p *pass) finishesFirst() bool {
 	s := &p.status
 	under := s.Phase == v1alpha1.PhaseRollingUpdate || s.Phase == v1alpha1.PhaseRollingBack || s.Phase == v1alpha1.PhaseFinalizing
-	return p.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && under && s.Batch != "" &&
-		s.Reason != v1alpha1.ReasonGateRejected
+	return p.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && under &&
+		(s.Batch != "" || s.RollbackTo != "") && s.Reason != v1alpha1.ReasonGateRejected
+}
+
+// waitsItsTurn reports whether the template that is given is on record as the one to come after this release.
+func (p *pass) waitsItsTurn() bool {
+	queued := p.status.Queued
+	return p.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && queued != nil && queued.Given == p.Given
+}
+
+// unproven asks for a live read of what is kept before a template counts as one to go back to: its pods ask nobody,
+// and a cache may show it as stable that has been rolled back since. It reports whether that is to be read first.
+func (p *pass) unproven(template *v1alpha1.ResolvedTemplate) bool {
+	if p.KeptLive || p.sameAsCurrent(template) || !p.returns(template) {
+		return false
+	}
+	p.need(Needs{Kept: true})
+	return true
 }
 
 // returns reports whether a template is one that was stable before, brought back by a revert in Git.
@@ -107,7 +123,8 @@ func withoutNext(message string) string {
 // sayNext adds to the message of a release under way which revision waits for its end.
 func (p *pass) sayNext() {
 	p.status.Message = withoutNext(p.status.Message)
-	if queued := p.status.Queued; queued != nil && p.status.Batch != "" && p.status.Phase != v1alpha1.PhaseCompleted {
+	under := p.rollingBack() || p.status.Batch != "" && p.status.Phase != v1alpha1.PhaseCompleted
+	if queued := p.status.Queued; queued != nil && under {
 		p.status.Message += nextWords + queued.Revision
 	}
 }

@@ -27,6 +27,9 @@ func TestQueuedTemplateWaitsItsTurn(t *testing.T) {
 		"a revert does not wait":                      {grown().resolved("v1"), "", "v1"},
 		"a revert of what waits clears the queue":     {grown().resolved("v2").status(waits("v3")), "", "v2"},
 		"a rollback goes at once":                     {grown().annotated(v1alpha1.RollbackAnnotation, "true"), "", "v1"},
+		"what waits is not what is rolled back":       {grown().status(waits("v3")).annotated(v1alpha1.RollbackAnnotation, "true"), "v3", "v1"},
+		"it waits for a rollback that has not begun":  {rollingBack(10).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }).resolved("v3").but(queueing), "v3", "v1"},
+		"without the policy it is rolled back, too":   {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3").status(waits("v3")).annotated(v1alpha1.RollbackAnnotation, "true"), "", "v1"},
 		"a rollback under way is finished first":      {rollingBack(10).resolved("v3").but(queueing), "v3", "v1"},
 		"a failed release does not hold up the next":  {grown().status(phase(v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)), "", "v3"},
 		"nor does one that was rejected":              {grown().status(phase(v1alpha1.PhaseRollingUpdate, v1alpha1.ReasonGateRejected)), "", "v3"},
@@ -67,5 +70,28 @@ func TestLossIsReadLive(t *testing.T) {
 	s.Workload.Digest, s.Workload.Revision = "digest-v9", "v9"
 	if got := script(next(t, s)); len(got) != 1 || got[0] != "needs workload, sets" {
 		t.Errorf("plan is %q, want live reads", got)
+	}
+}
+
+// A revert goes past gates and whatever waits, which must not rest on what a cache says was stable.
+func TestRevertIsProvenLive(t *testing.T) {
+	t.Parallel()
+	unseen := func(o *Observation) { o.KeptLive = false }
+	tests := map[string]struct {
+		scene *scene
+		want  bool
+	}{
+		"a template that is kept as stable":   {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v1"), true},
+		"one that is not is a release anyway": {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3"), false},
+		"a rollback that is asked for":        {held(10).annotated(v1alpha1.RollbackAnnotation, "true"), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := next(t, test.scene.but(unseen))
+			if p.Needs.Kept != test.want || test.want && p.Status.UpdateRevision != "v2" {
+				t.Errorf("needs %q and releases %s; want what is kept to be read: %t", script(p), p.Status.UpdateRevision, test.want)
+			}
+		})
 	}
 }

@@ -26,12 +26,18 @@ func (p *pass) answerRollback() bool {
 	switch {
 	case p.rollingBackTo(target, asked):
 		p.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}})
+	case !p.KeptLive: // what it goes back to is not asked for gates, and what is not found is not asked for again
+		p.need(Needs{Kept: true})
+		return true
 	case target == nil:
 		p.do(Annotate{Reason: Reason(why), Remove: []string{v1alpha1.RollbackAnnotation}})
 		p.out.Events = append(p.out.Events, Event{true, v1alpha1.ReasonRevisionNotFound, why})
 	default:
-		// Whoever asks for it means the tip of Git, too, though it may not have been begun.
-		p.quarantine(p.Given)
+		// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not what is known
+		// to wait for its turn: it came later, may be what mends this, and passes its gates.
+		if !p.waitsItsTurn() {
+			p.quarantine(p.Given)
+		}
 		p.rollBack(target, v1alpha1.RollbackRecord{
 			Trigger: v1alpha1.TriggerAnnotation, Message: "rollback=" + asked + " was asked for",
 		})
@@ -173,7 +179,11 @@ func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
 		given = current.Given
 	}
 	p.quarantine(given)
+	queued := p.status.Queued
 	p.begin(v1alpha1.ResolvedTemplate{Given: given, Digest: target.Digest, Revision: target.Revision}, &why)
+	if queued != nil && !slices.Contains(p.status.Quarantined, queued.Given) {
+		p.status.Queued = queued
+	}
 	p.out.StatusFirst, p.out.Actions = true, nil
 }
 

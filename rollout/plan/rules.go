@@ -90,7 +90,7 @@ func (p *pass) chooseTemplate() bool {
 		return false
 	}
 	switch waiting := p.waiting(); {
-	case waiting != nil && p.unsure():
+	case waiting != nil && (p.unsure() || p.unproven(waiting)):
 		return true
 	case waiting != nil && p.mustWait(waiting):
 		return p.enqueue(*waiting)

@@ -86,6 +86,26 @@ func TestQueueCleared(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), queued(false), web.completed, web.serves("web:1", 4)))
 }
 
+// What is rolled back is what runs: the template that waits came later, may be what mends it, and has its turn after
+// the rollback, with its gates.
+func TestQueuedOutlivesRollback(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(queue(release("web:2", step("50%"), step("100%"))))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.releaseImage("web:3")
+	w.await(waiting)
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.phase(v1alpha1.PhaseRollingBack), queued(true)))
+	w.await(all(web.attempt(3), web.blocksAt(0), queued(false), web.runs(pods{"web:1": 2, "web:3": 2})))
+	if times, images := w.takeOvers(); times != 2 || fmt.Sprint(images) != "[web:2 web:1 web:3]" {
+		t.Errorf("the workload was taken over %d times, for %v", times, images)
+	}
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:3", 4)))
+}
+
 // A template that mends a release which can't go on does not wait for it.
 func TestQueueDoesNotWaitForBroken(t *testing.T) {
 	w := newWorld(t)

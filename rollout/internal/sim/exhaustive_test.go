@@ -83,6 +83,10 @@ func families() map[string]family {
 			begin:       rolledBackAfter,
 			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v2"}, {Kind: Touch}, {Kind: Restart}, {Kind: PassDies}}, Budget: map[Kind]uint8{Give: 2}},
 		},
+		"released again, stale": {
+			begin:       rolledBackUnseen,
+			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v2"}, {Kind: Rollback, Text: "v2"}, {Kind: Restart}}, Budget: map[Kind]uint8{Give: 2}},
+		},
 		"rollback after": {
 			begin:       released,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
@@ -259,6 +263,14 @@ func rolledBackAfter(setup Setup) *State {
 	s := released(setup)
 	Event{Kind: Rollback, Text: "true"}.Apply(s)
 	return calmed(s, func(*State) bool { return false })
+}
+
+// rolledBackUnseen is one whose history the cache still has as it was before.
+func rolledBackUnseen(setup Setup) *State {
+	before := released(setup).Kept
+	s := rolledBackAfter(setup)
+	s.Process, s.Lag.Kept = &Process{}, &before
+	return s
 }
 
 // reverting is a release that is completed, and brings its template back when somebody changes that.

@@ -86,6 +86,7 @@ var laws = []law{
 	{"I3 the gates of a step that is jumped back to are opened when its pods are there", opensWhenBack},
 	{"I6 no write raises a revision that is rolled back", leavesBad},
 	{"I6 what was rolled back is not released again", keepsOut},
+	{"I3 what goes without gates was stable", goesBackToStable},
 	{"I6 a release is turned round only if it is told to be", turnsRound},
 	{"I8 what is held is paused", staysPaused},
 	{"what is stopped stands", standsStill},

@@ -37,6 +37,7 @@ func (x *pass) observation() plan.Observation {
 		Given:       Given(x.release.Template),
 		Workload:    x.workload.observed(x.workloadLive),
 		Kept:        x.kept,
+		KeptLive:    x.keptLive,
 		GatesLive:   x.gatesLive,
 		SetsLive:    x.setsListed,
 		Resolved:    x.resolved,

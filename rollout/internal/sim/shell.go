@@ -81,6 +81,7 @@ type pass struct {
 	gates        []Gate
 	gatesLive    bool
 	kept         []plan.Kept
+	keptLive     bool
 	resolved     *plan.Resolved
 	failing      *string
 	drift        *plan.Drift
@@ -303,6 +304,10 @@ func (x *pass) satisfy(needs plan.Needs) {
 	if needs.Gates {
 		x.request()
 		x.gates, x.gatesLive = slices.Clone(x.world.Gates), true
+	}
+	if needs.Kept {
+		x.request()
+		x.kept, x.keptLive = slices.Clone(x.world.Kept), true
 	}
 	if needs.Failing {
 		x.request()

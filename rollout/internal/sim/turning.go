@@ -67,7 +67,7 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 }
 
 // barred is what is not released again after a rollback: what is given, if people ask for it; if it comes by itself,
-// only what is being released.
+// or what is given is known to wait, only what is being released.
 func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
 	if rollback == nil {
 		return w.Release.Template
@@ -78,6 +78,25 @@ func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
 	case v1alpha1.TriggerDeadline, v1alpha1.TriggerGateRejected:
 		return w.Release.Status.UpdateRevision
 	default:
+		queued, inTurn := w.Release.Status.Queued, w.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue
+		if inTurn && queued != nil && queued.Given == Given(w.Release.Template) {
+			return w.Release.Status.UpdateRevision
+		}
 		return w.Release.Template
 	}
+}
+
+// goesBackToStable: what is taken for a revert asks for no gates, so that it must be stable in truth.
+func goesBackToStable(w *World, c change) string {
+	takeOver, is := c.action.(plan.TakeOver)
+	rollback := c.pass.intent.Rollback
+	if !is || takeOver.Template == nil || rollback == nil || rollback.Trigger != v1alpha1.TriggerGitRevert {
+		return ""
+	}
+	for _, k := range w.Kept {
+		if k.Revision == w.Workload.Template && k.Outcome == v1alpha1.OutcomeRolledBack {
+			return k.Revision + " was rolled back"
+		}
+	}
+	return ""
 }
