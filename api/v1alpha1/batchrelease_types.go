@@ -395,6 +395,9 @@ type BatchReleaseStatus struct {
 	// Only the newest does.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
+	// Ended is the release, or rollback, before this one, if that came to its end.
+	// +optional
+	Ended *EndedRelease `json:"ended,omitempty"`
 	// Order is how far the old pods bear the deletion costs that put them in order; unset where none
 	// does. Before it is unset again, pods that stay get back what they had.
 	// +optional
@@ -546,6 +549,23 @@ type QueuedTemplate struct {
 	Commit string `json:"commit,omitempty"`
 	// Since is when it began to wait.
 	Since metav1.Time `json:"since"`
+}
+
+// EndedRelease is a release, or rollback, that came to its end. Who looks at the status only now and then may have missed that.
+type EndedRelease struct {
+	// Commit is the one that was released, or rolled back from.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Revision is what ran in the end, in Replicas pods.
+	Revision string `json:"revision"`
+	Replicas int32  `json:"replicas"`
+	// Trigger is what began it, if it was a rollback.
+	// +optional
+	Trigger RollbackTrigger `json:"trigger,omitempty"`
+	// Forced are its gates that were passed past their policies.
+	// +listType=atomic
+	// +optional
+	Forced []ForcedGate `json:"forced,omitempty"`
 }
 
 // HeldWorkload is what is put back when a workload is handed back.

@@ -22,6 +22,8 @@ type world struct {
 	// told is all that each commit was told, in order; attempts says of which attempt each was.
 	told     map[string][]forge.StatusRequest
 	attempts map[string][]int64
+	// released are the commits that came to their end.
+	released map[string]bool
 }
 
 // push brings another commit, which Git may call a revert. It waits if the release is stopped, or if what is
@@ -83,7 +85,7 @@ func (w *world) begin(commit string, revert bool) {
 	meta.RemoveStatusCondition(&w.scene.release.Status.Conditions, v1alpha1.ConditionDrifted)
 	w.scene = w.scene.status(func(status *v1alpha1.BatchReleaseStatus) {
 		*status = v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseInitial, Attempt: status.Attempt + 1, Commit: commit, Conditions: status.Conditions,
+			Phase: v1alpha1.PhaseInitial, Attempt: status.Attempt + 1, Commit: commit, Conditions: status.Conditions, Ended: ending(status),
 			UpdateRevision: "v" + commit[:4], Replicas: 10, Report: status.Report, Refusal: status.Refusal, Revert: status.Revert,
 		}
 		if revert {
@@ -92,6 +94,18 @@ func (w *world) begin(commit string, revert bool) {
 		}
 	})
 	w.scene.gates = nil
+}
+
+// ending is how a release came to its end, if the status still tells so.
+func ending(status *v1alpha1.BatchReleaseStatus) *v1alpha1.EndedRelease {
+	if status.Phase != v1alpha1.PhaseCompleted {
+		return status.Ended
+	}
+	ended := &v1alpha1.EndedRelease{Commit: status.Commit, Revision: status.UpdateRevision, Replicas: status.Replicas}
+	if status.Rollback != nil {
+		ended.Trigger = status.Rollback.Trigger
+	}
+	return ended
 }
 
 // takeBack has the cluster go back, because it is told to or by itself. Who tells it to means the tip of Git, too.
@@ -126,6 +140,7 @@ func (w *world) ask() {
 
 func (w *world) complete() {
 	w.scene.completed()
+	w.released[w.scene.release.Status.Commit] = true
 	w.next()
 }
 
@@ -200,6 +215,9 @@ func (w *world) check(status forge.StatusRequest) {
 	if n := utf8.RuneCountInString(status.Description); n > 140 || n == 0 || forge.Description(status.Description) != status.Description {
 		w.Fatalf("the forge refuses %q", status.Description)
 	}
+	if w.released[status.SHA] && strings.HasPrefix(status.Description, supersededBy) {
+		w.Fatalf("%s came to its end and is told %q", status.SHA, status.Description)
+	}
 	before := w.told[status.SHA]
 	if len(before) == 0 {
 		return
@@ -227,7 +245,7 @@ func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
 			T: t, scene: rolling(""),
-			told: map[string][]forge.StatusRequest{}, attempts: map[string][]int64{},
+			told: map[string][]forge.StatusRequest{}, attempts: map[string][]int64{}, released: map[string]bool{},
 		}
 		w.scene.release.Status = v1alpha1.BatchReleaseStatus{}
 		for range rapid.IntRange(1, 25).Draw(t, "happens") {

@@ -17,6 +17,9 @@ import (
 // supersededBy begins the end of a commit that another took over from. What was told last is known by it.
 const supersededBy = "superseded by "
 
+// driftedFrom begins what is said of a commit whose workload somebody has changed since.
+const driftedFrom = "drifted: "
+
 // stops are the reasons of a release that stands still until somebody lets it go on, or makes room for it.
 var stops = []string{
 	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit,
@@ -26,14 +29,14 @@ var stops = []string{
 // there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
 	now, known := unmarked(release, gates, last)
-	now.text += forced(&release.Status)
+	now.text += forced(release.Status.Forced)
 	return now, known
 }
 
 // forced names those who passed gates past their policies, in the words that a description has room for.
-func forced(status *v1alpha1.BatchReleaseStatus) string {
+func forced(gates []v1alpha1.ForcedGate) string {
 	var words []string
-	for _, one := range status.Forced {
+	for _, one := range gates {
 		word := fmt.Sprintf("gate %d forced by %s: %s", one.Step+1, one.By, one.Reason)
 		if !slices.Contains(words, word) {
 			words = append(words, word)
@@ -74,11 +77,10 @@ func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alp
 
 // completed is how a release stands that has come to its end.
 func completed(status *v1alpha1.BatchReleaseStatus) standing {
-	count := fmt.Sprintf("%d/%d updated", status.Replicas, status.Replicas)
 	if status.RollbackTo != "" {
-		return success("reverted to " + status.RollbackTo + ": " + count)
+		return success(revertedTo(status.RollbackTo, status.Replicas))
 	}
-	return success("released: " + count + " to " + status.UpdateRevision)
+	return success(releasedTo(status.UpdateRevision, status.Replicas))
 }
 
 // drifted says what somebody has changed of the workload since the release was completed: the commit does
@@ -88,7 +90,7 @@ func drifted(status *v1alpha1.BatchReleaseStatus) string {
 	if status.Phase != v1alpha1.PhaseCompleted || found == nil || found.Status != metav1.ConditionTrue {
 		return ""
 	}
-	return "drifted: " + found.Message
+	return driftedFrom + found.Message
 }
 
 // failed is how a release stands that makes no progress.
@@ -116,12 +118,46 @@ func going(status *v1alpha1.BatchReleaseStatus) string {
 	return "reverting to " + status.RollbackTo + ": "
 }
 
+// endOf is how a release ended that another has followed since. A rollback says why in the words that were told last.
+func endOf(ended *v1alpha1.EndedRelease, told string) standing {
+	switch {
+	case slices.Contains(leaving, ended.Trigger):
+		words, known := strings.CutPrefix(told, rollingBack)
+		if !known {
+			words = ended.Revision
+		}
+		return failure(rolledBackTo + words)
+	case ended.Trigger != "":
+		return success(revertedTo(ended.Revision, ended.Replicas) + forced(ended.Forced))
+	default:
+		return success(releasedTo(ended.Revision, ended.Replicas) + forced(ended.Forced))
+	}
+}
+
+// settled reports whether what was told last is what stays of a release that came to its end.
+func settled(last *v1alpha1.ForgeReport) bool {
+	told := func(beginning string) bool { return strings.HasPrefix(last.Description, beginning) }
+	return last.State == string(forge.StateSuccess) ||
+		last.State == string(forge.StateFailure) && slices.ContainsFunc([]string{supersededBy, rolledBackTo, driftedFrom}, told)
+}
+
+func releasedTo(revision string, n int32) string {
+	return fmt.Sprintf("released: %d/%d updated to %s", n, n, revision)
+}
+
+func revertedTo(revision string, n int32) string {
+	return fmt.Sprintf("reverted to %s: %d/%d updated", revision, n, n)
+}
+
 // left is the end of a release that another commit took over from; false where it has been told. One
 // that had come to its end, or had failed, keeps what was said of it, but for a rollback.
 func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
 	if last == nil || status.Phase == "" || last.Commit == status.Commit {
 		return standing{}, false
+	}
+	if ended := status.Ended; ended != nil && ended.Commit == last.Commit && !settled(last) {
+		return endOf(ended, last.Description), true
 	}
 	by := cmp.Or(short(status.Commit), "revision "+status.UpdateRevision)
 	open, failed := last.State == string(forge.StatePending), last.State == string(forge.StateFailure)

@@ -85,21 +85,6 @@ func (s *scene) completed() *scene {
 	})
 }
 
-// takenBack has the cluster told to roll the commit back.
-func (s *scene) takenBack() *scene {
-	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Batch, status.Attempt = v1alpha1.PhaseRollingBack, "", status.Attempt+1
-		status.RollbackTo, status.UpdateRevision, status.Quarantined = "58d4", "58d4", []string{"7f9c"}
-		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "7f9c", Message: "rollback=true was asked for"}
-	})
-}
-
-// because says why it is rolled back.
-func (s *scene) because(trigger v1alpha1.RollbackTrigger, message string) *scene {
-	s.release.Status.Rollback.Trigger, s.release.Status.Rollback.Message = trigger, message
-	return s
-}
-
 // reverting has Git asked to follow the rollback.
 func (s *scene) reverting(state v1alpha1.RevertState) *scene {
 	s.release.Status.Revert = &v1alpha1.Revert{
@@ -233,6 +218,11 @@ func TestNext(t *testing.T) {
 		"superseded by no commit":        {rolling("").told(good, forge.StatePending, "waiting"), []string{"900d failure superseded by revision 7f9c"}},
 		"superseded, the next not begun": {rolling(fix).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }).told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4"}},
 		"superseded, told":               {rolling(fix).told(good, forge.StateFailure, "superseded by f1ef1ef at batch 2/4"), []string{"f1ef pending " + updating}},
+		"its end was not seen":           {rolling(fix).ended(good, "").told(good, forge.StatePending, updating), []string{"900d success released: 10/10 updated to 58d4", "f1ef pending " + updating}},
+		"nor that it went on":            {rolling(fix).ended(good, "").told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"900d success released: 10/10 updated to 58d4", "f1ef pending " + updating}},
+		"nor that of its revert":         {rolling(fix).ended(good, v1alpha1.TriggerGitRevert).told(good, forge.StatePending, "reverting"), []string{"900d success reverted to 58d4: 10/10 updated", "f1ef pending " + updating}},
+		"nor that of its rollback":       {rolling(fix).ended(bad, v1alpha1.TriggerAnnotation).told(bad, forge.StateFailure, "rolling back to 58d4: asked for"), []string{"bad0 failure rolled back to 58d4: asked for", "f1ef pending " + updating}},
+		"that of another was":            {rolling(fix).ended(bad, "").told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4", "f1ef pending " + updating}},
 		"what failed keeps its reason":   {rolling(fix).told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"f1ef pending " + updating}},
 		"what was released stays so":     {rolling(fix).told(good, forge.StateSuccess, "released"), []string{"f1ef pending " + updating}},
 		"a commit is released once more": {rolling(good).told(good, forge.StateSuccess, "released"), []string{"900d pending " + updating}},

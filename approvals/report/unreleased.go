@@ -86,7 +86,9 @@ func queuedBehind(status *v1alpha1.BatchReleaseStatus) string {
 // dropped is the end of a commit that has waited in vain.
 func dropped(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) standing {
 	status, asked := &release.Status, release.Annotations[v1alpha1.CommitAnnotation]
-	switch {
+	switch ended := status.Ended; {
+	case ended != nil && ended.Commit == last.Commit:
+		return endOf(ended, last.Description)
 	case release.DeletionTimestamp != nil:
 		return failure("the release was deleted before it began")
 	case asked != last.Commit && asked != "":

@@ -109,6 +109,7 @@ func TestWaiting(t *testing.T) {
 		"it takes over":               {rolling(bad).toldRefusal(forge.StatePending, queued), nil},
 		"a later one takes its place": {rolling(good).queued(fix).toldRefusal(forge.StatePending, queued), []string{"bad0 failure superseded by f1ef1ef before it began", "f1ef pending " + queued}},
 		"a later one is released":     {rolling(fix).toldRefusal(forge.StatePending, queued), []string{"bad0 failure superseded by f1ef1ef before it began"}},
+		"its end was not seen":        {rolling(fix).ended(bad, "").toldRefusal(forge.StatePending, queued), []string{"bad0 success released: 10/10 updated to 58d4"}},
 		"its end was told":            {rolling(fix).toldRefusal(forge.StateFailure, "superseded by f1ef1ef before it began"), nil},
 		"rolled back meanwhile":       {rolling(good).takenBack().asked(bad).toldRefusal(forge.StatePending, queued), []string{"bad0 failure not released: the workload was rolled back to 58d4"}},
 		"it asks for what runs":       {rolling(good).completed().asked(bad).toldRefusal(forge.StatePending, queued), []string{"bad0 success nothing to release: revision 7f9c is what it asks for"}},

@@ -174,3 +174,17 @@ func (p *pass) sayCompleted() {
 	}
 	p.say(v1alpha1.ReasonCompleted, "all pods run revision "+p.status.UpdateRevision)
 }
+
+// recordEnd keeps in mind how the release before came to its end: the status will soon speak of another.
+func (p *pass) recordEnd() {
+	if p.status.Phase != v1alpha1.PhaseCompleted {
+		return
+	}
+	ended := v1alpha1.EndedRelease{
+		Commit: p.status.Commit, Revision: p.status.UpdateRevision, Replicas: p.status.Replicas, Forced: p.status.Forced,
+	}
+	if back := p.status.Rollback; p.status.RollbackTo != "" && back != nil {
+		ended.Trigger = back.Trigger
+	}
+	p.status.Ended = &ended
+}

@@ -119,6 +119,7 @@ func (p *pass) forgetWorkload() {
 		Rollback:           p.status.Rollback,
 		Conditions:         p.status.Conditions,
 		ObservedGeneration: p.status.ObservedGeneration,
+		Ended:              p.status.Ended,
 		Report:             p.status.Report,
 		Refusal:            p.status.Refusal,
 		Revert:             p.status.Revert,

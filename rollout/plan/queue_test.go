@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -60,6 +62,29 @@ func TestEndIsRecordedBeforeTheNextBegins(t *testing.T) {
 	p := next(t, completed(10).but(queueing).status(waits("v2")))
 	if !p.StatusFirst || p.Status.Phase != v1alpha1.PhaseCompleted || p.Status.Queued != nil {
 		t.Errorf("the status that is written first is %s, queued %+v", standing(&p.Status), p.Status.Queued)
+	}
+}
+
+// Who tells of a release may see the next one first.
+func TestEndIsKeptInMind(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		want  *v1alpha1.EndedRelease
+	}{
+		"of a release": {
+			completed(10).resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) { s.Commit = "c0de" }),
+			&v1alpha1.EndedRelease{Commit: "c0de", Revision: "v1", Replicas: 10},
+		},
+		"of one that was superseded there is none": {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3"), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, next(t, test.scene).Status.Ended); diff != "" {
+				t.Errorf("the end on record (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -141,6 +141,7 @@ func (p *pass) start(template v1alpha1.ResolvedTemplate) {
 // begin resets the status to the first step of a new attempt, which is a rollback if there is a
 // reason for one.
 func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.RollbackRecord) {
+	p.recordEnd()
 	p.status.Attempt = p.nextAttempt()
 	p.status.Phase = v1alpha1.PhaseInitial
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
