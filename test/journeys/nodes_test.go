@@ -1,0 +1,108 @@
+package journeys
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// nodeLabel, on the nodes of one journey, has its namespace. A taint of the same name keeps others off.
+const nodeLabel = "journeys.sluice.dev/namespace"
+
+// Nodes are lost, one at a gate and one in the next batch, each with pods of both versions: the release makes up for
+// what is lost, version by version, and goes on (F15).
+func TestNodesLost(t *testing.T) {
+	w := newWorld(t)
+	w.expected = servesLess
+	nodes := w.ownNodes(3)
+	w.startController()
+	d := deployment(6)
+	d.Spec.Template = w.onOwnNodes(podTemplate("web:1", nil))
+	w.deployed(d)
+	w.create(releaseOf(w.onOwnNodes(podTemplate("web:2", delayed)), step("50%"), step("100%")))
+	half := all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3}))
+	w.await(all(half, nodes[0].has("web:1", "web:2")))
+	nodes[0].lose(w)
+	w.await(all(half, nodes[0].has()))
+	w.confirm("web")
+	w.await(web.status("the last batch", func(s *v1alpha1.BatchReleaseStatus) bool { return s.CurrentStepIndex == 1 }))
+	nodes[1].lose(w)
+	w.await(all(web.completed, web.serves("web:2", 6), nodes[1].has()))
+}
+
+// servesLess says that fewer pods serve than are due, which a node that is lost brings about. No write of ours may.
+func servesLess(broken string) bool {
+	return strings.Contains(broken, "breaks I2") && strings.Contains(broken, "pods serve")
+}
+
+// node is the name of a node on which only pods of one journey run.
+type node string
+
+// ownNodes makes nodes for the journey.
+func (w *world) ownNodes(n int) []node {
+	w.Helper()
+	var nodes []node
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", w.namespace, i)
+		object := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodeLabel: w.namespace, corev1.LabelHostname: name}},
+			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: nodeLabel, Value: w.namespace, Effect: corev1.TaintEffectNoSchedule}}},
+		}
+		if err := w.Create(w.Context(), object); err != nil {
+			w.Fatalf("create node: %v", err)
+		}
+		w.Cleanup(func() {
+			if err := w.Delete(context.Background(), object); err != nil {
+				w.Errorf("delete node: %v", err)
+			}
+		})
+		nodes = append(nodes, node(name))
+	}
+	return nodes
+}
+
+// onOwnNodes has pods run on the journey's nodes, each version spread over those there are.
+func (w *world) onOwnNodes(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	honour := corev1.NodeInclusionPolicyHonor
+	spec := &template.Spec
+	spec.NodeSelector = map[string]string{nodeLabel: w.namespace}
+	spec.Tolerations = []corev1.Toleration{{Key: nodeLabel, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+	spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, NodeTaintsPolicy: &honour,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: template.Labels}, MatchLabelKeys: []string{"pod-template-hash"},
+	}}
+	return template
+}
+
+// lose has the cluster give up the node and what runs on it.
+func (n node) lose(w *world) {
+	w.Helper()
+	w.kubectl("taint", "node", string(n), "lost=true:NoExecute")
+}
+
+// has wants pods of these images, and of no others, on the node.
+func (n node) has(images ...string) check {
+	return func(s *scene) error {
+		found := map[string]bool{}
+		for _, pod := range s.pods {
+			if pod.Spec.NodeName == string(n) && alive(pod) {
+				found[pod.Spec.Containers[0].Image] = true
+			}
+		}
+		for _, image := range images {
+			if !found[image] {
+				return fmt.Errorf("want %s on node %s, have %v", image, n, found)
+			}
+		}
+		if len(found) != len(images) {
+			return fmt.Errorf("want %v on node %s, have %v", images, n, found)
+		}
+		return nil
+	}
+}
