@@ -23,14 +23,6 @@ const (
 // Inside tells so. It returns the exit code once that has ended, when nothing of it is left. The
 // end of the context, and the end of this process, end all that is inside at once.
 func Enclose(ctx context.Context) (code int, err error) {
-	if err := check(); err != nil {
-		return 0, err
-	}
-	return enclosed(ctx)
-}
-
-// enclosed sweeps before and after what is enclosed.
-func enclosed(ctx context.Context) (code int, err error) {
 	own := newLeavings(os.Getpid())
 	if err := errors.Join(sweepDead(), own.make()); err != nil {
 		return 0, err

@@ -15,8 +15,8 @@ const packages = "containerd runc containernetworking-plugins iptables"
 // needs are programs that are not built here.
 type needs struct{ containerd, cniPlugins string }
 
-// check tells what a machine lacks to run a node.
-func check() error {
+// Check tells what this machine lacks to run a node.
+func Check() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a real node takes root: its containers are processes of this machine")
 	}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		code, err := exitCode(context.Background(), cmd.Run())
 		exit(code, err)
 	default:
-		code, err := enclosed(context.Background())
+		code, err := Enclose(context.Background())
 		exit(code, err)
 	}
 }

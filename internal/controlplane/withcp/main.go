@@ -65,6 +65,9 @@ func runAnywhere(options controlplane.Options, command []string) (code int, err 
 	if !options.RealNodes || node.Inside() {
 		return run(ctx, options, command)
 	}
+	if err := node.Check(); err != nil {
+		return 0, err
+	}
 	// Inside there is no network to build with.
 	if _, err := controlplane.Binaries(ctx, options.Progress); err != nil {
 		return 0, err
