@@ -39,7 +39,9 @@ const (
 	dryRunServer = "server"
 )
 
-func newActFlags() *actFlags { return &actFlags{kube: newKubeFlags(), output: newOutputFlags("")} }
+func newActFlags() *actFlags {
+	return &actFlags{kube: newKubeFlags(), output: newOutputFlags("asked for")}
+}
 
 func (f *actFlags) register(command *cobra.Command) {
 	set := command.Flags()
@@ -187,19 +189,31 @@ func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object,
 	if !f.wait || f.dryRun != dryRunNone {
 		return object, nil
 	}
+	for i := range change.Decides {
+		gate, err := f.await(ctx, c, &change.Decides[i], decided)
+		if err != nil {
+			return nil, err
+		}
+		if change.Gate != nil && gate != nil {
+			object = gate
+		}
+	}
+	release, ok := object.(*v1alpha1.BatchRelease)
+	if !ok || what.taken == nil {
+		return object, nil
+	}
+	now, err := f.await(ctx, c, release, func(o client.Object) (bool, error) { return what.taken(o.(*v1alpha1.BatchRelease)) })
+	if now == nil {
+		now = object
+	}
+	return now, err
+}
+
+// await is until, for as long as the user waits.
+func (f *actFlags) await(ctx context.Context, c *cluster, object client.Object, holds condition) (client.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	now, err := object, error(nil)
-	for i := range change.Decides {
-		gate, failed := c.until(ctx, &change.Decides[i], decided)
-		if change.Gate != nil && gate != nil {
-			now = gate
-		}
-		err = errors.Join(err, failed)
-	}
-	if release, ok := object.(*v1alpha1.BatchRelease); ok && what.taken != nil {
-		now, err = c.until(ctx, release, func(o client.Object) (bool, error) { return what.taken(o.(*v1alpha1.BatchRelease)) })
-	}
+	now, err := c.until(ctx, object, holds)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("it is asked for, but nothing has come of it within %s: does the controller run? (%s check)", f.timeout, commandName)
 	}

@@ -76,6 +76,7 @@ func newRoot() *cobra.Command {
 	splitUsage(root)
 	root.AddCommand(
 		newApprove(),
+		newCheck(),
 		newController(),
 		newGet(),
 		newHandback(),
@@ -91,6 +92,7 @@ func newRoot() *cobra.Command {
 		newRetry(),
 		newRollback(),
 		newStatus(),
+		newSync(),
 		newUndo(),
 		newVersion(),
 	)

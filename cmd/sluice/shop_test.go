@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
@@ -56,6 +57,7 @@ func newShop(t *testing.T) *shop {
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
 	mgr, err := app.New(cfg, app.Options{
 		Version: s.namespace, Namespaces: []string{s.namespace}, Logger: logr.FromSlogHandler(slog.DiscardHandler),
+		Git: gitrepo.Options{AllowFile: true},
 	})
 	if err != nil {
 		t.Fatalf("make controller: %v", err)

@@ -52,3 +52,6 @@ func to(value any, path ...string) map[string]any {
 func annotate(key, value, done string) Change {
 	return Change{Patch: to(value, "metadata", "annotations", key), Done: done}
 }
+
+// Sync asks for a look at the repository of a source; the request is told from others by its time.
+func Sync(at string) Change { return annotate(v1alpha1.RequestedAtAnnotation, at, "to be read") }

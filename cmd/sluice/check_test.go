@@ -1,0 +1,40 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// TestCheck: what is fit and what is not, each with what to do, for who may see all of it and for who may not.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.create(&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1alpha1.LeaseName},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: new("somebody"), LeaseDurationSeconds: new(int32(3600)), RenewTime: new(metav1.NewMicroTime(time.Now())),
+		},
+	})
+	source := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop"}}
+	source.Spec.URL = "file://" + t.TempDir()
+	s.create(source)
+	s.deploy("web")
+
+	spaces := regexp.MustCompile(` {2,}`)
+	admin := s.as("admin", "check", "--as-group=system:masters")
+	s.want(spaces.ReplaceAllString(admin.stdout, "|"), "ok|Kubernetes|version v1.", "ok|kind batchreleases.rollouts.sluice.dev|installed\n",
+		"|policy gates.rollouts.sluice.dev|", "ok|controller|somebody holds the Lease ", "|rights of system:serviceaccount:",
+		"|releasesource/shop repository|", "warning|releasesource/shop forge|there is none", "-> set spec.forge", "ok|batchrelease/web|all pods run revision ")
+	if admin.code != exitError || admin.stderr != "sluice: not everything is fit for use\n" {
+		t.Errorf("want exit code %d for a source that can't be read, got %d, %q", exitError, admin.code, admin.stderr)
+	}
+	viewer := s.as(s.viewer(), "check")
+	s.want(spaces.ReplaceAllString(viewer.stdout, "|"), "warning|kind gates.rollouts.sluice.dev|you may not look at it\n", "warning|controller|you may not look at it")
+	s.want(s.as("admin", "check", "--as-group=system:masters", "--source=none").stderr, "no source none in namespace "+s.namespace)
+}
