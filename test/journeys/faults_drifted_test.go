@@ -20,6 +20,7 @@ func TestMeddlingAtAnyMoment(t *testing.T) {
 			s := scenario{
 				happens: func(w *world) { w.patchWorkload(patch) },
 				excused: func(string) bool { return true }, // what is lost is lost by whom has done it
+				extra:   turnedBack,
 			}
 			s.sweep(t)
 		})

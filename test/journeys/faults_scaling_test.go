@@ -44,6 +44,7 @@ func TestScaledToZeroAndBackAtAnyMoment(t *testing.T) {
 		happens: func(w *world) { w.resize(0) },
 		later:   zeroAndBack,
 		forget:  forgetSizes,
+		extra:   turnedBack,
 	}
 	s.sweep(t)
 }
