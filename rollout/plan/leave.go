@@ -47,6 +47,9 @@ func (p *pass) holdStripped() bool {
 // not kept, as far as is known, is that of the ReplicaSet which runs it.
 func (p *pass) deletionTemplate() *Template {
 	left := LeftWith(p.Release, &p.status)
+	if p.unrecorded() && p.Release.Spec.DeletionPolicy != v1alpha1.DeletionProceed {
+		left = p.Workload.Hold.Stable // the status tells of the time before the workload was taken over
+	}
 	runs := func(s Set) bool { return left != "" && s.Revision == left }
 	if p.kept(left) == nil && !slices.ContainsFunc(p.Sets, runs) {
 		return nil

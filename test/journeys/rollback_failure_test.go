@@ -32,8 +32,8 @@ func (name subject) quarantined(s *scene) error {
 	return nil
 }
 
-// F15: new pods never become ready, in each batch. The release stops there, loses no more pods than it may,
-// and goes back by itself if it is told to.
+// F15: new pods never become ready. The release stops in its first batch, loses no more pods than it may, and goes
+// back by itself if it is told to.
 func TestFailedReleaseIsRolledBackByItself(t *testing.T) {
 	broken := map[string]string{
 		"NeverReady": controlplane.NeverReady, "CrashLoop": controlplane.CrashLoop, "ImagePull": controlplane.ImagePullFailure,
