@@ -91,6 +91,7 @@ func newRoot() *cobra.Command {
 		newResume(),
 		newRetry(),
 		newRollback(),
+		newSimulate(),
 		newStatus(),
 		newSync(),
 		newUndo(),

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/rollout/simulate"
+)
+
+// simulateFlags are the flags of "sluice simulate" as they were given.
+type simulateFlags struct {
+	source                 sourceFlags
+	release, trace, output string
+}
+
+// approvedSoon is the trace where none is given.
+const approvedSoon = "approveAfter: 1m\n"
+
+func newSimulate() *cobra.Command {
+	flags := &simulateFlags{}
+	command := &cobra.Command{
+		Use:     "simulate [PATH]",
+		GroupID: groupPush,
+		Short:   "Play a release through, and print how many pods there are at each moment",
+		Long: `Play a release through, by the planner that the controller has, in a simulated cluster: how many pods of the old and of
+the new template there are at each moment, how many are available, which batch it is and what it waits for. It needs
+no cluster, and the same input gives the same timeline.
+
+PATH is the folder, or a file of it, that has the release and its Deployment, by default the one that you are in. A trace
+says what happens meanwhile: scaling, pods that crash or are slow, approvals, rejections, new templates, a rollback. Without
+one each step is approved a minute after its gates open. docs/before-the-push.md has its fields.
+
+The exit code is 1 if something that the trace expects does not come true.`,
+		Example: `  sluice simulate
+  sluice simulate deploy --release shop/web --trace scaled.yaml
+  sluice simulate deploy -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, append(args, ".")[0]) },
+	}
+	set := command.Flags()
+	set.StringVar(&flags.release, "release", "", "`name` or namespace/name of the release (default the only one there is)")
+	set.StringVar(&flags.trace, "trace", "", "`file` that says what happens meanwhile")
+	set.StringVarP(&flags.output, "output", "o", string(simulate.Text), "`format`: text or json")
+	flags.source.register(set)
+	return command
+}
+
+func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
+	if !slices.Contains([]simulate.Format{simulate.Text, simulate.JSON}, simulate.Format(f.output)) {
+		return usageError{fmt.Errorf("--output %q is none of text, json", f.output)}
+	}
+	trace, err := f.readTrace()
+	if err != nil {
+		return err
+	}
+	chosen, err := f.choose(path)
+	if err != nil {
+		return err
+	}
+	timeline, err := play(chosen, trace)
+	if err != nil {
+		return err
+	}
+	if err := timeline.Write(cmd.OutOrStdout(), simulate.Format(f.output)); err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	return timeline.Err()
+}
+
+func (f *simulateFlags) readTrace() (*simulate.Trace, error) {
+	if f.trace == "" {
+		return simulate.Parse([]byte(approvedSoon))
+	}
+	data, err := os.ReadFile(f.trace)
+	if err != nil {
+		return nil, fmt.Errorf("read trace: %w", err)
+	}
+	return simulate.Parse(data)
+}
+
+// choose finds the release that is meant.
+func (f *simulateFlags) choose(path string) (*spec.Release, error) {
+	tree, err := findWorktree(path)
+	if err != nil {
+		return nil, err
+	}
+	read, err := spec.NewReader(f.source.options()).Read(tree.files(), tree.folder)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	var chosen []*spec.Release
+	var names []string
+	for _, release := range read.Releases {
+		name := release.Namespace + "/" + release.Name
+		names = append(names, name)
+		if f.release == "" || f.release == name || f.release == release.Name {
+			chosen = append(chosen, release)
+		}
+	}
+	switch {
+	case len(chosen) == 1:
+		return chosen[0], nil
+	case len(chosen) > 1:
+		return nil, usageError{fmt.Errorf("name one of the releases with --release: %s", strings.Join(names, ", "))}
+	case len(read.Errors) > 0:
+		return nil, fmt.Errorf("there is no release %s that can be read: %w", f.release, read.Errors[0])
+	}
+	return nil, fmt.Errorf("there is no release %s in %s: %s", f.release, path, cmp.Or(strings.Join(names, ", "), "none at all"))
+}
+
+func play(chosen *spec.Release, trace *simulate.Trace) (*simulate.Timeline, error) {
+	release := &v1alpha1.BatchRelease{}
+	if err := decodeObject(chosen.Object(), release); err != nil {
+		return nil, err
+	}
+	if !chosen.HasDeployment() {
+		if trace.Replicas == nil {
+			return nil, errors.New("the Deployment is not in the repository: say in a trace how many replicas it has")
+		}
+		return simulate.Run(release, nil, trace)
+	}
+	deployment := &appsv1.Deployment{}
+	if err := decodeObject(chosen.Deployment(), deployment); err != nil {
+		return nil, err
+	}
+	return simulate.Run(release, deployment, trace)
+}
+
+func decodeObject(object *unstructured.Unstructured, into any) error {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("decode %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}

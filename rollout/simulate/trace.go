@@ -1,0 +1,136 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Trace is what happens to a release: a file for people to write.
+type Trace struct {
+	// Start is when the new template is given. Default 2026-01-05T09:00:00Z, a Monday.
+	Start *metav1.Time `json:"start,omitempty"`
+	// Replicas of the Deployment; those of its manifest if left out.
+	Replicas *int32 `json:"replicas,omitempty"`
+	// ReadyAfter is how long a pod takes to be ready. Default 10s.
+	ReadyAfter *metav1.Duration `json:"readyAfter,omitempty"`
+	// ApproveAfter is how long people and CI take to let each step pass. Left out, only events do.
+	ApproveAfter *metav1.Duration `json:"approveAfter,omitempty"`
+	// Until is when to stop looking. Default 24h.
+	Until *metav1.Duration `json:"until,omitempty"`
+	// Events in the order of their time.
+	Events []Event `json:"events,omitempty"`
+}
+
+// Event is one thing that happens, or what is expected to have come of the others.
+type Event struct {
+	// At is how long after the start.
+	At metav1.Duration `json:"at"`
+	// Scale sets spec.replicas.
+	Scale *int32 `json:"scale,omitempty"`
+	// Approve passes the gates that wait for people or CI, Reject decides against one.
+	Approve bool `json:"approve,omitempty"`
+	Reject  bool `json:"reject,omitempty"`
+	// Template gives another one, by any name; v2 is what the release begins with, v1 what ran before.
+	Template string `json:"template,omitempty"`
+	// Rollback and Retry are asked for.
+	Rollback bool `json:"rollback,omitempty"`
+	Retry    bool `json:"retry,omitempty"`
+	// Suspend stops the release, or lets it go on.
+	Suspend *bool `json:"suspend,omitempty"`
+	// Crash is how many available pods of the newest template fail, Heal how many become available again.
+	Crash int32 `json:"crash,omitempty"`
+	Heal  int32 `json:"heal,omitempty"`
+	// Broken says that pods of this template never become ready from now on; empty that all do.
+	Broken *string `json:"broken,omitempty"`
+	// ReadyAfter is how long pods that are made from now on take.
+	ReadyAfter *metav1.Duration `json:"readyAfter,omitempty"`
+	// Expect is how things have to stand, after all that happens at this time.
+	Expect *Expectation `json:"expect,omitempty"`
+}
+
+// Expectation is of a row of the timeline. What is left out may be anything.
+type Expectation struct {
+	Phase     *string `json:"phase,omitempty"`
+	Batch     *string `json:"batch,omitempty"`
+	State     *string `json:"state,omitempty"`
+	Old       *int32  `json:"old,omitempty"`
+	New       *int32  `json:"new,omitempty"`
+	Available *int32  `json:"available,omitempty"`
+}
+
+// The defaults of a trace.
+const (
+	defaultReadyAfter = 10 * time.Second
+	defaultUntil      = 24 * time.Hour
+	defaultReplicas   = 1
+	maxReplicas       = 10_000
+)
+
+var defaultStart = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
+
+// Parse reads a trace strictly.
+func Parse(data []byte) (*Trace, error) {
+	trace := &Trace{}
+	if err := yaml.UnmarshalStrict(data, trace); err != nil {
+		return nil, fmt.Errorf("read trace: %w", err)
+	}
+	if err := trace.validate(); err != nil {
+		return nil, fmt.Errorf("read trace: %w", err)
+	}
+	return trace, nil
+}
+
+func (t *Trace) validate() error {
+	problems := []error{
+		positive("readyAfter", t.ReadyAfter), positive("approveAfter", t.ApproveAfter), positive("until", t.Until), countable("replicas", t.Replicas),
+	}
+	for i := range t.Events {
+		event := &t.Events[i]
+		at := fmt.Sprintf("events[%d]", i)
+		problems = append(problems, positive(at+".at", &event.At), positive(at+".readyAfter", event.ReadyAfter), countable(at+".scale", event.Scale),
+			countable(at+".crash", &event.Crash), countable(at+".heal", &event.Heal))
+		if i > 0 && event.At.Duration < t.Events[i-1].At.Duration {
+			problems = append(problems, fmt.Errorf("%s.at: %s is before the event above it", at, event.At.Duration))
+		}
+		if event.Expect != nil && *event != (Event{At: event.At, Expect: event.Expect}) {
+			problems = append(problems, fmt.Errorf("%s.expect: must be an event of its own, after those that it is about", at))
+		}
+		if *event == (Event{At: event.At}) {
+			problems = append(problems, fmt.Errorf("%s: says nothing that happens", at))
+		}
+	}
+	return errors.Join(slices.DeleteFunc(problems, func(err error) bool { return err == nil })...)
+}
+
+func positive(field string, d *metav1.Duration) error {
+	if d != nil && d.Duration < 0 {
+		return fmt.Errorf("%s: must not be negative", field)
+	}
+	return nil
+}
+
+func countable(field string, n *int32) error {
+	if n != nil && (*n < 0 || *n > maxReplicas) {
+		return fmt.Errorf("%s: must be from 0 to %d", field, maxReplicas)
+	}
+	return nil
+}
+
+func (t *Trace) start() time.Time {
+	if t.Start == nil {
+		return defaultStart
+	}
+	return t.Start.UTC()
+}
+
+func orElse(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}

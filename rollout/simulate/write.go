@@ -1,0 +1,98 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Format is how a timeline is written.
+type Format string
+
+// The formats.
+const (
+	// Text is a table.
+	Text Format = "text"
+	// JSON is one object.
+	JSON Format = "json"
+)
+
+// Write writes the timeline.
+func (t *Timeline) Write(to io.Writer, format Format) error {
+	switch format {
+	case JSON:
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(t)
+	case Text:
+		_, err := io.WriteString(to, t.text())
+		return err
+	}
+	return fmt.Errorf("format %q is none of text, json", format)
+}
+
+func (t *Timeline) text() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TIME\tPODS\tOLD\tNEW\tAVAILABLE\tBATCH\tSTATE\tWHAT")
+	phase := ""
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n",
+			row.At, row.Replicas, row.Old, row.New, row.Available, dash(row.Batch), dash(row.Phase+slash(row.State)), row.what(phase))
+		phase = row.Phase
+	}
+	table.Flush()
+	for _, note := range t.Notes {
+		fmt.Fprintf(&text, "note: %s\n", note)
+	}
+	for _, unmet := range t.Unmet {
+		fmt.Fprintf(&text, "not as expected %s\n", unmet)
+	}
+	for _, broken := range t.Broken {
+		fmt.Fprintf(&text, "a promise was broken, which is a bug of Sluice: %s\n", broken)
+	}
+	return text.String()
+}
+
+// what says what happened; or what was done, and why if the phase is another one than before; or how things stand.
+func (row *Row) what(before string) string {
+	done := strings.Join(row.Done, "; ")
+	switch {
+	case row.Event != "":
+		return "> " + row.Event
+	case done != "" && row.Phase != before && row.Why != "":
+		return done + " (" + row.Why + ")"
+	case done != "":
+		return done
+	}
+	return row.Why
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func slash(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "/" + text
+}
+
+// Err says so if something was not as expected.
+func (t *Timeline) Err() error {
+	switch {
+	case len(t.Broken) > 0:
+		return fmt.Errorf("%d promises were broken", len(t.Broken))
+	case len(t.Unmet) > 0:
+		return fmt.Errorf("%d of what the trace expects did not come true", len(t.Unmet))
+	}
+	return nil
+}
