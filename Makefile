@@ -96,8 +96,10 @@ verify-chart:
 	done
 
 .PHONY: verify-workflows
-verify-workflows:
+verify-workflows: # and the one that the cookbook has
 	go tool -modfile=hack/actionlint/go.mod actionlint
+	awk '/^```$$/ { inside = 0 } before == "```yaml" && /^name: / { inside = 1 } inside { print } { before = $$0 }' docs/cookbook.md | \
+	  go tool -modfile=hack/actionlint/go.mod actionlint -
 
 .PHONY: lint
 lint: ## Lint, formatting and import rules (.golangci.yml)
