@@ -29,8 +29,10 @@ demo: ## Releases from git push to the last batch, approved on a forge, on a con
 	go run ./cmd/demo $(ARGS)
 
 .PHONY: build
-build: ## bin/sluice, static
+build: ## bin/sluice, static, and by the names by which kubectl knows it
 	$(GOBUILD) -o bin/sluice ./cmd/sluice
+	ln -sf sluice bin/kubectl-sluice
+	install -m 755 hack/kubectl_complete-sluice bin
 
 ##@ Release
 

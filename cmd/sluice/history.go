@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/lookup"
 	"github.com/sluice-dev/sluice/internal/show"
 )
 
@@ -55,7 +52,7 @@ func (f *historyFlags) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	kept, err := c.kept(command.Context(), release)
+	kept, err := lookup.Kept(command.Context(), c, release)
 	if err != nil {
 		return err
 	}
@@ -82,21 +79,4 @@ func (f *historyFlags) printOne(command *cobra.Command, kept []appsv1.Controller
 		return err
 	}
 	return f.output.object(command, one)
-}
-
-// kept are the templates that a release keeps.
-func (c *cluster) kept(ctx context.Context, release *v1alpha1.BatchRelease) ([]appsv1.ControllerRevision, error) {
-	var list appsv1.ControllerRevisionList
-	ofRelease := client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name}
-	if err := c.List(ctx, &list, client.InNamespace(release.Namespace), ofRelease); err != nil {
-		return nil, fmt.Errorf("list kept templates: %w", err)
-	}
-	var own []appsv1.ControllerRevision
-	for _, kept := range list.Items {
-		if metav1.IsControlledBy(&kept, release) {
-			kept.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
-			own = append(own, kept)
-		}
-	}
-	return own, nil
 }

@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/lookup"
 	"github.com/sluice-dev/sluice/internal/show"
 )
 
@@ -19,6 +22,7 @@ type listFlags struct {
 	kube     *kubeFlags
 	output   *outputFlags
 	selector string
+	watch    bool
 }
 
 func newList() *cobra.Command {
@@ -31,13 +35,14 @@ func newList() *cobra.Command {
 		Long: `List releases: the phase and the batch that each is in, how many pods run what it releases and are available, what it
 waits for, and the commit that brought it.`,
 		Example: `  sluice list -A
-  sluice list -n shop -o wide
+  sluice list -n shop -o wide --watch
   sluice list -l rollouts.sluice.dev/source=shop -o json`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	command.Flags().StringVarP(&flags.selector, "selector", "l", "", "`labels` that releases have, for example app=web,tier!=test")
+	command.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on, and print the rows that change")
 	flags.output.registerTable(command)
 	flags.kube.registerAll(command)
 	return command
@@ -51,9 +56,15 @@ func (f *listFlags) run(command *cobra.Command) error {
 	if err := f.output.check(); err != nil {
 		return err
 	}
+	if f.watch && !f.output.forPeople() {
+		return usageError{errors.New("--watch prints rows: it goes with no --output but wide")}
+	}
 	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {
 		return err
+	}
+	if f.watch {
+		return f.follow(command, c, selector)
 	}
 	releases, err := c.releases(command.Context(), selector)
 	if err != nil {
@@ -71,6 +82,28 @@ func (f *listFlags) run(command *cobra.Command) error {
 		return nil
 	}
 	return f.output.rows(command, show.Releases(releases, time.Now(), f.kube.allNamespaces))
+}
+
+// follow prints the row of each release, and again when it has changed, until the user has seen enough.
+func (f *listFlags) follow(command *cobra.Command, c *cluster, selector labels.Selector) error {
+	printer, printed, out := f.output.table(), show.Rows{}, printers.GetNewTabWriter(command.OutOrStdout())
+	watched := c.watched(lookup.Objects{&v1alpha1.BatchRelease{}: {Label: selector}})
+	err := lookup.Follow(command.Context(), watched, func(ctx context.Context, objects client.Reader) error {
+		var releases v1alpha1.BatchReleaseList
+		if err := objects.List(ctx, &releases); err != nil {
+			return fmt.Errorf("list releases: %w", err)
+		}
+		now := time.Now()
+		table := show.Releases(printed.Changed(releases.Items, now), now, f.kube.allNamespaces)
+		if err := printer.PrintObj(table, out); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		return out.Flush() // it remembers how wide the columns are
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // releases are those in the namespace that have the labels.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -35,6 +36,13 @@ func TestList(t *testing.T) {
 		t.Errorf("want nothing found to be said beside the output, got %q, %q", got.stdout, got.stderr)
 	}
 	s.want(s.completes(viewer, "list", "-o", ""), "wide", "jsonpath")
+	said, stop := s.start(viewer, "list", "--watch")
+	said.await(s, "manual")
+	s.confirm("web")
+	said.await(s, "web    Completed")
+	if code, got := stop(), said.String(); code != exitOK || strings.Count(got, "NAME") != 1 || strings.Count(got, "\napi ") != 1 {
+		t.Errorf("want one line of headers, and a row of a release only when it changes, got %d:\n%s", code, got)
+	}
 	if got := s.as(s.person("stranger"), "list"); got.code != exitError {
 		t.Errorf("want exit code %d for who may see nothing, got %d", exitError, got.code)
 	}

@@ -78,6 +78,7 @@ func newRoot() *cobra.Command {
 		newApprove(),
 		newCheck(),
 		newController(),
+		newEvents(),
 		newGet(),
 		newHandback(),
 		newHistory(),
@@ -94,6 +95,7 @@ func newRoot() *cobra.Command {
 		newSimulate(),
 		newStatus(),
 		newSync(),
+		newTrace(),
 		newUndo(),
 		newVersion(),
 	)

@@ -45,7 +45,8 @@ func TestRun(t *testing.T) {
 	}{
 		"Help":         {"no command shows what there is", nil, exitOK, "controller", ""},
 		"VersionFlag":  {"the version is a line for scripts", []string{"--version"}, exitOK, buildVersion() + "\n", ""},
-		"Version":      {"the command says more", []string{"version"}, exitOK, "commit ", ""},
+		"Version":      {"the command says more", []string{"version", "--client"}, exitOK, "commit ", ""},
+		"NoController": {"the command has a version, whatever the cluster runs", []string{"version", "--kubeconfig=" + kubeconfig}, exitOK, "controller not known: ", ""},
 		"FlagHelp":     {"flags say their units and defaults", []string{"controller", "--help"}, exitOK, "host:port", ""},
 		"UnknownWord":  {"a typo is the caller's error", []string{"contoller"}, exitUsage, "", `"contoller"`},
 		"UnknownFlag":  {"so is a flag that is not there", []string{"controller", "--color"}, exitUsage, "", "--color"},

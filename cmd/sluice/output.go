@@ -79,7 +79,7 @@ func (f *outputFlags) table() printers.ResourcePrinter {
 	return printers.NewTablePrinter(printers.PrintOptions{NoHeaders: f.noHeaders, Wide: *f.print.OutputFormat == formatWide})
 }
 
-// printer prints objects. With no format asked for it is a line that says what was done.
+// printer prints objects in a format for machines.
 func (f *outputFlags) printer() (printers.ResourcePrinter, error) {
 	printer, err := f.print.ToPrinter()
 	if genericclioptions.IsNoCompatiblePrinterError(err) {

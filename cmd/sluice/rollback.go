@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/lookup"
 	"github.com/sluice-dev/sluice/internal/steer"
 )
 
@@ -63,7 +64,7 @@ refuses to do while Sluice holds the Deployment.`,
 func (f *rollbackFlags) rollBack(command *cobra.Command, args []string, decide func(*v1alpha1.BatchRelease, []steer.Template) (steer.Change, error)) error {
 	return f.run(command, args, act{
 		decide: func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-			kept, err := c.kept(ctx, release)
+			kept, err := lookup.Kept(ctx, c, release)
 			if err != nil {
 				return nil, err
 			}

@@ -40,7 +40,7 @@ func TestUsageSplitsFlags(t *testing.T) {
 		t.Errorf("want the flags of list before those of kubectl, got:\n%s", stdout.String())
 	}
 	stdout.Reset()
-	run(t.Context(), []string{"version", "--help"}, &stdout, &stdout)
+	run(t.Context(), []string{"lint", "--help"}, &stdout, &stdout)
 	if strings.Contains(stdout.String(), "kubectl:") {
 		t.Errorf("want no flags for a cluster where none is needed, got:\n%s", stdout.String())
 	}

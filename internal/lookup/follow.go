@@ -55,11 +55,14 @@ func Follow(ctx context.Context, watched Watched, see func(context.Context, clie
 			return fmt.Errorf("watch %T: %w", object, err)
 		}
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- objects.Start(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = objects.Start(ctx) // it only ends because it is told to
+	}()
 	defer func() {
 		cancel()
-		_ = <-ended // it only ends because it was told to
+		<-ended
 	}()
 	return f.loop(ctx, objects, see)
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -39,6 +40,24 @@ func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
 		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
 		status.UpdateRevision, images(release), status.Message,
 	}
+}
+
+// Rows remembers the rows of releases that were printed.
+type Rows map[types.UID]string
+
+// Changed are the releases whose rows are not as they were, their ages aside.
+func (r Rows) Changed(releases []v1alpha1.BatchRelease, now time.Time) []v1alpha1.BatchRelease {
+	var changed []v1alpha1.BatchRelease
+	for i := range releases {
+		release := releases[i]
+		release.CreationTimestamp = metav1.NewTime(now)
+		cells := strings.Join(releaseCells(&release, now), "\n")
+		if r[release.UID] != cells {
+			r[release.UID] = cells
+			changed = append(changed, releases[i])
+		}
+	}
+	return changed
 }
 
 func share(part, whole int32) string { return fmt.Sprintf("%d/%d", part, whole) }

@@ -111,6 +111,12 @@ func deploymentNode(w *Whole) Node {
 	return node
 }
 
+// Controller is what the Deployment of the controller runs.
+func Controller(d *appsv1.Deployment) string {
+	return fmt.Sprintf("%s, %d of %d ready, in namespace %s",
+		templateImages(&d.Spec.Template), d.Status.ReadyReplicas, replicasOf(d.Spec.Replicas), d.Namespace)
+}
+
 // replicasOf is what the API server makes of a number that is not given.
 func replicasOf(replicas *int32) int32 {
 	if replicas == nil {

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/internal/lookup"
+	"github.com/sluice-dev/sluice/internal/show"
+)
+
+func newEvents() *cobra.Command {
+	kube := newKubeFlags()
+	command := &cobra.Command{
+		Use:     "events [RELEASE]",
+		GroupID: groupLook,
+		Short:   "List what happened to a release and all that belongs to it",
+		Long: `List the events of a release, its gates, its Deployment, the ReplicaSets and their pods, the oldest first. The API server
+keeps events for an hour unless told otherwise.`,
+		Example:           "  sluice events web -n shop",
+		ValidArgsFunction: kube.completeReleases,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runEvents(cmd, kube, args) },
+	}
+	kube.register(command)
+	return command
+}
+
+func runEvents(command *cobra.Command, kube *kubeFlags, args []string) error {
+	c, err := kube.connect(command.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	ctx := command.Context()
+	release, err := c.release(ctx, args)
+	if err != nil {
+		return err
+	}
+	whole, err := lookup.Whole(ctx, c, client.ObjectKeyFromObject(release))
+	if err != nil {
+		return err
+	}
+	var events corev1.EventList
+	if err := c.List(ctx, &events, client.InNamespace(release.Namespace)); err != nil {
+		return fmt.Errorf("list events: %w", err)
+	}
+	table := show.Events(whole, events.Items, time.Now())
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(command.ErrOrStderr(), "no events of release "+release.Name)
+		return nil
+	}
+	return newOutputFlags("").rows(command, table)
+}

@@ -1,0 +1,155 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Trace is the way from something that runs back to what brought it. What is not known is nil.
+type Trace struct {
+	// Pod is where the trace was begun; nil if it was begun further up.
+	Pod        *corev1.Pod
+	Set        *appsv1.ReplicaSet
+	Deployment *appsv1.Deployment
+	Release    *v1alpha1.BatchRelease
+	// Kept is the record of the template that the ReplicaSet has; nil while it is released for the first time.
+	Kept *appsv1.ControllerRevision
+	// Gates are those of the release.
+	Gates  []v1alpha1.Gate
+	Source *v1alpha1.ReleaseSource
+}
+
+// Lines are the trace for people, from what runs to who let it.
+func (t *Trace) Lines(now time.Time) []string {
+	var lines []string
+	if t.Pod != nil {
+		lines = pairs("Pod", t.Pod.Name+", made "+since(t.Pod.CreationTimestamp, now)+" ago")
+	}
+	lines = append(lines, pairs(
+		"ReplicaSet", t.Set.Name, "Images", templateImages(&t.Set.Spec.Template),
+		"Deployment", t.Deployment.Name, "Release", t.releaseName(), "Revision", t.revision(),
+	)...)
+	if t.Release == nil {
+		return lines
+	}
+	o := t.origin()
+	lines = append(lines, pairs(
+		"Outcome", strings.TrimSuffix(o.outcome+", "+releasedAgo(o.at, now), ", "),
+		"Commit", o.commit, "URL", t.commitURL(o.commit), "Author", o.author, "Subject", o.subject, "Approved by", o.approvers,
+	)...)
+	return append(lines, t.evidence(o.attempt)...)
+}
+
+func (t *Trace) releaseName() string {
+	if t.Release == nil {
+		return "none: the Deployment is not released by Sluice"
+	}
+	return t.Release.Name
+}
+
+func (t *Trace) revision() string {
+	revision := revisionOf(t.Set)
+	if t.Kept != nil {
+		revision += ", number " + strconv.FormatInt(t.Kept.Revision, 10)
+	}
+	return revision
+}
+
+// brought is what is known of how a template came.
+type brought struct {
+	outcome, at, commit, author, subject, approvers string
+	attempt                                         int64
+}
+
+// origin is what the history says, or the status of a template that is not in it yet.
+func (t *Trace) origin() brought {
+	status := &t.Release.Status
+	if t.Kept == nil && revisionOf(t.Set) == status.UpdateRevision {
+		author, subject := commitWords(t.Release)
+		return brought{outcome: string(status.Phase), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt}
+	}
+	if t.Kept == nil {
+		return brought{outcome: "not known: the revision is not in the history"}
+	}
+	annotations := t.Kept.Annotations
+	attempt, err := strconv.ParseInt(annotations[v1alpha1.AttemptAnnotation], 10, 64)
+	if err != nil {
+		attempt = -1 // that of no gate
+	}
+	return brought{
+		outcome: annotations[v1alpha1.OutcomeAnnotation], at: annotations[v1alpha1.ReleasedAtAnnotation],
+		commit: annotations[v1alpha1.CommitAnnotation], author: annotations[v1alpha1.AuthorAnnotation],
+		subject: annotations[v1alpha1.SubjectAnnotation], approvers: annotations[v1alpha1.ApprovedByAnnotation], attempt: attempt,
+	}
+}
+
+// commitURL is where people look at the commit; empty if the source is on no forge.
+func (t *Trace) commitURL(commit string) string {
+	if t.Source == nil || t.Source.Spec.Forge == nil || commit == "" || !strings.HasPrefix(t.Source.Spec.URL, "https://") {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(t.Source.Spec.URL, "/"), ".git") + "/commit/" + commit
+}
+
+// evidence is what the gates of an attempt were decided on. Those of earlier attempts may be gone.
+func (t *Trace) evidence(attempt int64) []string {
+	var gates []v1alpha1.Gate
+	for _, gate := range t.Gates {
+		if gate.Spec.Attempt == attempt && gate.Spec.Revision == revisionOf(t.Set) && gate.Spec.ReleaseRef.UID == t.Release.UID {
+			gates = append(gates, gate)
+		}
+	}
+	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int {
+		return cmp.Or(cmp.Compare(a.Spec.Step, b.Spec.Step), cmp.Compare(a.Spec.Index, b.Spec.Index))
+	})
+	var lines []string
+	for i := range gates {
+		gate := &gates[i]
+		lines = append(lines, fmt.Sprintf("Gate after batch %d, %s: %s", gate.Spec.Step+1, gate.Spec.Type,
+			oneLine(cmp.Or(gate.Status.Message, string(gate.Status.Decision), "waits"))))
+		for _, evidence := range gate.Status.Evidence {
+			lines = append(lines, "  "+evidenceWords(evidence))
+		}
+	}
+	return lines
+}
+
+// evidenceWords are kind, actor, detail, time and address of a fact, as far as there are any.
+func evidenceWords(evidence v1alpha1.Evidence) string {
+	words := evidence.Kind
+	if evidence.Actor != "" {
+		words += " by " + evidence.Actor
+	}
+	if evidence.Detail != "" {
+		words += ": " + evidence.Detail
+	}
+	if evidence.Time != nil {
+		words += ", " + evidence.Time.UTC().Format(time.RFC3339)
+	}
+	if evidence.URL != "" {
+		words += " " + evidence.URL
+	}
+	return oneLine(words)
+}
+
+// SetsInUse are the ReplicaSets of a Deployment that have pods, by name.
+func SetsInUse(sets []appsv1.ReplicaSet, deployment *appsv1.Deployment) []appsv1.ReplicaSet {
+	var used []appsv1.ReplicaSet
+	for _, set := range sets {
+		if metav1.IsControlledBy(&set, deployment) && (set.Status.Replicas > 0 || replicasOf(set.Spec.Replicas) > 0) {
+			used = append(used, set)
+		}
+	}
+	slices.SortFunc(used, func(a, b appsv1.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
+	return used
+}
