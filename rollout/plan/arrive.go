@@ -72,10 +72,15 @@ func (p *pass) arrive() bool {
 		w.secured() && p.oldReplicas() > 0 {
 		return false
 	}
+	if p.updateSet() == nil && !w.Paused {
+		p.say(v1alpha1.ReasonTakingOver, unseenMessage)
+		return true // its ReplicaSet gives the template its name
+	}
 	if needs := (Needs{Workload: !w.Live, Gates: !p.GatesLive && len(p.undecided()) > 0}); needs.Any() {
 		p.need(needs)
 		return true
 	}
+	p.nameAsNative()
 	if !p.restoreCosts("the release is completed") {
 		return true
 	}
@@ -87,6 +92,14 @@ func (p *pass) arrive() bool {
 	p.closeUndecided("the release is completed")
 	p.complete()
 	return true
+}
+
+// nameAsNative takes the name that the native controller gave the template. It may be another than the one
+// that was reckoned before there was a ReplicaSet: the hash is over all fields that a version of Kubernetes knows.
+func (p *pass) nameAsNative() {
+	if p.status.RollbackTo == "" {
+		p.status.UpdateRevision, p.status.Resolved.Revision = p.Workload.Revision, p.Workload.Revision
+	}
 }
 
 // handedBack reports whether a hold that is gone was ended by us, and not by somebody else

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,6 +170,9 @@ func TestArriveCompletesARelease(t *testing.T) {
 				Is: "Completed 2/2 Completed RolledBack",
 			},
 		},
+		"a workload that has no ReplicaSet yet is waited for": {
+			running(10).resolved("v1").sets(), outcome{Is: "Initial - Initial TakingOver"},
+		},
 		"a first release that the workload runs already has no version before": {
 			running(10).resolved("v1"),
 			outcome{
@@ -180,6 +184,16 @@ func TestArriveCompletesARelease(t *testing.T) {
 			},
 		},
 	})
+}
+
+// The name that the native controller gave a template stands, not the one that was reckoned before it had.
+func TestArriveNamesTheTemplateAsTheNativeController(t *testing.T) {
+	t.Parallel()
+	reckoned := running(10).resolved("reckoned").but(func(o *Observation) { o.Resolved.Digest = "digest-v1" })
+	status := next(t, reckoned).Status
+	if names := []string{status.UpdateRevision, status.StableRevision, status.Resolved.Revision}; !slices.Equal(names, []string{"v1", "v1", "v1"}) {
+		t.Errorf("the template is called %q, want v1 throughout", names)
+	}
 }
 
 func leaving(g *v1alpha1.Gate) { g.DeletionTimestamp = &metav1.Time{Time: noon} }

@@ -6,6 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+const unseenMessage = "waiting for the native controller to see the workload as it is now"
+
 // hold takes the workload over, or puts back what somebody changed while it is taken over.
 func (p *pass) hold() bool {
 	w := p.Workload
@@ -17,7 +19,7 @@ func (p *pass) hold() bool {
 		return true
 	}
 	if !held && w.Behind > 0 {
-		p.say(v1alpha1.ReasonTakingOver, "waiting for the native controller to see the workload as it is now")
+		p.say(v1alpha1.ReasonTakingOver, unseenMessage)
 		return true // it may be about to make the first ReplicaSet, whose pods are the old ones
 	}
 	proven := p.ReleaseLive
