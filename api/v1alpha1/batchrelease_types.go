@@ -395,9 +395,11 @@ type BatchReleaseStatus struct {
 	// Only the newest does.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
-	// Ended is the release, or rollback, before this one, if that came to its end.
+	// Ended are the releases and rollbacks before this one that came to their end, the last one last.
+	// +kubebuilder:validation:MaxItems=5
+	// +listType=atomic
 	// +optional
-	Ended *EndedRelease `json:"ended,omitempty"`
+	Ended []EndedRelease `json:"ended,omitempty"`
 	// Order is how far the old pods bear the deletion costs that put them in order; unset where none
 	// does. Before it is unset again, pods that stay get back what they had.
 	// +optional

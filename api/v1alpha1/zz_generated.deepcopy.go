@@ -186,8 +186,10 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 	}
 	if in.Ended != nil {
 		in, out := &in.Ended, &out.Ended
-		*out = new(EndedRelease)
-		(*in).DeepCopyInto(*out)
+		*out = make([]EndedRelease, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	if in.Order != nil {
 		in, out := &in.Order, &out.Order

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -22,8 +23,10 @@ type world struct {
 	// told is all that each commit was told, in order; attempts says of which attempt each was.
 	told     map[string][]forge.StatusRequest
 	attempts map[string][]int64
-	// released are the commits that came to their end.
-	released map[string]bool
+	// released says of each commit that came to its end the which end it was, counted from 1.
+	released map[string]int
+	// ends counts them.
+	ends int
 }
 
 // push brings another commit, which Git may call a revert. It waits if the release is stopped, or if what is
@@ -96,20 +99,24 @@ func (w *world) begin(commit string, revert bool) {
 	w.scene.gates = nil
 }
 
-// ending is how a release came to its end, if the status still tells so.
-func ending(status *v1alpha1.BatchReleaseStatus) *v1alpha1.EndedRelease {
+// remembered is how many ends a status keeps in mind.
+const remembered = 5
+
+// ending adds how a release came to its end to those before, if the status tells so.
+func ending(status *v1alpha1.BatchReleaseStatus) []v1alpha1.EndedRelease {
 	if status.Phase != v1alpha1.PhaseCompleted {
 		return status.Ended
 	}
-	ended := &v1alpha1.EndedRelease{Commit: status.Commit, Revision: status.UpdateRevision, Replicas: status.Replicas}
+	ended := v1alpha1.EndedRelease{Commit: status.Commit, Revision: status.UpdateRevision, Replicas: status.Replicas}
 	if status.Rollback != nil {
 		ended.Trigger = status.Rollback.Trigger
 	}
-	return ended
+	return append(slices.Clone(status.Ended[max(0, len(status.Ended)-remembered+1):]), ended)
 }
 
 // takeBack has the cluster go back, because it is told to or by itself. Who tells it to means the tip of Git, too.
 func (w *world) takeBack() {
+	w.scene.release.Status.Ended = ending(&w.scene.release.Status)
 	w.scene.takenBack()
 	trigger := rapid.SampledFrom([]v1alpha1.RollbackTrigger{
 		v1alpha1.TriggerAnnotation, v1alpha1.TriggerDeadline, v1alpha1.TriggerGateRejected,
@@ -140,7 +147,8 @@ func (w *world) ask() {
 
 func (w *world) complete() {
 	w.scene.completed()
-	w.released[w.scene.release.Status.Commit] = true
+	w.ends++
+	w.released[w.scene.release.Status.Commit] = w.ends
 	w.next()
 }
 
@@ -215,7 +223,7 @@ func (w *world) check(status forge.StatusRequest) {
 	if n := utf8.RuneCountInString(status.Description); n > 140 || n == 0 || forge.Description(status.Description) != status.Description {
 		w.Fatalf("the forge refuses %q", status.Description)
 	}
-	if w.released[status.SHA] && strings.HasPrefix(status.Description, supersededBy) {
+	if nth := w.released[status.SHA]; nth > 0 && w.ends-nth < remembered && strings.HasPrefix(status.Description, supersededBy) {
 		w.Fatalf("%s came to its end and is told %q", status.SHA, status.Description)
 	}
 	before := w.told[status.SHA]
@@ -245,7 +253,7 @@ func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
 			T: t, scene: rolling(""),
-			told: map[string][]forge.StatusRequest{}, attempts: map[string][]int64{}, released: map[string]bool{},
+			told: map[string][]forge.StatusRequest{}, attempts: map[string][]int64{}, released: map[string]int{},
 		}
 		w.scene.release.Status = v1alpha1.BatchReleaseStatus{}
 		for range rapid.IntRange(1, 25).Draw(t, "happens") {

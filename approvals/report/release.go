@@ -118,6 +118,16 @@ func going(status *v1alpha1.BatchReleaseStatus) string {
 	return "reverting to " + status.RollbackTo + ": "
 }
 
+// endedWith is the end that the release of a commit came to, nil if none is known.
+func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.EndedRelease {
+	for i := range slices.Backward(status.Ended) {
+		if status.Ended[i].Commit == commit {
+			return &status.Ended[i]
+		}
+	}
+	return nil
+}
+
 // endOf is how a release ended that another has followed since. A rollback says why in the words that were told last.
 func endOf(ended *v1alpha1.EndedRelease, told string) standing {
 	switch {
@@ -156,7 +166,7 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 	if last == nil || status.Phase == "" || last.Commit == status.Commit {
 		return standing{}, false
 	}
-	if ended := status.Ended; ended != nil && ended.Commit == last.Commit && !settled(last) {
+	if ended := endedWith(status, last.Commit); ended != nil && !settled(last) {
 		return endOf(ended, last.Description), true
 	}
 	by := cmp.Or(short(status.Commit), "revision "+status.UpdateRevision)

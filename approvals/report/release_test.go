@@ -16,7 +16,7 @@ func TestForcedIsTold(t *testing.T) {
 		"batch 2/4: updating to 3 of 10 pods (gate 1 forced by ada: INC-42)": rolling(good).status(forced),
 		"released: 10/10 updated to 7f9c (gate 1 forced by ada: INC-42)":     rolling(good).completed().status(forced),
 		"released: 10/10 updated to 58d4 (gate 1 forced by ada: INC-42)": rolling("").ended(good, "").told(good, forge.StatePending, "batch 1/4").status(func(s *v1alpha1.BatchReleaseStatus) {
-			s.Ended.Forced = []v1alpha1.ForcedGate{gate}
+			s.Ended[0].Forced = []v1alpha1.ForcedGate{gate}
 		}),
 	}
 	for want, s := range cases {
@@ -29,7 +29,7 @@ func TestForcedIsTold(t *testing.T) {
 
 // ended is the release before, which came to its end.
 func (s *scene) ended(commit string, trigger v1alpha1.RollbackTrigger) *scene {
-	s.release.Status.Ended = &v1alpha1.EndedRelease{Commit: commit, Revision: "58d4", Replicas: 10, Trigger: trigger}
+	s.release.Status.Ended = []v1alpha1.EndedRelease{{Commit: commit, Revision: "58d4", Replicas: 10, Trigger: trigger}}
 	return s
 }
 

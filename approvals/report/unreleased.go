@@ -86,8 +86,8 @@ func queuedBehind(status *v1alpha1.BatchReleaseStatus) string {
 // dropped is the end of a commit that has waited in vain.
 func dropped(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) standing {
 	status, asked := &release.Status, release.Annotations[v1alpha1.CommitAnnotation]
-	switch ended := status.Ended; {
-	case ended != nil && ended.Commit == last.Commit:
+	switch ended := endedWith(status, last.Commit); {
+	case ended != nil:
 		return endOf(ended, last.Description)
 	case release.DeletionTimestamp != nil:
 		return failure("the release was deleted before it began")

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -188,6 +189,9 @@ func (p *pass) sayCompleted() {
 	p.say(v1alpha1.ReasonCompleted, "all pods run revision "+p.status.UpdateRevision)
 }
 
+// maxEnded is how many ended releases a status keeps in mind.
+const maxEnded = 5
+
 // recordEnd keeps in mind how the release before came to its end: the status will soon speak of another.
 func (p *pass) recordEnd() {
 	if p.status.Phase != v1alpha1.PhaseCompleted {
@@ -199,5 +203,6 @@ func (p *pass) recordEnd() {
 	if back := p.status.Rollback; p.status.RollbackTo != "" && back != nil {
 		ended.Trigger = back.Trigger
 	}
-	p.status.Ended = &ended
+	before := p.status.Ended
+	p.status.Ended = append(slices.Clone(before[max(0, len(before)-maxEnded+1):]), ended)
 }

@@ -70,11 +70,17 @@ func TestEndIsKeptInMind(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		scene *scene
-		want  *v1alpha1.EndedRelease
+		want  []v1alpha1.EndedRelease
 	}{
 		"of a release": {
 			completed(10).resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) { s.Commit = "c0de" }),
-			&v1alpha1.EndedRelease{Commit: "c0de", Revision: "v1", Replicas: 10},
+			[]v1alpha1.EndedRelease{{Commit: "c0de", Revision: "v1", Replicas: 10}},
+		},
+		"of as many as there is room for": {
+			completed(10).resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Commit, s.Ended = "f", []v1alpha1.EndedRelease{{Commit: "a"}, {Commit: "b"}, {Commit: "c"}, {Commit: "d"}, {Commit: "e"}}
+			}),
+			[]v1alpha1.EndedRelease{{Commit: "b"}, {Commit: "c"}, {Commit: "d"}, {Commit: "e"}, {Commit: "f", Revision: "v1", Replicas: 10}},
 		},
 		"of one that was superseded there is none": {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3"), nil},
 	}
