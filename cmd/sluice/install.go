@@ -37,7 +37,7 @@ func registerInstall(set *pflag.FlagSet, options *install.Options) {
 	set.BoolVar(&options.Namespaced, "namespaced", false, "see, and have rights in, that namespace only")
 	set.BoolVar(&options.CRDs, "crds", options.CRDs, "install the kinds, of which a cluster has one set")
 	set.BoolVar(&options.Policy, "policy", options.Policy,
-		"install the admission policy, which needs Kubernetes 1.30 (with --namespaced: never, it is the cluster's)")
+		"install the admission policies, which need Kubernetes 1.30 (with --namespaced: never, it is the cluster's)")
 	set.StringArrayVar(&options.Args, "controller-arg", nil, "a further `flag` of \"sluice controller\"; can be repeated")
 }
 
