@@ -364,6 +364,9 @@ type BatchReleaseStatus struct {
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
+	// StartedAt is when the attempt began.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// Quarantined are digests of spec.template that were rolled back and are not released again.
 	// +listType=atomic
 	// +optional

@@ -76,6 +76,8 @@ const (
 	OutcomeAnnotation = Prefix + "outcome"
 	// AttemptAnnotation on a ControllerRevision is the release's status.attempt that had this outcome.
 	AttemptAnnotation = Prefix + "attempt"
+	// StartedAtAnnotation on a ControllerRevision is when the release or rollback began that made it stable, as RFC 3339.
+	StartedAtAnnotation = Prefix + "started-at"
 	// ReleasedAtAnnotation on a ControllerRevision is when its template became stable, as RFC 3339.
 	ReleasedAtAnnotation = Prefix + "released-at"
 	// ApprovedByAnnotation on a ControllerRevision names those who passed the gates of its release.

@@ -159,6 +159,10 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 		*out = new(RollbackRecord)
 		**out = **in
 	}
+	if in.StartedAt != nil {
+		in, out := &in.StartedAt, &out.StartedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.Quarantined != nil {
 		in, out := &in.Quarantined, &out.Quarantined
 		*out = make([]string, len(*in))

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -19,7 +20,7 @@ import (
 // History is the table of a release's templates, the oldest first: those that are kept, and the one that is under way.
 func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"),
+		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"), column("Took"),
 		column("Commit"), column("Author"), column("Approved by"), column("Subject"),
 	}}
 	kept = slices.SortedFunc(slices.Values(kept), func(a, b appsv1.ControllerRevision) int {
@@ -43,7 +44,7 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 	}
 	return marked(marker,
 		strconv.FormatInt(kept.Revision, 10), revision, imagesOf(kept.Data.Raw),
-		annotations[v1alpha1.OutcomeAnnotation], releasedAgo(annotations[v1alpha1.ReleasedAtAnnotation], now),
+		annotations[v1alpha1.OutcomeAnnotation], releasedAgo(annotations[v1alpha1.ReleasedAtAnnotation], now), took(annotations),
 		shortCommit(annotations[v1alpha1.CommitAnnotation]), annotations[v1alpha1.AuthorAnnotation],
 		annotations[v1alpha1.ApprovedByAnnotation], annotations[v1alpha1.SubjectAnnotation],
 	)
@@ -64,7 +65,7 @@ func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	if status.Commit == annotations[v1alpha1.CommitAnnotation] {
 		author, subject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
 	}
-	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", shortCommit(status.Commit), author, "-", subject)
+	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", "-", shortCommit(status.Commit), author, "-", subject)
 }
 
 // releasedAgo is how long ago a time was that an annotation holds.
@@ -74,6 +75,16 @@ func releasedAgo(text string, now time.Time) string {
 		return ""
 	}
 	return since(metav1.NewTime(at), now) + " ago"
+}
+
+// took is how long it took from the beginning of a release, or rollback, to its end.
+func took(annotations map[string]string) string {
+	began, unknown := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation])
+	ended, unended := time.Parse(time.RFC3339, annotations[v1alpha1.ReleasedAtAnnotation])
+	if unknown != nil || unended != nil {
+		return ""
+	}
+	return duration.HumanDuration(ended.Sub(began))
 }
 
 // imagesOf are those of a pod template as JSON.
@@ -128,6 +139,7 @@ func Kept(kept *appsv1.ControllerRevision) []string {
 		"Number", strconv.FormatInt(kept.Revision, 10),
 		"Revision", kept.Labels[v1alpha1.RevisionLabel],
 		"Outcome", annotations[v1alpha1.OutcomeAnnotation],
+		"Began at", annotations[v1alpha1.StartedAtAnnotation],
 		"Released at", annotations[v1alpha1.ReleasedAtAnnotation],
 		"Commit", annotations[v1alpha1.CommitAnnotation],
 		"Author", annotations[v1alpha1.AuthorAnnotation],

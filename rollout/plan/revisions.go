@@ -31,6 +31,8 @@ type Record struct {
 	Attempt int64
 	// Commit brought the template, with its author, as it claims, and the first line of its message.
 	Commit, Author, Subject string
+	// StartedAt is when the release or rollback began that made it so, as RFC 3339.
+	StartedAt string
 	// ReleasedAt is when the template became stable, as RFC 3339; empty if it never did.
 	ReleasedAt string
 	// ApprovedBy are those who passed the gates of its release.
@@ -130,7 +132,8 @@ func (p *pass) recordStable() {
 	case kept.Attempt == record.Attempt && kept.Outcome == record.Outcome:
 	case p.status.RollbackTo != "":
 		back := kept.Record
-		back.Outcome, back.Attempt, back.ReleasedAt = record.Outcome, record.Attempt, record.ReleasedAt
+		back.Outcome, back.Attempt = record.Outcome, record.Attempt
+		back.StartedAt, back.ReleasedAt = record.StartedAt, record.ReleasedAt
 		p.do(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
 	default:
 		p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
@@ -143,6 +146,9 @@ func (p *pass) released() Record {
 	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, p.status.Attempt
 	if p.status.RollbackTo != "" {
 		record.Outcome = v1alpha1.OutcomeRolledBackTo
+	}
+	if began := p.status.StartedAt; began != nil {
+		record.StartedAt = began.UTC().Format(time.RFC3339)
 	}
 	record.ReleasedAt = p.Now.UTC().Format(time.RFC3339)
 	record.ApprovedBy, record.Forced = p.approvedBy(), p.forcedWords()

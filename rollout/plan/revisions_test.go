@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -54,14 +55,16 @@ func from(commit, author, subject string) func(*Observation) {
 	}
 }
 
-func committed(s *v1alpha1.BatchReleaseStatus) { s.Commit = "c2" }
+func committed(s *v1alpha1.BatchReleaseStatus) {
+	s.Commit, s.StartedAt = "c2", &metav1.Time{Time: noon.Add(-tenMinutes)}
+}
 
 func TestRecordOfWhatBecameStable(t *testing.T) {
 	t.Parallel()
 	const why Reason = "revision v2 is stable"
 	released := Record{
 		Outcome: v1alpha1.OutcomeReleased, Attempt: 1, Commit: "c2", Author: "Ann", Subject: "Two",
-		ReleasedAt: "2026-03-02T12:00:00Z",
+		StartedAt: "2026-03-02T11:50:00Z", ReleasedAt: "2026-03-02T12:00:00Z",
 	}
 	approved, superseded, forced := released, released, released
 	forced.ApprovedBy, forced.Forced = "ada (forced)", "soak gate of batch 1 by ada: INC-42"
@@ -104,7 +107,7 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 			}),
 			[]Action{Mark{Reason: why, Name: "web-v2", Number: 2, Record: Record{
 				Outcome: v1alpha1.OutcomeRolledBackTo, Attempt: 5, Commit: "c2", Author: "Ann", Subject: "Two",
-				ReleasedAt: "2026-03-02T12:00:00Z", ApprovedBy: "bob, carol",
+				StartedAt: "2026-03-02T11:50:00Z", ReleasedAt: "2026-03-02T12:00:00Z", ApprovedBy: "bob, carol",
 			}}},
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -142,7 +143,7 @@ func (p *pass) start(template v1alpha1.ResolvedTemplate) {
 // reason for one.
 func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.RollbackRecord) {
 	p.recordEnd()
-	p.status.Attempt = p.nextAttempt()
+	p.status.Attempt, p.status.StartedAt = p.nextAttempt(), new(metav1.NewTime(p.Now).Rfc3339Copy())
 	p.status.Phase = v1alpha1.PhaseInitial
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
 	p.status.Batch, p.status.Gates, p.status.Progress, p.status.PausePoint = "", nil, nil, nil
