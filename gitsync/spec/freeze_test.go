@@ -1,11 +1,19 @@
 package spec
 
 import (
+	"encoding/json"
 	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func freezeText(text string) fstest.MapFS {
@@ -63,6 +71,37 @@ func TestReadFreeze(t *testing.T) {
 				t.Errorf("it ends at %v, want %q", until, tt.until)
 			}
 		})
+	}
+}
+
+// The schema that editors have for the file is written by hand: it has its fields, and no others.
+func TestFreezeSchema(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../schemas/freeze.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object struct {
+		Properties map[string]object `json:"properties"`
+		Items      *object           `json:"items"`
+	}
+	var schema object
+	if err := json.Unmarshal(data, &schema); err != nil {
+		t.Fatal(err)
+	}
+	selector := schema.Properties["selector"]
+	for _, tt := range []struct {
+		fields map[string]reflect.Type
+		schema object
+	}{
+		{fieldsOf(reflect.TypeFor[freezeFile]()), schema},
+		{fieldsOf(reflect.TypeFor[metav1.LabelSelector]()), selector},
+		{fieldsOf(reflect.TypeFor[metav1.LabelSelectorRequirement]()), *selector.Properties["matchExpressions"].Items},
+	} {
+		want, got := slices.Sorted(maps.Keys(tt.fields)), slices.Sorted(maps.Keys(tt.schema.Properties))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("fields (-reader +schema):\n%s", diff)
+		}
 	}
 }
 

@@ -1,0 +1,105 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// form is a form that CEL rules of the CRDs have, and what a JSON schema can say of it. Each rule has to
+// have one, so that whoever writes a rule decides.
+type form struct {
+	rule *regexp.Regexp
+	// says is nil where a schema can't say it: lint and the API server do.
+	says func(match []string) map[string]any
+}
+
+var forms = []form{
+	{regexp.MustCompile(`^self == oldSelf$`), nil},
+	{regexp.MustCompile(`^self\.filter\(g, has\(g\.pullRequest\)\)\.size\(\) <= 1$`), nil},
+	{regexp.MustCompile(`^\[(has\(self\.\w+\)(?:, has\(self\.\w+\))*)\]\.filter\(is, is\)\.size\(\) == 1$`), exactlyOne},
+	{regexp.MustCompile(`^type\(self\) == int \? int\(self\) >= 0 : string\(self\)\.matches\('([^']+)'\)$`), count},
+	{regexp.MustCompile(`^duration\(self\) >=? duration\('[0-9]+s'\)(?: && duration\(self\) <= duration\('[0-9]+h'\))?$`), duration},
+	{regexp.MustCompile(`^self\[self\.size\(\)-1\]\.replicas == '(100%)'$`), someStep},
+	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind == '([^']+)'$`), kindOnly},
+	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
+}
+
+// addRules adds what can be said of the rules of a field.
+func addRules(validations []any, to map[string]any) error {
+	var all []any
+	for _, validation := range validations {
+		rule, _ := asObject(validation)["rule"].(string)
+		says, err := sayRule(rule)
+		if err != nil {
+			return err
+		}
+		if says != nil {
+			says["errorMessage"] = asObject(validation)["message"] // editors show it instead of a pattern
+			all = append(all, says)
+		}
+	}
+	if all != nil {
+		to["allOf"] = all
+	}
+	return nil
+}
+
+// sayRule returns what a schema can say of a rule; nil if it can't say anything.
+func sayRule(rule string) (map[string]any, error) {
+	for _, f := range forms {
+		match := f.rule.FindStringSubmatch(rule)
+		switch {
+		case match == nil:
+		case f.says == nil:
+			return nil, nil
+		default:
+			return f.says(match), nil
+		}
+	}
+	return nil, fmt.Errorf("rule %q: has no form that is known here", rule)
+}
+
+func exactlyOne(match []string) map[string]any {
+	var one []any
+	for has := range strings.SplitSeq(match[1], ", ") {
+		name := strings.TrimSuffix(strings.TrimPrefix(has, "has(self."), ")")
+		one = append(one, map[string]any{"required": []any{name}})
+	}
+	return map[string]any{"oneOf": one}
+}
+
+func count(match []string) map[string]any {
+	return map[string]any{"minimum": 0, "pattern": match[1]}
+}
+
+// goDuration is any positive duration as Go reads it. How long it may be is not for a pattern to say.
+const goDuration = `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
+
+func duration([]string) map[string]any {
+	return map[string]any{"pattern": goDuration}
+}
+
+// someStep says half of what is meant: a schema can't speak of the last item.
+func someStep(match []string) map[string]any {
+	step := map[string]any{
+		"required":   []any{"replicas"},
+		"properties": map[string]any{"replicas": map[string]any{"const": match[1]}},
+	}
+	return map[string]any{"contains": step}
+}
+
+func kindOnly(match []string) map[string]any {
+	return map[string]any{"properties": map[string]any{
+		"apiVersion": map[string]any{"const": match[1]},
+		"kind":       map[string]any{"const": match[2]},
+	}}
+}
+
+func shortName(match []string) map[string]any {
+	most, _ := strconv.Atoi(match[1]) // the form has digits there
+	name := map[string]any{"maxLength": most}
+	metadata := map[string]any{"properties": map[string]any{"name": name}}
+	return map[string]any{"properties": map[string]any{"metadata": metadata}}
+}
