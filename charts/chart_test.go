@@ -85,7 +85,8 @@ func TestServerTakesAll(t *testing.T) {
 	t.Parallel()
 	namespace := cptest.Namespace(t)
 	text := template(t, namespace, "--values=testdata/all.yaml", "--set=crds.install=false")
-	cmd := cptest.Access(t).Kubectl(t.Context(), "apply", "--server-side", "--dry-run=server", "-f", "-")
+	// Tests of other packages may have objects of these names on the control plane.
+	cmd := cptest.Access(t).Kubectl(t.Context(), "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-f", "-")
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "Warning") {
 		t.Errorf("want all taken without a warning: %v\n%s", err, out)
