@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
+	"github.com/sluice-dev/sluice/rollout/survey"
 )
 
 // fitMemory is how long what a preflight has found is taken for granted: a little less than the plan
@@ -40,7 +37,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 		Workload: v.deployment.Name, Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
 		NewSet: shape.NewSet,
 	}
-	namespace, unknown, err := r.readNamespace(ctx, v)
+	namespace, unknown, err := survey.Namespace(ctx, r.live, v.release.Namespace)
 	if err != nil {
 		return err
 	}
@@ -55,29 +52,6 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 	v.memory.fits = knownFit{shape, v.given, r.clock.Now(), &found}
 	v.fits = &found
 	return nil
-}
-
-// readNamespace lists the objects. What we may not list is named: it holds up no release.
-func (r *Reconciler) readNamespace(ctx context.Context, v *view) (preflight.Namespace, []string, error) {
-	var quotas corev1.ResourceQuotaList
-	var limits corev1.LimitRangeList
-	var budgets policyv1.PodDisruptionBudgetList
-	var autoscalers autoscalingv2.HorizontalPodAutoscalerList
-	var unknown []string
-	for _, list := range []client.ObjectList{&quotas, &limits, &budgets, &autoscalers} {
-		if list == client.ObjectList(&limits) && len(quotas.Items) == 0 {
-			continue // what they give to containers counts for quotas only
-		}
-		switch err := r.live.List(ctx, list, client.InNamespace(v.release.Namespace)); {
-		case apierrors.IsForbidden(err):
-			unknown = append(unknown, "not looked at: "+err.Error())
-		case err != nil:
-			return preflight.Namespace{}, nil, fmt.Errorf("list %T: %w", list, err)
-		}
-	}
-	return preflight.Namespace{
-		Quotas: quotas.Items, Limits: limits.Items, Budgets: budgets.Items, Autoscalers: autoscalers.Items,
-	}, unknown, nil
 }
 
 // decodedTemplate is a template that is about to be released. The API server's defaults don't matter for

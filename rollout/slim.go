@@ -6,13 +6,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
-
-type intOrString = intstr.IntOrString
 
 // hashAnnotation holds, beside the digest, the pod template hash of a slim Deployment.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"

@@ -138,7 +138,7 @@ func (v *view) workload() *plan.Workload {
 		ChangedBy:               changedBy(d),
 		Hold:                    hold.Of(d),
 	}
-	w.MaxSurge, w.MaxUnavailable = limits(d, w.Hold)
+	w.MaxSurge, w.MaxUnavailable = hold.Limits(d, w.Hold)
 	return w
 }
 
@@ -177,19 +177,6 @@ func stuck(set *appsv1.ReplicaSet) bool {
 	return slices.ContainsFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
 		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
 	})
-}
-
-// limits are maxSurge and maxUnavailable of the strategy that the Deployment has, or gets
-// back if it is taken over.
-func limits(d *appsv1.Deployment, held *plan.Hold) (surge, unavailable *intOrString) {
-	strategy := d.Spec.Strategy
-	if held != nil {
-		strategy = hold.DecodeStrategy(held.Strategy)
-	}
-	if strategy.RollingUpdate == nil {
-		return nil, nil
-	}
-	return strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable
 }
 
 func ownedBy(obj metav1.Object, owner types.UID) bool {

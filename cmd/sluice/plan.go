@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/preview"
@@ -16,6 +17,8 @@ import (
 // planFlags are the flags of "sluice plan" as they were given.
 type planFlags struct {
 	source    sourceFlags
+	kube      *kubeFlags
+	cluster   bool
 	from, to  string
 	mergeBase bool
 	history   int
@@ -23,13 +26,18 @@ type planFlags struct {
 }
 
 func newPlan() *cobra.Command {
-	flags := &planFlags{}
+	flags := &planFlags{kube: newKubeFlags()}
 	command := &cobra.Command{
 		Use:     "plan [PATH]",
 		GroupID: groupPush,
 		Short:   "Say what commits would release, in which batches",
 		Long: `Say what commits would release: which templates change and in which fields, in which batches, how many pods there are in
 each, what is waited for after it and who has a say, and which releases are new or gone. It needs no cluster.
+
+With --cluster it also says what that meets in the cluster which the kubeconfig names, as it is now: the replicas of the
+Deployments that are there, how far their releases are, whether a new template begins, waits, or takes the place of another,
+and what of quotas, disruption budgets and autoscalers stands against it. It only reads, which the roles view and
+sluice-viewer may; what you may not read is said.
 
 PATH is the folder that a ReleaseSource reads, by default the one that you are in. What is compared are commits
 of its repository. Without --from that is the first parent of --to, which for the merge commit that GitHub Actions checks
@@ -41,7 +49,8 @@ A template that one of the earlier commits had already is taken for a rollback. 
 The exit code is 1 if files are at fault after the commits, and 2 if the command was called wrongly.`,
 		Example: `  sluice plan
   sluice plan deploy --from main --merge-base
-  sluice plan --from v1.4 --to v1.5 -o markdown`,
+  sluice plan --from v1.4 --to v1.5 -o markdown
+  sluice plan deploy -n shop --cluster --context production`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, append(args, ".")[0]) },
 	}
@@ -51,7 +60,9 @@ The exit code is 1 if files are at fault after the commits, and 2 if the command
 	set.BoolVar(&flags.mergeBase, "merge-base", false, "compare with where --from and --to have parted")
 	set.IntVar(&flags.history, "history", 20, "`number` of commits before --from to look for the template in")
 	set.StringVarP(&flags.output, "output", "o", string(preview.Text), "`format`: text, json, or markdown for a comment on a pull request")
+	set.BoolVar(&flags.cluster, "cluster", false, "look at what is in the cluster, too")
 	flags.source.register(set)
+	flags.kube.register(command)
 	return command
 }
 
@@ -65,14 +76,45 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	case f.history < 0:
 		return usageError{errors.New("--history must not be negative")}
 	}
+	if err := f.checkCluster(cmd); err != nil {
+		return err
+	}
 	shown, err := f.compare(path)
 	if err != nil {
 		return err
+	}
+	if f.cluster {
+		if err := f.meet(cmd, shown); err != nil {
+			return err
+		}
 	}
 	if err := shown.Write(cmd.OutOrStdout(), preview.Format(f.output)); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	return shown.Err()
+}
+
+// checkCluster refuses flags that name a cluster which is not asked.
+func (f *planFlags) checkCluster(cmd *cobra.Command) error {
+	if f.cluster {
+		return nil
+	}
+	var err error
+	kubectlFlags(cmd).VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			err = usageError{fmt.Errorf("--%s needs --cluster", flag.Name)}
+		}
+	})
+	return err
+}
+
+// meet adds what the plan comes upon in the cluster that the flags name.
+func (f *planFlags) meet(cmd *cobra.Command, shown *preview.Preview) error {
+	c, err := f.kube.connect(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	return c.meet(cmd.Context(), shown)
 }
 
 // repository is what is compared: a folder of it, at commits.

@@ -8,52 +8,72 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
+
+// workingTree is a repository that is checked out.
+type workingTree struct {
+	*testing.T
+
+	root string
+}
+
+// newTree has one commit, of a file that is none of Sluice's.
+func newTree(t *testing.T) *workingTree {
+	t.Helper()
+	w := &workingTree{t, writeFiles(t, map[string]string{"README.md": "a shop\n"})}
+	w.git("init", "--quiet", "--initial-branch=main")
+	w.git("add", "--all")
+	w.git("commit", "--quiet", "--message", "Nothing yet")
+	return w
+}
+
+func (w *workingTree) git(args ...string) {
+	w.Helper()
+	command := exec.CommandContext(w.Context(), "git", append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
+	command.Dir = w.root
+	command.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	if output, err := command.CombinedOutput(); err != nil {
+		w.Fatalf("git %s: %v: %s", args[0], err, output)
+	}
+}
+
+// commit writes deploy/web.yaml, and commits it.
+func (w *workingTree) commit(subject, text string) {
+	w.Helper()
+	path := filepath.Join(w.root, "deploy", "web.yaml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	w.git("add", "--all")
+	w.git("commit", "--quiet", "--message", subject)
+}
 
 // planRepository is a repository of three commits: a first version, a branch with the second, and
 // something else on main.
 func planRepository(t *testing.T) string {
 	t.Helper()
-	root := writeFiles(t, map[string]string{"README.md": "a shop\n"})
-	git := func(args ...string) {
-		t.Helper()
-		command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
-		command.Dir = root
-		command.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v: %s", args[0], err, output)
-		}
-	}
-	commit := func(subject, text string) {
-		t.Helper()
-		path := filepath.Join(root, "deploy", "web.yaml")
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		git("add", "--all")
-		git("commit", "--quiet", "--message", subject)
-	}
-	web := lintedDeployment + "---\n" + lintedRelease
-	git("init", "--quiet", "--initial-branch=main")
-	git("add", "--all")
-	git("commit", "--quiet", "--message", "Nothing yet")
-	commit("First version", web)
-	git("branch", "next")
-	commit("Smaller steps", strings.Replace(web, "replicas: 1}", "replicas: 5%}", 1))
-	git("checkout", "--quiet", "next")
-	commit("Second version", strings.Replace(web, "image: nginx", "image: httpd", 1))
-	commit("Broken", strings.Replace(web, "replicas: 1}", "replica: 1}", 1))
-	return root
+	tree, web := newTree(t), lintedDeployment+"---\n"+lintedRelease
+	tree.commit("First version", web)
+	tree.git("branch", "next")
+	tree.commit("Smaller steps", strings.Replace(web, "replicas: 1}", "replicas: 5%}", 1))
+	tree.git("checkout", "--quiet", "next")
+	tree.commit("Second version", strings.Replace(web, "image: nginx", "image: httpd", 1))
+	tree.commit("Broken", strings.Replace(web, "replicas: 1}", "replica: 1}", 1))
+	return tree.root
 }
 
 // TestPlan compares commits of a real repository.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	root := planRepository(t)
-	elsewhere := t.TempDir()
+	elsewhere, kubeconfig := t.TempDir(), writeNowhere(t)
 	cases := map[string]struct {
 		reason         string
 		folder         string
@@ -75,6 +95,8 @@ func TestPlan(t *testing.T) {
 		"NoFrom":    {"a merge base is one of two", "deploy", []string{"--merge-base"}, exitUsage, "", "needs --from"},
 		"NoFormat":  {"formats are few", "deploy", []string{"-o", "xml"}, exitUsage, "", "none of text, json, markdown"},
 		"NoHistory": {"nobody can look ahead", "deploy", []string{"--history=-1"}, exitUsage, "", "--history"},
+		"NoAnswer":  {"a cluster that is asked must answer", "deploy", []string{"--to=next~1", "--cluster", "--kubeconfig=" + kubeconfig}, exitError, "", "look at shop/web in the cluster: "},
+		"NotAsked":  {"a cluster that is named is to be asked", "deploy", []string{"--context=nowhere"}, exitUsage, "", "--context needs --cluster"},
 		"NoGit":     {"a repository is needed", elsewhere, nil, exitError, "", "there is no Git repository"},
 	}
 	for name, tc := range cases {
@@ -119,4 +141,49 @@ func TestPlanJSON(t *testing.T) {
 	if len(got.Releases) != 1 || len(got.Releases[0].Batches) != 2 || got.Releases[0].Batches[1].Pods != 1 || got.Errors == nil || got.To.Subject != "Second version" {
 		t.Errorf("want the release and its batches, got %s", stdout.String())
 	}
+}
+
+const plannedWeb = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 10
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:2"}]}}
+---
+apiVersion: rollouts.sluice.dev/v1alpha1
+kind: BatchRelease
+metadata: {name: web}
+spec:
+  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  strategy: {maxUnavailable: 2, steps: [{replicas: 1}, {replicas: 100%}]}
+`
+
+// TestPlanCluster: what a commit meets in a real cluster, as whoever may only look sees it.
+func TestPlanCluster(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer, stranger := s.viewer(), s.person("stranger", "sluice-viewer")
+	s.deploy("web")
+	s.create(&policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		},
+	})
+	tree := newTree(t)
+	tree.commit("Second version", plannedWeb)
+	tree.commit("Third version", strings.Replace(plannedWeb, "web:2", "web:3", 1))
+	plan := []string{"plan", filepath.Join(tree.root, "deploy"), "--cluster"}
+
+	got := s.ok(viewer, plan...)
+	s.want(got, "/web is released in 2 batches", "the Deployment has 4 replicas, its manifest says 10;", "2/2     4 of 4 (100%)   +3",
+		"the release says: all pods run revision", "warning: PodDisruptionBudget web lets 0 of 4 pods be missing, the release 2")
+	s.want(s.ok(stranger, plan...), "not looked at: deployments.apps \"web\" is forbidden", "10 of 10 (100%)")
+
+	s.push("web", 2, secondCommit)
+	s.awaitGate("web")
+	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "takes the place of what is under way")
+	tree.commit("Queue", strings.NewReplacer("web:2", "web:4", "maxUnavailable: 2", "supersede: Queue").Replace(plannedWeb))
+	s.want(s.ok(viewer, plan...), "waits until what is under way has ended")
 }

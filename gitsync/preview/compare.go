@@ -30,7 +30,10 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := &Change{Namespace: is.Namespace, Name: is.Name, File: is.File, Workload: is.Workload, Kind: Unchanged}
+	change := &Change{
+		Namespace: is.Namespace, Name: is.Name, File: is.File, Workload: is.Workload, Kind: Unchanged,
+		release: is, object: object,
+	}
 	switch {
 	case was == nil:
 		change.Kind = Added
@@ -49,28 +52,30 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	case !sameRules(was, is):
 		change.Kind = Changed
 	}
-	return change, c.detail(change, was, is, object)
+	c.detail(change, was)
+	return change, nil
 }
 
 // detail adds what the release comes to.
-func (c *comparison) detail(change *Change, was, is *spec.Release, object *v1alpha1.BatchRelease) error {
+func (c *comparison) detail(change *Change, was *spec.Release) {
 	if change.Kind == Unchanged {
-		return nil
+		return
 	}
-	if err := foresee(change, is, object); err != nil {
-		return err
-	}
-	change.Frozen = frozen(c.freeze, object)
-	if object.Spec.Suspend {
+	change.foresee()
+	change.Frozen = frozen(c.freeze, change.object)
+	if change.object.Spec.Suspend {
 		change.note("spec.suspend is set: nothing happens until it is not.")
 	}
-	if was != nil && was.Workload != is.Workload {
+	if was != nil && was.Workload != change.Workload {
 		change.note("spec.workloadRef can't be changed: the API server refuses the release.")
 	}
-	return nil
 }
 
 func (c *Change) note(text string) { c.Notes = append(c.Notes, text) }
+
+func (c *Change) dropNote(text string) {
+	c.Notes = slices.DeleteFunc(c.Notes, func(note string) bool { return note == text })
+}
 
 // gone is a release that was there before and is not any more.
 func (c *comparison) gone(was *spec.Release) Change {
@@ -128,28 +133,38 @@ func templateOf(release *spec.Release) (*corev1.PodTemplateSpec, error) {
 	return &template, nil
 }
 
-// foresee adds the batches, with pods where the Deployment is known.
-func foresee(change *Change, release *spec.Release, object *v1alpha1.BatchRelease) error {
-	workload := &plan.Workload{}
-	if release.HasDeployment() {
-		deployment, err := decode[appsv1.Deployment](release.Deployment())
-		if err != nil {
-			change.note("The Deployment can't be read: the API server refuses it, and sluice lint says why.")
-			return nil //nolint:nilerr // it is told
-		}
-		workload = workloadOf(deployment)
-		change.Replicas = &workload.Replicas
+// notInRepository is noted where the pods are not known.
+const notInRepository = "The Deployment is not in the repository: how many pods it has is not known."
+
+// foresee adds the batches, with pods where the Deployment's manifest is known.
+func (c *Change) foresee() {
+	if !c.release.HasDeployment() {
+		c.note(notInRepository)
+		c.batches(nil)
+		return
+	}
+	deployment, err := decode[appsv1.Deployment](c.release.Deployment())
+	if err != nil {
+		c.note("The Deployment can't be read: the API server refuses it, and sluice lint says why.")
+		return
+	}
+	c.batches(workloadOf(deployment))
+}
+
+// batches foresees them for a workload; nil if it is not known.
+func (c *Change) batches(workload *plan.Workload) {
+	known := workload != nil
+	if known {
+		c.Replicas = new(workload.Replicas)
 	} else {
-		change.note("The Deployment is not in the repository: how many pods it has is not known.")
+		workload = &plan.Workload{}
 	}
-	rollback := change.Kind == RolledBack
-	forecast := plan.Foresee(object, workload, rollback)
-	change.Surge, change.Unavailable = forecast.Surge, forecast.Unavailable
-	shares := plan.Shares(object, rollback)
-	for i := range forecast.Batches {
-		change.Batches = append(change.Batches, batchOf(&forecast.Batches[i], shares[i], release.HasDeployment()))
+	rollback := c.Kind == RolledBack
+	forecast := plan.Foresee(c.object, workload, rollback)
+	c.Surge, c.Unavailable, c.Batches = forecast.Surge, forecast.Unavailable, nil
+	for i, share := range plan.Shares(c.object, rollback) {
+		c.Batches = append(c.Batches, batchOf(&forecast.Batches[i], share, known))
 	}
-	return nil
 }
 
 func batchOf(foreseen *plan.Batch, share string, known bool) Batch {

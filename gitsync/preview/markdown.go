@@ -28,8 +28,16 @@ func (p *Preview) markdown() string {
 		}
 		text.WriteString(part)
 	}
-	fmt.Fprintf(&text, "\nFrom %s to %s. Read from files: how many pods run, and what, is the cluster's to say.\n", p.From.Commit, p.To.Commit)
+	fmt.Fprintf(&text, "\nFrom %s to %s. %s\n", p.From.Commit, p.To.Commit, p.origin())
 	return text.String()
+}
+
+// origin says what all of it rests on.
+func (p *Preview) origin() string {
+	if p.met {
+		return "Read from files, and from the cluster as it was then."
+	}
+	return "Read from files: how many pods run, and what, is the cluster's to say."
 }
 
 func (c *Change) markdown() string {
@@ -43,6 +51,9 @@ func (c *Change) markdown() string {
 	}
 	if c.Before != nil {
 		fmt.Fprintf(&text, "- %s\n", c.origin(report.Code(c.Before.Subject)))
+	}
+	for _, line := range c.Cluster.lines() {
+		fmt.Fprintf(&text, "- %s%s\n", inCluster, report.Code(line))
 	}
 	for _, remark := range c.remarks() {
 		fmt.Fprintf(&text, "- %s\n", remark)

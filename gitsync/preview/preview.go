@@ -3,9 +3,10 @@
 //	commit before, commit after ─► spec.Read ─► Compare ─► Preview ─► text, JSON, Markdown
 //	  earlier commits ─► was the template there before?     │
 //	                          plan.Foresee ─► batches ──────┘
+//	                                cluster ─► Meet ──────┘
 //
-// It knows files only. What runs in the cluster may be another version, another number of pods, or in the middle of
-// another release.
+// Compare knows files only. What runs in the cluster may be another version, another number of pods, or in the middle of
+// another release: Meet adds that, where somebody has read it.
 package preview
 
 import (
@@ -58,6 +59,10 @@ type Preview struct {
 	Releases []Change `json:"releases"`
 	// Errors are what is wrong with the files after the change.
 	Errors []string `json:"errors"`
+
+	freeze *spec.Freeze
+	// met says that the cluster was looked at.
+	met bool
 }
 
 // Change is what would become of one release.
@@ -71,7 +76,8 @@ type Change struct {
 	Fields []string `json:"fields,omitempty"`
 	// Before is the commit that has the template already, if it is a rollback.
 	Before *Commit `json:"before,omitempty"`
-	// Replicas are the pods of the Deployment, as its manifest says; nil if the repository does not have it.
+	// Replicas are the pods of the Deployment: of that in the cluster, if it was read there, else as its manifest says; nil
+	// if that is not in the repository.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Surge and Unavailable are how many pods there may be beyond Replicas, or fewer.
 	Surge       int32   `json:"surge"`
@@ -81,6 +87,12 @@ type Change struct {
 	Frozen string `json:"frozen,omitempty"`
 	// Notes are what else is worth knowing.
 	Notes []string `json:"notes,omitempty"`
+	// Cluster is what was found there; nil if nobody looked.
+	Cluster *Found `json:"cluster,omitempty"`
+
+	// release and object are what it is to be; nil if it is gone.
+	release *spec.Release
+	object  *v1alpha1.BatchRelease
 }
 
 // Batch is one step.
@@ -113,6 +125,7 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 	preview := &Preview{From: before.Commit, To: after.Commit, Releases: []Change{}, Errors: []string{}}
 	var problems []spec.Error
 	it.freeze, problems = spec.ReadFreeze(after.Files)
+	preview.freeze = it.freeze
 	for _, problem := range slices.Concat(after.Read.Errors, problems) {
 		preview.Errors = append(preview.Errors, problem.Error())
 	}

@@ -163,8 +163,14 @@ func (c *Change) lines() []string {
 	if c.Before != nil {
 		lines = append(lines, c.origin(c.Before.Subject))
 	}
+	for _, line := range c.Cluster.lines() {
+		lines = append(lines, inCluster+line)
+	}
 	return append(lines, c.remarks()...)
 }
+
+// inCluster goes before what was found there.
+const inCluster = "In the cluster: "
 
 // remarks hold nothing that stands in a file.
 func (c *Change) remarks() []string {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
@@ -51,6 +52,19 @@ func DecodeStrategy(text string) appsv1.DeploymentStrategy {
 		return appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
 	}
 	return strategy
+}
+
+// Limits are maxSurge and maxUnavailable of the strategy that a Deployment has, or gets back if it is taken over; nil
+// where that has none.
+func Limits(d *appsv1.Deployment, held *plan.Hold) (surge, unavailable *intstr.IntOrString) {
+	strategy := d.Spec.Strategy
+	if held != nil {
+		strategy = DecodeStrategy(held.Strategy)
+	}
+	if strategy.RollingUpdate == nil {
+		return nil, nil
+	}
+	return strategy.RollingUpdate.MaxSurge, strategy.RollingUpdate.MaxUnavailable
 }
 
 // AsDecided starts a patch of the Deployment that holds only while spec and hold are what was

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Prospect is what a template comes upon that a release is given.
+type Prospect string
+
+// The prospects.
+const (
+	// Begins: nothing is in its way.
+	Begins Prospect = "Begins"
+	// Supersedes: it takes the place of what is under way.
+	Supersedes Prospect = "Supersedes"
+	// Queues: what is under way is finished first.
+	Queues Prospect = "Queues"
+	// Waits: the release is stopped.
+	Waits Prospect = "Waits"
+	// Known: it is what is being, or was last, released.
+	Known Prospect = "Known"
+	// Quarantined: it was rolled back, and is not released again until another one is given.
+	Quarantined Prospect = "Quarantined"
+)
+
+// Expect says what a template, by the digest of it as given, comes upon if the release is given it now, and why
+// if that is to wait. The release has its status and the rules that it is going to have; there need be no workload.
+// It takes the template for a new one: one that was stable before waits for nothing.
+func Expect(release *v1alpha1.BatchRelease, workload *Workload, given string, now time.Time) (prospect Prospect, why string) {
+	p := &pass{
+		Observation: Observation{Now: now, Release: release, Workload: workload, Given: given},
+		status:      release.Status,
+	}
+	current := p.status.Resolved
+	switch stop := p.stop(); {
+	case p.quarantined():
+		return Quarantined, ""
+	case current != nil && current.Given == given:
+		return Known, ""
+	case stop != nil:
+		return Waits, stop.message
+	case p.finishesFirst():
+		return Queues, ""
+	case workload != nil && workload.heldBy(release) && p.status.Phase != v1alpha1.PhaseCompleted:
+		return Supersedes, ""
+	}
+	return Begins, ""
+}
