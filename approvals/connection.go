@@ -20,12 +20,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/github"
 )
 
-// Keys of a forge's Secret, but for those of an app.
-const (
-	keyToken = "token"
-	keyCA    = "ca.crt"
-)
-
 const (
 	// requestsAtOnce is how many a forge gets from one source at a time. Forges ask for few.
 	requestsAtOnce = 4
@@ -243,18 +237,15 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 
 func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Secret, teams bool) (*github.Client, error) {
 	where := source.Spec.Forge
-	options := github.Options{
+	options, err := github.Options{
 		BaseURL:        where.BaseURL,
 		Owner:          where.Owner,
 		Repository:     where.Repo,
-		Token:          string(secret.Data[keyToken]),
-		CABundle:       secret.Data[keyCA],
 		DeniedNetworks: c.options.DeniedNetworks,
 		Timeout:        c.options.Timeout,
 		Now:            c.clock.Now,
-	}
-	var err error
-	if options.App, err = github.AppOf(secret.Data); err != nil {
+	}.WithSecret(secret.Data)
+	if err != nil {
 		return nil, err
 	}
 	if options.App != nil {

@@ -46,14 +46,14 @@ func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource
 		return gitrepo.Auth{}, err
 	}
 	memory.app.token = token
-	return gitrepo.Auth{Username: github.GitUser, Password: token, CABundle: secret.Data[keyCA]}, nil
+	return gitrepo.Auth{Username: github.GitUser, Password: token, CABundle: gitrepo.AuthOf(secret.Data).CABundle}, nil
 }
 
 func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret, as *github.App) (*github.Client, error) {
 	as.GitOnly = true
 	return github.New(github.Options{
 		BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, App: as,
-		CABundle: secret.Data[keyCA], DeniedNetworks: r.options.Git.DeniedNetworks, Now: r.clock.Now,
+		CABundle: gitrepo.AuthOf(secret.Data).CABundle, DeniedNetworks: r.options.Git.DeniedNetworks, Now: r.clock.Now,
 	})
 }
 

@@ -15,17 +15,6 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 )
 
-// Keys of a source's Secret.
-const (
-	keyUsername   = "username"
-	keyPassword   = "password"
-	keyToken      = "bearerToken"
-	keyCA         = "ca.crt"
-	keyIdentity   = "identity"
-	keyPassphrase = "identity.password"
-	keyKnownHosts = "known_hosts"
-)
-
 // The CRD's defaults, for sources that were made without it.
 const (
 	defaultInterval = time.Minute
@@ -68,14 +57,6 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 	if as != nil {
 		return repository, nil, nil
 	}
-	repository.Auth = gitrepo.Auth{
-		Username:    string(secret.Data[keyUsername]),
-		Password:    string(secret.Data[keyPassword]),
-		BearerToken: string(secret.Data[keyToken]),
-		CABundle:    secret.Data[keyCA],
-		PrivateKey:  secret.Data[keyIdentity],
-		Passphrase:  secret.Data[keyPassphrase],
-		KnownHosts:  secret.Data[keyKnownHosts],
-	}
+	repository.Auth = gitrepo.AuthOf(secret.Data)
 	return repository, nil, nil
 }

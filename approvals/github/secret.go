@@ -2,12 +2,23 @@ package github
 
 import "strconv"
 
-// Keys of a Secret that holds a GitHub App.
+// Keys of a Secret that says who we are.
 const (
+	keyToken        = "token"
+	keyCA           = "ca.crt"
 	keyApp          = "appID"
 	keyInstallation = "installationID"
 	keyPrivateKey   = "privateKey"
 )
+
+// WithSecret are the options with who we are, and whom to trust, from the data of a Secret. A number that is none
+// is a *forge.Error of kind Invalid.
+func (o Options) WithSecret(data map[string][]byte) (Options, error) {
+	o.Token, o.CABundle = string(data[keyToken]), data[keyCA]
+	var err error
+	o.App, err = AppOf(data)
+	return o, err
+}
 
 // AppOf is the app that the data of a Secret holds; nil if it holds none. A number that is none is a
 // *forge.Error of kind Invalid.

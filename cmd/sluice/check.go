@@ -20,8 +20,9 @@ import (
 
 // checkFlags are the flags of "sluice check" as they were given.
 type checkFlags struct {
-	kube   *kubeFlags
-	source string
+	kube       *kubeFlags
+	source     string
+	repository repositoryFlags
 }
 
 func newCheck() *cobra.Command {
@@ -34,38 +35,43 @@ func newCheck() *cobra.Command {
 runs, and its rights; of each ReleaseSource in the namespace, whether its repository and its forge let the controller work, and
 what is wrong in its files; of each release, what stands against it.
 
+With --source the repository and the forge of that one are also asked from here, with the credentials of its Secrets, if you may
+read those. With --repository no cluster is needed: it is asked whether a repository that is to be a source can be read, and is
+well, and with --forge whether the account there has the rights that it needs, and whether the branch is protected. Nothing is
+changed. -n names the namespace that the source will be in.
+
 Each line is ok, a warning or failed, with what to do. It exits with 1 if anything has failed. What you may not look at is a
 warning.`,
 		Example: `  sluice check -A
-  sluice check -n shop --source=shop`,
+  sluice check -n shop --source=shop
+  sluice check --repository=https://github.com/example/shop-releases --forge=github --token-file=token`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              flags.run,
 	}
 	command.Flags().StringVar(&flags.source, "source", "", "the `name` of the one ReleaseSource to check")
+	flags.repository.register(command.Flags())
 	flags.kube.registerAll(command)
 	return command
 }
 
 func (f *checkFlags) run(command *cobra.Command, _ []string) error {
-	c, err := f.kube.connect(command.ErrOrStderr())
+	if err := f.repository.check(); err != nil {
+		return err
+	}
+	find := f.cluster
+	if f.repository.url != "" {
+		if f.source != "" || f.kube.allNamespaces {
+			return usageError{errors.New("--repository is looked at without a cluster: leave out --source and --all-namespaces")}
+		}
+		find = func(command *cobra.Command) ([]fitness.Finding, error) {
+			return f.repository.findings(command.Context(), *f.kube.config.Namespace)
+		}
+	}
+	findings, err := find(command)
 	if err != nil {
 		return err
 	}
-	server, err := discovery.NewDiscoveryClientForConfig(c.config)
-	if err != nil {
-		return fmt.Errorf("connect to cluster: %w", err)
-	}
-	cluster := &fitness.Cluster{Discovery: server, Client: c, Controller: handback.Controller, Namespace: c.namespace}
-	findings, err := cluster.Check(command.Context(), time.Now())
-	if err != nil {
-		return fmt.Errorf("check cluster: %w", err)
-	}
-	objects, err := f.objects(command.Context(), c)
-	if err != nil {
-		return err
-	}
-	findings = append(findings, objects...)
 	if err := printFindings(command.OutOrStdout(), findings); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
@@ -75,26 +81,33 @@ func (f *checkFlags) run(command *cobra.Command, _ []string) error {
 	return nil
 }
 
+// cluster is what is found of the cluster and what is in it.
+func (f *checkFlags) cluster(command *cobra.Command) ([]fitness.Finding, error) {
+	c, err := f.kube.connect(command.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	server, err := discovery.NewDiscoveryClientForConfig(c.config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to cluster: %w", err)
+	}
+	cluster := &fitness.Cluster{Discovery: server, Client: c, Controller: handback.Controller, Namespace: c.namespace}
+	findings, err := cluster.Check(command.Context(), time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("check cluster: %w", err)
+	}
+	objects, err := f.objects(command.Context(), c)
+	return append(findings, objects...), err
+}
+
 // objects are what is found of sources, and of the releases.
 func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]fitness.Finding, error) {
-	var findings []fitness.Finding
-	var sources v1alpha1.ReleaseSourceList
-	err := c.List(ctx, &sources, client.InNamespace(c.namespace))
+	findings, err := f.sources(ctx, c)
 	switch {
 	case meta.IsNoMatchError(err): // that the kinds are missing is found already
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("list sources: %w", err)
-	}
-	found := false
-	for i := range sources.Items {
-		if f.source == "" || sources.Items[i].Name == f.source {
-			found = true
-			findings = append(findings, fitness.Source(&sources.Items[i])...)
-		}
-	}
-	if f.source != "" && !found {
-		return nil, fmt.Errorf("no source %s%s", f.source, c.where())
+		return nil, err
 	}
 	var releases v1alpha1.BatchReleaseList
 	if err := c.List(ctx, &releases, client.InNamespace(c.namespace)); err != nil {
@@ -102,6 +115,36 @@ func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]fitness.Finding
 	}
 	for i := range releases.Items {
 		findings = append(findings, fitness.Release(&releases.Items[i])...)
+	}
+	return findings, nil
+}
+
+// sources are what is found of all sources, or of the one that is named, which is looked at from here, too.
+func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]fitness.Finding, error) {
+	var sources v1alpha1.ReleaseSourceList
+	if err := c.List(ctx, &sources, client.InNamespace(c.namespace)); err != nil {
+		return nil, fmt.Errorf("list sources: %w", err)
+	}
+	var findings []fitness.Finding
+	found := false
+	for i := range sources.Items {
+		source := &sources.Items[i]
+		if f.source != "" && source.Name != f.source {
+			continue
+		}
+		found = true
+		findings = append(findings, fitness.Source(source)...)
+		if f.source == "" {
+			continue
+		}
+		here, err := f.sourceFromHere(ctx, c, source)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, here...)
+	}
+	if f.source != "" && !found {
+		return nil, fmt.Errorf("no source %s%s", f.source, c.where())
 	}
 	return findings, nil
 }

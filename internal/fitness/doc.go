@@ -1,11 +1,14 @@
-// Package fitness says whether a cluster, and what is set up in it, is fit for Sluice.
+// Package fitness says whether a cluster, what is set up in it, a repository and a forge are fit for Sluice.
 //
 //	API server, as the user ──► Cluster ─┐
 //	ReleaseSource ──► Source ────────────┼──► Findings, each with what to do about it
-//	BatchRelease ──► Release ────────────┘
+//	BatchRelease ──► Release ────────────┤
+//	Git, from here ──► Repository ───────┤
+//	GitHub, from here ──► Forge ─────────┘
 //
-// It only reads. What the user may not read is a warning: nothing is known of it. Of repositories and forges it says what the
-// controller has found, by its network and its credentials, which are those that matter.
+// It changes nothing. What the user may not read is a warning: nothing is known of it. Of a source it says what the
+// controller has found, by its network and its credentials, which are those that matter. A repository and a forge
+// are asked themselves, before there is a source, or to find out what ails one.
 package fitness
 
 // Grade says how well something is.

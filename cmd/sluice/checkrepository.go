@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/fitness"
+)
+
+// repositoryFlags say which repository is to be looked at from here, and as whom.
+type repositoryFlags struct {
+	url, branch, path string
+	forge, apiURL     string
+	tokenFile         string
+	tokenVariable     string
+	sshKeyFile        string
+	knownHostsFile    string
+	caFile            string
+	appID             int64
+	appKeyFile        string
+	deployments       bool
+	webhook           string
+
+	git       gitrepo.Options
+	manifests spec.Limits
+}
+
+func (f *repositoryFlags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.url, "repository", "", "`address` of a repository to look at from here, without a cluster")
+	set.StringVar(&f.branch, "branch", "main", "`branch` of --repository")
+	set.StringVar(&f.path, "path", ".", "`folder` of --repository that is read")
+	set.StringVar(&f.tokenFile, "token-file", "", "`file` with a token, for Git over https and for --forge")
+	set.StringVar(&f.tokenVariable, "token-env", "", "environment `variable` with that token instead")
+	set.StringVar(&f.sshKeyFile, "ssh-key-file", "", "`file` with a private key, for Git over ssh")
+	set.StringVar(&f.knownHostsFile, "known-hosts-file", "", "`file` with the keys of ssh servers, as ~/.ssh/known_hosts")
+	set.StringVar(&f.caFile, "ca-file", "", "`file` with certificates (PEM) to trust beside the system's")
+	set.StringVar(&f.forge, "forge", "", "`type` of the forge that --repository is on, to look at that, too: github")
+	set.StringVar(&f.apiURL, "api-url", "", "`address` of the forge (default the server of --repository)")
+	set.Int64Var(&f.appID, "app-id", 0, "`number` of a GitHub App to be, instead of a token")
+	set.StringVar(&f.appKeyFile, "app-key-file", "", "`file` with the private key of that App")
+	set.BoolVar(&f.deployments, "deployments", false, "look for the right to make deployments, too")
+	set.StringVar(&f.webhook, "webhook-url", "", "`address` that the forge is to send webhooks to")
+	set.BoolVar(&f.git.AllowHTTP, "git-allow-http", false, "allow http:// repositories, as the controller's flag does")
+	set.BoolVar(&f.git.AllowFile, "git-allow-file", false, "allow file:// repositories, as the controller's flag does")
+	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.git.Limits.FileBytes, &f.manifests.FileBytes))
+	registerGitLimits(set, &f.git.Limits)
+	registerManifestLimits(set, &f.manifests)
+}
+
+// check refuses flags that contradict each other.
+func (f *repositoryFlags) check() error {
+	asToken, asApp := f.tokenFile != "" || f.tokenVariable != "", f.appID != 0 || f.appKeyFile != ""
+	problem := ""
+	switch {
+	case f.url == "" && (f.forge != "" || asToken || asApp || f.sshKeyFile != ""):
+		problem = "say with --repository what to look at"
+	case f.forge != "" && f.forge != "github":
+		problem = fmt.Sprintf("--forge %q is none of github", f.forge)
+	case f.tokenFile != "" && f.tokenVariable != "", asToken && asApp:
+		problem = "give one of --token-file, --token-env and --app-id"
+	case asApp && (f.appID <= 0 || f.appKeyFile == ""):
+		problem = "--app-id and --app-key-file go together"
+	case f.forge == "" && (asApp || f.apiURL != "" || f.webhook != "" || f.deployments):
+		problem = "say with --forge=github where that is"
+	case f.forge != "" && !asToken && !asApp:
+		problem = "--forge needs --token-file, --token-env, or --app-id and --app-key-file"
+	}
+	if problem != "" {
+		return usageError{errors.New(problem)}
+	}
+	return nil
+}
+
+// findings are what is found of the repository, and of its forge if there is one. The namespace is the one that its
+// ReleaseSource will be in; empty for any.
+func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]fitness.Finding, error) {
+	auth, err := f.auth()
+	if err != nil {
+		return nil, err
+	}
+	look := &look{branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &fitness.Repository{
+		Git: f.git, Source: gitrepo.Source{URL: f.url, Branch: f.branch, Auth: auth}, Path: f.path,
+		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests}).options(),
+	}}
+	if f.forge == "" {
+		return look.findings(ctx), nil
+	}
+	if look.forge, err = f.forgeOptions(auth); err != nil {
+		return nil, err
+	}
+	look.gitAsApp = look.forge.App
+	return look.findings(ctx), nil
+}
+
+// auth are the credentials for Git, but for those of an App.
+func (f *repositoryFlags) auth() (gitrepo.Auth, error) {
+	auth := gitrepo.Auth{Username: github.GitUser}
+	if f.tokenVariable != "" {
+		auth.Password = os.Getenv(f.tokenVariable)
+		if auth.Password == "" {
+			return auth, fmt.Errorf("read token: the environment has no %s", f.tokenVariable)
+		}
+	}
+	var token []byte
+	for _, secret := range []struct {
+		file string
+		into *[]byte
+	}{{f.tokenFile, &token}, {f.sshKeyFile, &auth.PrivateKey}, {f.knownHostsFile, &auth.KnownHosts}, {f.caFile, &auth.CABundle}} {
+		if secret.file == "" {
+			continue
+		}
+		content, err := os.ReadFile(secret.file)
+		if err != nil {
+			return auth, fmt.Errorf("read credentials: %w", err)
+		}
+		*secret.into = content
+	}
+	auth.Password = cmp.Or(auth.Password, strings.TrimSpace(string(token)))
+	if f.sshKeyFile != "" {
+		auth.Username = "" // the address has it
+	}
+	return auth, nil
+}
+
+// forgeOptions say where the forge is, and who we are there.
+func (f *repositoryFlags) forgeOptions(auth gitrepo.Auth) (*github.Options, error) {
+	server, owner, name := placeOf(f.url)
+	options := &github.Options{BaseURL: cmp.Or(f.apiURL, server), Owner: owner, Repository: name, Token: auth.Password, CABundle: auth.CABundle}
+	if f.appID == 0 {
+		return options, nil
+	}
+	key, err := os.ReadFile(f.appKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read key of the app: %w", err)
+	}
+	options.App = &github.App{ID: f.appID, PrivateKey: key, Deployments: f.deployments}
+	return options, nil
+}
+
+// placeOf takes the address of a repository apart: the server's for people, and owner and name on it.
+func placeOf(address string) (server, owner, name string) {
+	parts := strings.FieldsFunc(strings.TrimSuffix(strings.TrimRight(address, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' })
+	if len(parts) > 2 {
+		owner, name = parts[len(parts)-2], parts[len(parts)-1]
+	}
+	at, err := url.Parse(address)
+	switch {
+	case err != nil || at.Host == "": // user@host:path
+		host, _, _ := strings.Cut(address[strings.Index(address, "@")+1:], ":")
+		server = "https://" + host
+	case at.Scheme == "http":
+		server = "http://" + at.Host
+	case at.Scheme == "https":
+		server = "https://" + at.Host
+	default:
+		server = "https://" + at.Hostname()
+	}
+	return server, owner, name
+}
+
+// look is at a repository and its forge, from here.
+type look struct {
+	of, branch, receiver string
+	deployments          bool
+	repository           *fitness.Repository
+	// forge is nil if there is none, or none can be looked at.
+	forge *github.Options
+	// gitAsApp reads the repository, too; nil if other credentials do.
+	gitAsApp *github.App
+}
+
+func (l *look) findings(ctx context.Context) []fitness.Finding {
+	var findings []fitness.Finding
+	if err := l.takeGitToken(ctx); err != nil {
+		findings = append(findings, fitness.Finding{
+			Grade: fitness.Failed, Subject: l.of + "repository", Text: err.Error(),
+			Remedy: "see to the App: docs/github-app.md#give-it-to-sluice",
+		})
+	} else {
+		findings = l.repository.Check(ctx)
+	}
+	if l.forge == nil {
+		return findings
+	}
+	api, err := github.New(*l.forge)
+	if err != nil {
+		return append(findings, fitness.Finding{
+			Grade: fitness.Failed, Subject: l.of + "forge", Text: err.Error(), Remedy: "correct what is given: docs/forge.md",
+		})
+	}
+	forge := &fitness.Forge{Of: l.of, Client: api, Branch: l.branch, Deployments: l.deployments, Receiver: l.receiver}
+	return append(findings, forge.Check(ctx)...)
+}
+
+// takeGitToken has Git sign in as the App, if it is to.
+func (l *look) takeGitToken(ctx context.Context) error {
+	switch {
+	case l.gitAsApp == nil:
+		return nil
+	case l.forge == nil:
+		return errors.New("the Secret holds a GitHub App: set spec.forge, which says where it is installed")
+	}
+	options, app := *l.forge, *l.gitAsApp
+	app.GitOnly = true
+	options.App, options.Token = &app, ""
+	api, err := github.New(options)
+	if err != nil {
+		return err
+	}
+	token, err := api.GitToken(ctx)
+	if err != nil {
+		return err
+	}
+	l.repository.Source.Auth.Username, l.repository.Source.Auth.Password = github.GitUser, token
+	return nil
+}

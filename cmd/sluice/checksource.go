@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/fitness"
+)
+
+// sourceFromHere is what a source's repository and forge answer here, with the credentials of its Secrets as far as
+// the user may read them.
+func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]fitness.Finding, error) {
+	of := "releasesource/" + source.Name + " from here: "
+	here := &look{of: of, branch: source.Branch(), repository: &fitness.Repository{
+		Of: of, Git: f.repository.git, Path: source.Spec.Path,
+		Source:    gitrepo.Source{URL: source.Spec.URL, Branch: source.Branch(), Timeout: source.Spec.Timeout.Duration},
+		Manifests: spec.Options{Namespace: source.Namespace, Limits: f.repository.manifests},
+	}}
+	if source.Spec.WebhookSecretRef != nil {
+		here.receiver = "/hooks/" + source.Namespace + "/" + source.Name
+	}
+	unread, err := here.takeSecrets(ctx, c, source)
+	if err != nil || unread != nil {
+		return unread, err
+	}
+	return here.findings(ctx), nil
+}
+
+// takeSecrets has a look made with the credentials that a source names. Those that can't be had are findings.
+func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]fitness.Finding, error) {
+	if ref := source.Spec.SecretRef; ref != nil {
+		data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: ref.Name})
+		if err != nil || unread != nil {
+			return unread, err
+		}
+		l.repository.Source.Auth = gitrepo.AuthOf(data)
+		if l.gitAsApp, err = github.AppOf(data); err != nil {
+			return unusable(l.of, ref.Name, err), nil
+		}
+	}
+	forge := source.Spec.Forge
+	if forge == nil {
+		return nil, nil
+	}
+	data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: forge.SecretRef.Name})
+	if err != nil || unread != nil {
+		return unread, err
+	}
+	l.deployments = forge.Environment != ""
+	options, err := github.Options{BaseURL: forge.BaseURL, Owner: forge.Owner, Repository: forge.Repo}.WithSecret(data)
+	if err != nil {
+		return unusable(l.of, forge.SecretRef.Name, err), nil
+	}
+	l.forge = &options
+	if l.forge.App != nil {
+		l.forge.App.Deployments = l.deployments
+	}
+	return nil, nil
+}
+
+// secret reads a Secret, or says why it can't be read.
+func (c *cluster) secret(ctx context.Context, of string, key client.ObjectKey) (map[string][]byte, []fitness.Finding, error) {
+	var secret corev1.Secret
+	err := c.Get(ctx, key, &secret)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, []fitness.Finding{{
+			Grade: fitness.Warning, Subject: of + "Secret " + key.Name, Text: "you may not read it: nothing can be asked as the source",
+			Remedy: "ask somebody with the right to get it to run this, or give credentials: sluice check --repository",
+		}}, nil
+	case apierrors.IsNotFound(err):
+		return nil, []fitness.Finding{{
+			Grade: fitness.Failed, Subject: of + "Secret " + key.Name, Text: "there is none",
+			Remedy: "create it: docs/releasesource.md, docs/forge.md",
+		}}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("read Secret %s: %w", key.Name, err)
+	}
+	return secret.Data, nil, nil
+}
+
+func unusable(of, name string, err error) []fitness.Finding {
+	return []fitness.Finding{{
+		Grade: fitness.Failed, Subject: of + "Secret " + name, Text: err.Error(), Remedy: "correct it: docs/github-app.md#give-it-to-sluice",
+	}}
+}
