@@ -12,10 +12,11 @@ import (
 	"github.com/sluice-dev/sluice/internal/controlplane"
 )
 
-// impatient is a release that fails when it makes no progress for two seconds.
+// impatient is a release that fails when it makes no progress for five seconds, in which pods come to whatever
+// state they will stay in.
 func impatient(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
 	r := releaseOf(template, step("50%"), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(2))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
 	return r
 }
 
@@ -151,7 +152,7 @@ func TestLateIsDone(t *testing.T) {
 	w.deployed(deployment(2, rolling("100%", 0)))
 	slow := map[string]string{controlplane.ReadyDelayAnnotation: "6s"}
 	r := releaseOf(podTemplate("web:2", slow), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(2))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
 	w.create(r)
 	w.await(failed("not ready"))
 	w.await(all(web.completed, web.serves("web:2", 2)))

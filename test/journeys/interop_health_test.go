@@ -172,7 +172,7 @@ func TestReleaseHealthElsewhere(t *testing.T) {
 
 	w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":2}}}`)
 	w.release(podTemplate("web:3", behaving(controlplane.CrashLoop)))
-	w.wantHealth("failed", w.await(all(web.observed, failed("CrashLoopBackOff"))), "Degraded", "Failed")
+	w.wantHealth("failed", w.await(all(web.observed, failed("no progress"))), "Degraded", "Failed")
 }
 
 // So they see how a source is.
