@@ -9,7 +9,7 @@ MAKEFLAGS   += --no-builtin-rules
 
 ARGS     ?=
 PKG      ?= ./test/... ./...
-RACED    := ./approvals ./gitsync ./gitsync/gitrepo ./internal/...
+RACED    := ./approvals ./gitsync ./gitsync/gitrepo ./internal/app ./internal/dialer ./internal/kube
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE    ?= ghcr.io/sluice-dev/sluice
@@ -57,8 +57,8 @@ image: ## The image IMAGE:VERSION for this machine's processor, with Docker
 test: ## Every test, on a real control plane (PKG=./rollout/... for some)
 	$(TEST) $(PKG) $(ARGS)
 
-# What decides is pure and has nothing to race; what acts is tested once more under the detector,
-# which needs a C compiler.
+# What decides is pure and has nothing to race. The forge on loopback is under the detector where approvals talk to it.
+# It needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
 	$(TEST) -race $(RACED) $(ARGS)
