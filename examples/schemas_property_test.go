@@ -79,7 +79,7 @@ func list(most int, item, last drawn) drawn {
 var (
 	durations = pick("10m", "1h30m", "0.5h", ".5m", "1.m", "+5m", "720h", "5000ms", "90000000µs", "0s", "-1m", "1d", "721h", "10", "", int64(10))
 	counts    = pick(int64(1), int64(0), "0%", "07%", "30%", "100%", "5", "101%", "999%", int64(-1), 1.5)
-	names     = pick("web", "", int64(1), nil, "a.b", "Web")
+	names     = pick("web", "", int64(1), "a.b", "Web")
 	texts     = pick([]any{"ada"}, []any{}, []any{""}, []any{int64(1)}, "ada")
 	yes       = pick(true, false, "true")
 	empty     = pick(fields{}, fields{"a": "b"})
