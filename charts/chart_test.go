@@ -4,8 +4,6 @@ package charts_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os/exec"
 	"strings"
 	"sync"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/install"
@@ -48,7 +45,7 @@ func TestIsInstall(t *testing.T) {
 			if err != nil {
 				t.Fatalf("make manifests: %v", err)
 			}
-			rendered := decode(t, template(t, tc.options.Namespace, tc.values...))
+			rendered := cptest.Decode(t, template(t, tc.options.Namespace, tc.values...))
 			if diff := cmp.Diff(comparable(objects), comparable(rendered)); diff != "" {
 				t.Errorf("%s: -install +chart:\n%s", tc.reason, diff)
 			}
@@ -102,7 +99,7 @@ func TestServerTakesAll(t *testing.T) {
 func TestServiceMonitor(t *testing.T) {
 	t.Parallel()
 	text := template(t, "sluice-system", "--set=metrics.serviceMonitor.enabled=true", "--show-only=templates/service_monitor.yaml")
-	monitor := decode(t, text)[0]
+	monitor := cptest.Decode(t, text)[0]
 	endpoints, _, err := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
 	if err != nil || len(endpoints) != 1 || endpoints[0].(map[string]any)["port"] != "metrics" {
 		t.Errorf("want one endpoint, the port metrics, got %v, %v", endpoints, err)
@@ -155,20 +152,4 @@ func helm(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatalf("build helm: %v", err)
 	}
 	return exec.CommandContext(t.Context(), path, args...)
-}
-
-func decode(t *testing.T, text string) []*unstructured.Unstructured {
-	t.Helper()
-	var objects []*unstructured.Unstructured
-	for documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), len(text)); ; {
-		object := &unstructured.Unstructured{}
-		switch err := documents.Decode(object); {
-		case errors.Is(err, io.EOF):
-			return objects
-		case err != nil:
-			t.Fatalf("decode: %v", err)
-		case len(object.Object) > 0:
-			objects = append(objects, object)
-		}
-	}
 }

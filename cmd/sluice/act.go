@@ -87,15 +87,11 @@ func (f *actFlags) run(command *cobra.Command, args []string, what act) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	c, release, err := f.kube.release(command, args)
+	if err != nil {
+		return err
+	}
 	ctx := command.Context()
-	c, err := f.kube.connect(command.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	release, err := c.release(ctx, args)
-	if err != nil {
-		return err
-	}
 	changes, written, err := f.write(ctx, c, release, what)
 	if err != nil {
 		return fmt.Errorf("batchrelease/%s: %w", release.Name, err)

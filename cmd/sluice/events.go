@@ -29,15 +29,11 @@ keeps events for an hour unless told otherwise.`,
 }
 
 func runEvents(command *cobra.Command, kube *kubeFlags, args []string) error {
-	c, err := kube.connect(command.ErrOrStderr())
+	c, release, err := kube.release(command, args)
 	if err != nil {
 		return err
 	}
 	ctx := command.Context()
-	release, err := c.release(ctx, args)
-	if err != nil {
-		return err
-	}
 	whole, err := lookup.Whole(ctx, c, client.ObjectKeyFromObject(release))
 	if err != nil {
 		return err

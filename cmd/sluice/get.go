@@ -57,15 +57,11 @@ func (f *getFlags) run(command *cobra.Command, args []string) error {
 	if err := f.output.check(); err != nil {
 		return err
 	}
-	c, err := f.kube.connect(command.ErrOrStderr())
+	c, release, err := f.kube.release(command, args)
 	if err != nil {
 		return err
 	}
 	ctx := command.Context()
-	release, err := c.release(ctx, args)
-	if err != nil {
-		return err
-	}
 	whole, err := lookup.Whole(ctx, c, client.ObjectKeyFromObject(release))
 	switch {
 	case err != nil:

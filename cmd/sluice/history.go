@@ -44,11 +44,7 @@ func (f *historyFlags) run(command *cobra.Command, args []string) error {
 	if err := f.output.check(); err != nil {
 		return err
 	}
-	c, err := f.kube.connect(command.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	release, err := c.release(command.Context(), args)
+	c, release, err := f.kube.release(command, args)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
 )
 
@@ -97,4 +98,14 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 		return nil, fmt.Errorf("connect to cluster: %w", err)
 	}
 	return &cluster{WithWatch: c, config: config, namespace: namespace}, nil
+}
+
+// release connects to the cluster and finds the release that the arguments of a command name.
+func (f *kubeFlags) release(command *cobra.Command, args []string) (*cluster, *v1alpha1.BatchRelease, error) {
+	c, err := f.connect(command.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := c.release(command.Context(), args)
+	return c, release, err
 }

@@ -70,11 +70,7 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	if f.timeout < 0 {
 		return usageError{errors.New("--timeout is less than nothing")}
 	}
-	c, err := f.kube.connect(command.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	release, err := c.release(command.Context(), args)
+	c, release, err := f.kube.release(command, args)
 	if err != nil {
 		return err
 	}

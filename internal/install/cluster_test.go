@@ -3,9 +3,7 @@ package install_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/controlplane"
@@ -31,8 +28,8 @@ func TestIsConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := byName(decode(t, cptest.Kubectl(t, "kustomize", folder)))
-	got := byName(decode(t, render(t, install.Default("latest"))))
+	want := byName(cptest.Decode(t, cptest.Kubectl(t, "kustomize", folder)))
+	got := byName(cptest.Decode(t, render(t, install.Default("latest"))))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-kubectl kustomize config +install:\n%s", diff)
 	}
@@ -99,22 +96,6 @@ func apply(t *testing.T, options install.Options, args ...string) string {
 		t.Fatalf("apply: %v\n%s", err, stderr.String())
 	}
 	return stderr.String()
-}
-
-func decode(t *testing.T, text string) []*unstructured.Unstructured {
-	t.Helper()
-	var objects []*unstructured.Unstructured
-	for documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), len(text)); ; {
-		object := &unstructured.Unstructured{}
-		switch err := documents.Decode(object); {
-		case errors.Is(err, io.EOF):
-			return objects
-		case err != nil:
-			t.Fatalf("decode: %v", err)
-		case len(object.Object) > 0:
-			objects = append(objects, object)
-		}
-	}
 }
 
 func byName(objects []*unstructured.Unstructured) map[string]any {

@@ -10,6 +10,8 @@ package cptest
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -20,6 +22,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -180,6 +184,23 @@ func Eventually(tb testing.TB, within time.Duration, condition func() error) {
 		case <-tick.C:
 		case <-deadline:
 			tb.Fatalf("not within %v: %v", within, err)
+		}
+	}
+}
+
+// Decode reads the objects of a text of YAML documents.
+func Decode(tb testing.TB, text string) []*unstructured.Unstructured {
+	tb.Helper()
+	var objects []*unstructured.Unstructured
+	for documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), len(text)); ; {
+		object := &unstructured.Unstructured{}
+		switch err := documents.Decode(object); {
+		case errors.Is(err, io.EOF):
+			return objects
+		case err != nil:
+			tb.Fatalf("decode: %v", err)
+		case len(object.Object) > 0:
+			objects = append(objects, object)
 		}
 	}
 }

@@ -1,0 +1,355 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Phase is where a release as a whole stands.
+//
+// +kubebuilder:validation:Enum=Initial;RollingUpdate;Finalizing;Completed;RollingBack;Failed
+type Phase string
+
+// The phases of a release.
+const (
+	// PhaseInitial: a template to release was seen, the workload is about to be taken over.
+	PhaseInitial Phase = "Initial"
+	// PhaseRollingUpdate: the workload is taken over and goes through the steps.
+	PhaseRollingUpdate Phase = "RollingUpdate"
+	// PhaseRollingBack: as RollingUpdate, on the way back to an earlier template.
+	PhaseRollingBack Phase = "RollingBack"
+	// PhaseFinalizing: all steps are done, the workload is being handed back.
+	PhaseFinalizing Phase = "Finalizing"
+	// PhaseCompleted: the workload runs the template and is the native controller's.
+	PhaseCompleted Phase = "Completed"
+	// PhaseFailed: no progress within the deadline; held where it stands.
+	PhaseFailed Phase = "Failed"
+)
+
+// StepState is where the current step stands.
+//
+// +kubebuilder:validation:Enum=Initial;Upgrade;Blocking;Completed
+type StepState string
+
+// The states of a step.
+const (
+	StepInitial   StepState = "Initial"
+	StepUpgrade   StepState = "Upgrade"
+	StepBlocking  StepState = "Blocking"
+	StepCompleted StepState = "Completed"
+)
+
+// BatchReleaseStatus is what the controller last knew of a release.
+type BatchReleaseStatus struct {
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// CurrentStepIndex counts from 0.
+	// +kubebuilder:default=0
+	// +optional
+	CurrentStepIndex int32 `json:"currentStepIndex"`
+	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
+	// +optional
+	CurrentStepState StepState `json:"currentStepState,omitempty"`
+	// Reason is one word for machines.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Message is a sentence for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Batch is the current step as people count: "2/4".
+	// +optional
+	Batch string `json:"batch,omitempty"`
+	// Gates are the gates that the current step waits for. Only a gate that is named here can be
+	// confirmed by patching currentStepState.
+	// +listType=atomic
+	// +optional
+	Gates []GateReference `json:"gates,omitempty"`
+
+	// Answers are what people say to manual gates of the current step, each for one Gate object.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=map
+	// +listMapKey=gate
+	// +optional
+	Answers []Answer `json:"answers,omitempty"`
+	// Forced are the gates of this release that were passed past their policies.
+	// +listType=atomic
+	// +optional
+	Forced []ForcedGate `json:"forced,omitempty"`
+
+	// UpdateRevision is the pod template hash of what is being, or was last, released.
+	// +optional
+	UpdateRevision string `json:"updateRevision,omitempty"`
+	// StableRevision is the pod template hash of what a rollback in mid-release goes back to.
+	// +optional
+	StableRevision string `json:"stableRevision,omitempty"`
+	// RollbackTo is the revision that is being, or was last, rolled back to; empty in a release.
+	// +optional
+	RollbackTo string `json:"rollbackTo,omitempty"`
+	// Rollback says why the rollback that is under way, or was last done, was begun; unset in a release.
+	// +optional
+	Rollback *RollbackRecord `json:"rollback,omitempty"`
+	// Commit brought UpdateRevision.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
+	// +optional
+	Attempt int64 `json:"attempt,omitempty"`
+	// StartedAt is when the attempt began.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// Quarantined are digests of spec.template that were rolled back and are not released again.
+	// +listType=atomic
+	// +optional
+	Quarantined []string `json:"quarantined,omitempty"`
+
+	// Replicas is spec.replicas of the workload for which TargetReplicas holds.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// TargetReplicas is how many pods run the update revision when the current step is done.
+	// +optional
+	TargetReplicas int32 `json:"targetReplicas,omitempty"`
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	// +optional
+	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas,omitempty"`
+	// +optional
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	// +optional
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Progress is what the progress deadline is measured on.
+	// +optional
+	Progress *Progress `json:"progress,omitempty"`
+
+	// Queued is a new template that waits: for a suspended or frozen release to go on, or for the release
+	// under way to end.
+	// Only the newest does.
+	// +optional
+	Queued *QueuedTemplate `json:"queued,omitempty"`
+	// Ended are the releases and rollbacks before this one that came to their end, the last one last.
+	// +kubebuilder:validation:MaxItems=5
+	// +listType=atomic
+	// +optional
+	Ended []EndedRelease `json:"ended,omitempty"`
+	// Order is how far the old pods bear the deletion costs that put them in order; unset where none
+	// does. Before it is unset again, pods that stay get back what they had.
+	// +optional
+	Order *OrderStatus `json:"order,omitempty"`
+	// PausePoint is the pod that the release holds before, or is about to take away after its
+	// pause point was confirmed.
+	// +optional
+	PausePoint *PausePoint `json:"pausePoint,omitempty"`
+
+	// NextStepIndex may be patched to take the release that is under way to a step, counted from 0: forward
+	// without asking those gates on the way that can be skipped, or back. It is taken away once it is acted on.
+	// +optional
+	NextStepIndex *int32 `json:"nextStepIndex,omitempty"`
+	// Jump is the last one to a step that was asked for.
+	// +optional
+	Jump *Jump `json:"jump,omitempty"`
+
+	// Resolved ties spec.template, as given, to what the API server made of it.
+	// +optional
+	Resolved *ResolvedTemplate `json:"resolved,omitempty"`
+
+	// Held is how the workload was before it was taken over; unset when it is not.
+	// +optional
+	Held *HeldWorkload `json:"held,omitempty"`
+
+	// WorkloadUID is the UID of the workload this status speaks of.
+	// +optional
+	WorkloadUID types.UID `json:"workloadUID,omitempty"`
+
+	// Report is what was last told to the forge of this release.
+	// +optional
+	Report *ForgeReport `json:"report,omitempty"`
+	// Refusal is what was last told to the forge of a commit that can't be released, or not yet.
+	// +optional
+	Refusal *ForgeReport `json:"refusal,omitempty"`
+
+	// Revert is the pull request with which Git is to follow a rollback that it did not ask for.
+	// +optional
+	Revert *Revert `json:"revert,omitempty"`
+
+	// LastUpdateTime is when the phase, step or step state last changed.
+	// +optional
+	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RollbackRecord says why a rollback was begun.
+type RollbackRecord struct {
+	// Trigger is what began it.
+	Trigger RollbackTrigger `json:"trigger"`
+	// From is the revision that is left.
+	// +optional
+	From string `json:"from,omitempty"`
+	// Message is a sentence for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RollbackTrigger is what began a rollback.
+//
+// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift
+type RollbackTrigger string
+
+// The triggers of a rollback.
+const (
+	// TriggerAnnotation: somebody asked for it on the release.
+	TriggerAnnotation RollbackTrigger = "Annotation"
+	// TriggerGitRevert: the template that was given had been stable before.
+	TriggerGitRevert RollbackTrigger = "GitRevert"
+	// TriggerDeadline: no progress within the deadline, and strategy.onFailure is Rollback.
+	TriggerDeadline RollbackTrigger = "Deadline"
+	// TriggerGateRejected: a gate whose onReject is Rollback was rejected.
+	TriggerGateRejected RollbackTrigger = "GateRejected"
+	// TriggerDrift: somebody changed the template by hand, and spec.drift is Revert.
+	TriggerDrift RollbackTrigger = "Drift"
+)
+
+// Progress is the best that the current step has reached so far.
+type Progress struct {
+	// Available is the highest number of available updated pods in this release.
+	Available int32 `json:"available"`
+	// Since is when Available was reached, or when the step started if that is later.
+	Since metav1.Time `json:"since"`
+}
+
+// OrderStatus says how far old pods bear the deletion costs that put them in order.
+type OrderStatus struct {
+	// Attempt is the release's status.attempt that Unordered speaks of.
+	Attempt int64 `json:"attempt"`
+	// Unordered is how many old pods may be without such a cost: those that stay the longest.
+	Unordered int32 `json:"unordered"`
+}
+
+// PausePoint is an old pod that a release holds before.
+type PausePoint struct {
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	// +optional
+	Node string `json:"node,omitempty"`
+	// Since is when the release came to the pod.
+	Since metav1.Time `json:"since"`
+	// Confirmed is patched to the name of the pod by who lets the release go on.
+	// +optional
+	Confirmed string `json:"confirmed,omitempty"`
+}
+
+// ResolvedTemplate ties a template as given to the same template with the API server's defaults.
+type ResolvedTemplate struct {
+	// Given is the digest of the template as given.
+	Given string `json:"given"`
+	// Digest is the digest of the template with defaults.
+	Digest string `json:"digest"`
+	// Revision is the pod template hash.
+	Revision string `json:"revision"`
+}
+
+// Jump is a change of the step that was asked for. It counts for its attempt: the gates that can be skipped of steps from
+// From to before To are not asked, and where To is not after From the steps before To stand as passed.
+type Jump struct {
+	// From and To are steps, counted from 0.
+	From int32 `json:"from"`
+	To   int32 `json:"to"`
+	// By is the field that asked for it.
+	// +kubebuilder:validation:Enum=nextStepIndex;releaseTo
+	By string `json:"by"`
+	// Attempt is the one that it counts for; 0 if it was refused.
+	// +optional
+	Attempt int64 `json:"attempt,omitempty"`
+	// RemovePods says that it goes back with the pods, too.
+	// +optional
+	RemovePods bool `json:"removePods,omitempty"`
+	// Time is when it was recorded.
+	Time metav1.Time `json:"time"`
+	// ReleaseTo is spec.releaseTo as it was last acted on.
+	// +optional
+	ReleaseTo *int32 `json:"releaseTo,omitempty"`
+}
+
+// QueuedTemplate is a template that waits to be released.
+type QueuedTemplate struct {
+	ResolvedTemplate `json:",inline"`
+	// Commit brought the template.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Since is when it began to wait.
+	Since metav1.Time `json:"since"`
+}
+
+// EndedRelease is a release, or rollback, that came to its end. Who looks at the status only now and then may have missed that.
+type EndedRelease struct {
+	// Commit is the one that was released, or rolled back from.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+	// Revision is what ran in the end, in Replicas pods.
+	Revision string `json:"revision"`
+	Replicas int32  `json:"replicas"`
+	// Trigger is what began it, if it was a rollback.
+	// +optional
+	Trigger RollbackTrigger `json:"trigger,omitempty"`
+	// Forced are its gates that were passed past their policies.
+	// +listType=atomic
+	// +optional
+	Forced []ForcedGate `json:"forced,omitempty"`
+}
+
+// HeldWorkload is what is put back when a workload is handed back.
+type HeldWorkload struct {
+	// Strategy is the Deployment's spec.strategy, as JSON.
+	Strategy string `json:"strategy"`
+	// Paused is the Deployment's spec.paused.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// Answer is what a person says to one manual gate.
+type Answer struct {
+	// Gate is the UID of the Gate.
+	Gate    types.UID `json:"gate"`
+	Verdict Verdict   `json:"verdict"`
+	// By is the user, as the API server knows it. With the policies of config/policy nobody can name anybody else.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by"`
+	// Message is a sentence for people.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Verdict is what a person says.
+//
+// +kubebuilder:validation:Enum=Approve;Reject
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictApprove Verdict = "Approve"
+	VerdictReject  Verdict = "Reject"
+)
+
+// ForcedGate is a gate that was passed past its policy.
+type ForcedGate struct {
+	// Step is the index of the step after which the gate stood.
+	Step  int32 `json:"step"`
+	Force `json:",inline"`
+	Type  GateType `json:"type"`
+}
+
+// GateReference names a Gate.
+type GateReference struct {
+	Name string   `json:"name"`
+	Type GateType `json:"type"`
+}
