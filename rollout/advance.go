@@ -7,12 +7,14 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -134,14 +136,44 @@ func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	}
 }
 
-// act carries out actions in their order. The first that fails ends the pass.
+// act carries out actions in their order. The first that fails, or that nobody would decide on any more, ends the
+// pass: where the API server takes long to answer, much can happen between two of them.
 func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) error {
 	logger := log.FromContext(ctx)
 	for _, action := range actions {
-		if err := r.carryOut(ctx, v, action); err != nil {
+		err := r.overtaken(ctx, v)
+		if err == nil {
+			err = r.carryOut(ctx, v, action)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
 		logger.V(1).Info(action.String(), "why", action.Why())
+	}
+	return nil
+}
+
+// overtaken returns errOutdated if by now the cache has another release than the pass decides on, or another spec of its
+// Deployment. A ReplicaSet's write is guarded by the version of the ReplicaSet, and by nothing of these.
+func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
+	var release v1alpha1.BatchRelease
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get BatchRelease: %w", err)
+	}
+	if err == nil && kube.Newer(&release, v.release) {
+		return errOutdated
+	}
+	if v.deployment == nil {
+		return nil
+	}
+	var deployment appsv1.Deployment
+	err = r.client.Get(ctx, v.workloadName(), &deployment, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get Deployment: %w", err)
+	}
+	if err == nil && kube.Newer(&deployment, v.deployment) && deployment.Generation != v.deployment.Generation {
+		return errOutdated
 	}
 	return nil
 }

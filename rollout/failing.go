@@ -70,18 +70,23 @@ func complaintOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// containerComplaint names the state that a container waits in, for example CrashLoopBackOff
-// or ImagePullBackOff, and how its last run ended.
+// containerComplaint names the state that a container waits in, for example CrashLoopBackOff or ImagePullBackOff, and
+// how its last run ended. Of one that crashes again and again that is all there is to see while it runs once more.
 func containerComplaint(status corev1.ContainerStatus) string {
+	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	waiting := status.State.Waiting
-	if waiting == nil || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing" {
+	switch {
+	case waiting != nil && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
+		text := fmt.Sprintf("in %s (container %s", waiting.Reason, status.Name)
+		if ended != nil {
+			text += fmt.Sprintf(", exit code %d", ended.ExitCode)
+		}
+		return text + ")"
+	case ended != nil && !status.Ready: // an init container that is done is ready
+		return fmt.Sprintf("not ready (container %s ended with exit code %d)", status.Name, ended.ExitCode)
+	default:
 		return ""
 	}
-	text := fmt.Sprintf("in %s (container %s", waiting.Reason, status.Name)
-	if ended := status.LastTerminationState.Terminated; ended != nil {
-		text += fmt.Sprintf(", exit code %d", ended.ExitCode)
-	}
-	return text + ")"
 }
 
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {

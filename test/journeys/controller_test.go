@@ -33,6 +33,9 @@ type controller struct {
 	// sent counts its writes in the namespace.
 	sent atomic.Int64
 
+	// sight is what its writes can have rested on.
+	sight sight
+
 	mu sync.Mutex
 	// requested counts what it has sent, by verb and resource.
 	requested map[string]int
@@ -70,7 +73,7 @@ func (w *world) start(c *controller) *controller {
 	c.w, c.agent, c.cancel, c.ended = w, "sluice/"+version, cancel, make(chan error, 1)
 	cfg := controllerAccount(w)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c} })
-	options := app.Options{Version: version, Logger: w.logger(version), Namespaces: []string{w.namespace}}
+	options := app.Options{Version: version, Logger: w.logger(version, &c.sight), Namespaces: []string{w.namespace}}
 	options.Git.AllowHTTP = true
 	if w.options != nil {
 		w.options(&options)
@@ -79,6 +82,7 @@ func (w *world) start(c *controller) *controller {
 	if err != nil {
 		w.Fatalf("make controller: %v", err)
 	}
+	c.sight.follow(w, mgr.GetCache())
 	go func() { c.ended <- mgr.Start(ctx) }()
 	w.Cleanup(c.kill)
 	return c
@@ -201,6 +205,7 @@ var errKilled = errors.New("the controller was killed")
 
 func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 	f.controller.note(request)
+	rests := f.controller.sight.of(request)
 	f.controller.count(request)
 	if f.controller.dead.Load() {
 		return nil, errKilled
@@ -213,6 +218,7 @@ func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, f.blow()
 	}
 	response, err := f.next.RoundTrip(request)
+	f.controller.sight.answered(request, response, rests)
 	if when == after && err == nil {
 		response.Body.Close()
 		return nil, f.blow()
@@ -227,11 +233,16 @@ func (f *fuse) blow() error {
 	return errKilled
 }
 
-// logger keeps what a controller says, for a test that fails.
-func (w *world) logger(name string) logr.Logger {
+// logger keeps what a controller says, for a test that fails, and has its sight know when a pass begins.
+func (w *world) logger(name string, s *sight) logr.Logger {
 	kept := &logbook{name: name}
 	w.logs = append(w.logs, kept)
-	return funcr.New(kept.write, funcr.Options{LogTimestamp: true, Verbosity: 1})
+	write := func(prefix, args string) {
+		if loud := s.listen(args); loud {
+			kept.write(prefix, args)
+		}
+	}
+	return funcr.New(write, funcr.Options{LogTimestamp: true, Verbosity: passVerbosity})
 }
 
 // logbook is what one controller has said.

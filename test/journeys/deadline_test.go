@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,13 +13,55 @@ import (
 	"github.com/sluice-dev/sluice/internal/controlplane"
 )
 
-// impatient is a release that fails when it makes no progress for five seconds, in which pods come to whatever
-// state they will stay in.
+// impatient is a release that fails when it makes no progress for five seconds.
 func impatient(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
-	r := releaseOf(template, step("50%"), step("100%"))
+	r := halves(template)
 	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
 	return r
 }
+
+func halves(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
+	return releaseOf(template, step("50%"), step("100%"))
+}
+
+// lose has a release fail for want of progress as soon as something shows, which it has to say then. How long that
+// takes is no matter.
+func (w *world) lose(r *v1alpha1.BatchRelease, shows check, says string) *scene {
+	w.Helper()
+	w.create(r)
+	w.await(shows)
+	w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
+	return w.await(failed(says))
+}
+
+// podShows wants a pod with a word in its status.
+func podShows(word string) check {
+	return func(s *scene) error {
+		for _, pod := range s.pods {
+			if bytes.Contains(encode(pod.Status), []byte(word)) {
+				return nil
+			}
+		}
+		return fmt.Errorf("want a pod that shows %s", word)
+	}
+}
+
+// setShows wants a ReplicaSet with a word in its status.
+func setShows(word string) check {
+	return func(s *scene) error {
+		for _, set := range s.sets {
+			if bytes.Contains(encode(set.Status), []byte(word)) {
+				return nil
+			}
+		}
+		return fmt.Errorf("want a ReplicaSet that shows %s", word)
+	}
+}
+
+const (
+	crashed  = `"exitCode":1`
+	sayCrash = "exit code 1"
+)
 
 // bePatient lets what comes next take its time, however slow the machine is.
 func (w *world) bePatient() {
@@ -46,21 +89,20 @@ func TestFailsWithoutProgress(t *testing.T) {
 	unschedulable := podTemplate("web:2", nil)
 	unschedulable.Spec.NodeSelector = map[string]string{"disk": "golden"}
 	cases := map[string]struct {
-		template corev1.PodTemplateSpec
-		state    string
+		template    corev1.PodTemplateSpec
+		shows, says string
 	}{
-		"CrashLoop":     {podTemplate("web:2", behaving(controlplane.CrashLoop)), "CrashLoopBackOff"},
-		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), "ImagePullBackOff"},
-		"Unschedulable": {unschedulable, "unschedulable"},
-		"NeverReady":    {podTemplate("web:2", behaving(controlplane.NeverReady)), "not ready"},
+		"CrashLoop":     {podTemplate("web:2", behaving(controlplane.CrashLoop)), crashed, sayCrash},
+		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), "ImagePullBackOff", "ImagePullBackOff"},
+		"Unschedulable": {unschedulable, corev1.PodReasonUnschedulable, "unschedulable"},
+		"NeverReady":    {podTemplate("web:2", behaving(controlplane.NeverReady)), `"ready":false`, "not ready"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.startController()
 			w.deployed(deployment(4))
-			w.create(impatient(c.template))
-			s := w.await(failed(c.state))
+			s := w.lose(halves(c.template), podShows(c.shows), c.says)
 			t.Log(s.releases["web"].Status.Message)
 			if n := s.readyPods(s.deployments["web"]); n < 3 {
 				t.Errorf("a failed release leaves %d pods that serve, want at least 3", n)
@@ -83,10 +125,9 @@ func TestRetry(t *testing.T) {
 		ObjectMeta: named[corev1.ResourceQuota]("few").ObjectMeta,
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
 	})
-	release := impatient(podTemplate("web:2", nil))
+	release := halves(podTemplate("web:2", nil))
 	release.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
-	w.create(release)
-	w.await(failed("exceeded quota"))
+	w.lose(release, setShows("exceeded quota"), "exceeded quota")
 	w.kubectl("delete", "resourcequota", "few")
 	w.await(web.runs(pods{"web:1": 3, "web:2": 2}))
 	w.await(failed("exceeded quota")) // until somebody says that it is mended
@@ -103,8 +144,7 @@ func TestFailedReleaseIsScaledAndRolledBack(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(4))
-	w.create(impatient(podTemplate("web:2", behaving(controlplane.CrashLoop))))
-	w.await(failed("CrashLoopBackOff"))
+	w.lose(halves(podTemplate("web:2", behaving(controlplane.CrashLoop))), podShows(crashed), sayCrash)
 	w.scale("8")
 	w.await(func(s *scene) error {
 		if n := s.readyPods(s.deployments["web"]); n < 6 {
@@ -124,7 +164,7 @@ func TestSlowIsNotFailed(t *testing.T) {
 	w.deployed(deployment(4, rolling(1, 0)))
 	slower := map[string]string{controlplane.ReadyDelayAnnotation: "3s"}
 	r := releaseOf(podTemplate("web:2", slower), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(8))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(10))
 	w.create(r)
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
@@ -150,10 +190,7 @@ func TestLateIsDone(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(2, rolling("100%", 0)))
-	slow := map[string]string{controlplane.ReadyDelayAnnotation: "6s"}
-	r := releaseOf(podTemplate("web:2", slow), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
-	w.create(r)
-	w.await(failed("not ready"))
+	slow := map[string]string{controlplane.ReadyDelayAnnotation: "8s"}
+	w.lose(releaseOf(podTemplate("web:2", slow), step("100%")), podShows(`"phase":"Pending"`), "not ready")
 	w.await(all(web.completed, web.serves("web:2", 2)))
 }

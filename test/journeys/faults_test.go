@@ -162,6 +162,7 @@ func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome 
 	t.Logf("it happens before %q\n%s", c.halt.at(), standing(w.now()))
 	s.happens(w)
 	w.catchUp()
+	w.await(c.sight.current) // only the write at which it is halted may be one too late
 	c.halt.goOn()
 	if s.later != nil {
 		s.later(w)

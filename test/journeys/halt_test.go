@@ -50,7 +50,6 @@ func (h *halt) reach(n int64, request *http.Request) {
 	h.mu.Lock()
 	if n == h.before && !h.over {
 		h.write = request.Method + " " + request.URL.Path
-		h.journal.stopClock()
 		h.journal.nudge()
 	}
 	h.mu.Unlock()
@@ -68,9 +67,6 @@ func (h *halt) goOn() {
 		return
 	}
 	h.over = true
-	if h.write != "" {
-		h.journal.startClock()
-	}
 	close(h.resumed)
 }
 

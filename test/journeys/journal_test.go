@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,10 +24,11 @@ type entry struct {
 	// revision is the cluster's. All kinds are kept in one etcd here, so that revisions put
 	// the entries of different kinds in order.
 	revision uint64
-	// at is when the entry was seen, by the journal's clock.
-	at     time.Time
-	object client.Object
-	gone   bool
+	object   client.Object
+	gone     bool
+	// rests is the revision up to which the controller had seen Deployments when it decided on this; nil if this
+	// is not known to be its doing.
+	rests *uint64
 }
 
 // journal records every revision of what a namespace holds.
@@ -36,7 +37,10 @@ type journal struct {
 	entries []entry
 	scene   *scene
 	err     error
-	clock   stopwatch
+	// resting has what each write of a controller rested on, by the revision that it made.
+	resting map[uint64]uint64
+	// lost is the least that a write rested on of which it is not known what it made, if there is one.
+	lost *uint64
 	// changed is closed, and replaced, with every entry.
 	changed chan struct{}
 }
@@ -52,7 +56,7 @@ func recorded() []client.ObjectList {
 // startJournal records a namespace, which is still empty, until the test ends.
 func startJournal(t *testing.T, c client.WithWatch, namespace string) *journal {
 	t.Helper()
-	j := &journal{scene: newScene(), changed: make(chan struct{})}
+	j := &journal{scene: newScene(), resting: map[uint64]uint64{}, changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(running.Wait)
@@ -124,7 +128,7 @@ func (j *journal) write(what watch.EventType, object client.Object) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := entry{revisionOf(object), j.clock.now(), object, what == watch.Deleted}
+	e := entry{revision: revisionOf(object), object: object, gone: what == watch.Deleted}
 	j.entries = append(j.entries, e)
 	j.scene.apply(e)
 	j.tell()
@@ -150,38 +154,23 @@ func revisionOf(object client.Object) uint64 {
 	return revision
 }
 
-// stopClock and startClock leave the time between them out of what entries are dated by: nobody
-// decides anything in it.
-func (j *journal) stopClock() {
+// rests notes what the write that made a revision rested on. One that changes nothing is answered with a
+// revision that another has made.
+func (j *journal) rests(revision, seen uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.clock.stop()
-}
-
-func (j *journal) startClock() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.clock.start()
-}
-
-// stopwatch is a clock that can be stopped for a while.
-type stopwatch struct {
-	stopped time.Time
-	lost    time.Duration
-}
-
-func (s *stopwatch) now() time.Time {
-	if !s.stopped.IsZero() {
-		return s.stopped.Add(-s.lost)
+	if _, known := j.resting[revision]; !known {
+		j.resting[revision] = seen
 	}
-	return time.Now().Add(-s.lost)
 }
 
-func (s *stopwatch) stop() { s.stopped = time.Now() }
-
-func (s *stopwatch) start() {
-	s.lost += time.Since(s.stopped)
-	s.stopped = time.Time{}
+// unanswered notes what a write rested on of which nobody knows whether it was done.
+func (j *journal) unanswered(seen uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.lost == nil || seen < *j.lost {
+		j.lost = &seen
+	}
 }
 
 // now is the scene as it is, and what is closed when it changes.
@@ -191,9 +180,22 @@ func (j *journal) now() (*scene, <-chan struct{}) {
 	return j.scene.clone(), j.changed
 }
 
+// lostSight is the least that a write rested on of which it is not known what it made; nil if there is none.
+func (j *journal) lostSight() *uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
+}
+
 // all are the entries so far, and an error if some are missing.
 func (j *journal) all() ([]entry, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return append([]entry(nil), j.entries...), j.err
+	entries := slices.Clone(j.entries)
+	for i := range entries {
+		if seen, known := j.resting[entries[i].revision]; known {
+			entries[i].rests = &seen
+		}
+	}
+	return entries, j.err
 }

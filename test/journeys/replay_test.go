@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +13,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
-
-// sight is how old what a write rests on may be: a change of spec.replicas may come between a
-// decision and its write.
-const sight = time.Second
 
 // findings are what a journal tells of a workload.
 type findings struct {
@@ -51,6 +46,10 @@ type replay struct {
 	stable map[string]bool
 	// sizes are spec.replicas of the workload, the newest last.
 	sizes []size
+	// seen is the revision up to which the controller had seen Deployments when it decided on its last write.
+	seen uint64
+	// lost is the same for a write of which it is not known what it made; nil if there is none.
+	lost *uint64
 	// opened is the revision at which a gate was made.
 	opened map[types.UID]uint64
 	// grows says which way a ReplicaSet's size changed last while the workload was held.
@@ -60,9 +59,9 @@ type replay struct {
 	left *int32
 }
 
-// size is spec.replicas of the workload from a time on.
+// size is spec.replicas of the workload from a revision on.
 type size struct {
-	at       time.Time
+	since    uint64
 	replicas int32
 }
 
@@ -84,12 +83,12 @@ type epoch struct {
 }
 
 // examine replays what happened to a Deployment.
-func examine(entries []entry, workload string) findings {
+func examine(entries []entry, lost *uint64, workload string) findings {
 	ordered := slices.Clone(entries)
 	slices.SortStableFunc(ordered, func(a, b entry) int { return cmp.Compare(a.revision, b.revision) })
 	r := &replay{
 		findings: findings{leastReady: -1, scalings: map[string]int{}},
-		scene:    newScene(), workload: workload,
+		scene:    newScene(), workload: workload, lost: lost,
 		stable: map[string]bool{}, opened: map[types.UID]uint64{}, grows: map[types.UID]bool{},
 	}
 	for _, e := range ordered {
@@ -106,6 +105,9 @@ func (r *replay) breaks(law, format string, args ...any) {
 func (r *replay) see(e entry) {
 	before := r.scene.clone()
 	r.now = e
+	if e.rests != nil {
+		r.seen = *e.rests
+	}
 	r.apply(e)
 	switch o := e.object.(type) {
 	case *appsv1.Deployment:
@@ -140,7 +142,7 @@ func (r *replay) seeDeployment(updateSet func(*appsv1.Deployment) *appsv1.Replic
 	if n := len(r.sizes); n == 0 || r.sizes[n-1].replicas != wanted {
 		r.tell("Deployment", wanted, d)
 	}
-	r.sizes = append(r.sizes, size{r.now.at, wanted})
+	r.sizes = append(r.sizes, size{r.now.revision, wanted})
 	digest := digestOf(&d.Spec.Template)
 	if !held(d) {
 		r.stable[digest], r.epoch, r.left = true, nil, nil
@@ -170,9 +172,17 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 	r.scalings[writer]++
 	r.noteDirection(set, replicas(set) > replicas(had))
 	r.tell(set.Name+" by "+writer, replicas(set), d)
-	if writer == v1alpha1.OwnerRollout {
-		r.judgeScale(before, had, set)
+	if writer != v1alpha1.OwnerRollout {
+		return
 	}
+	switch {
+	case r.now.rests != nil:
+	case r.lost != nil:
+		r.seen = min(r.seen, *r.lost)
+	default:
+		r.breaks("the rule that writes are told apart", "%s is scaled as %s by nobody that is known", set.Name, writer)
+	}
+	r.judgeScale(before, had, set)
 }
 
 func (r *replay) noteDirection(set *appsv1.ReplicaSet, grows bool) {
@@ -326,15 +336,16 @@ func (r *replay) hasEvidence(set *appsv1.ReplicaSet, index int) bool {
 	return false
 }
 
-// most and least are spec.replicas of the workload as far as a decision can have seen it.
+// most and least are spec.replicas of the workload as far as the last decision can have seen it.
 func (r *replay) most() int32  { return slices.Max(r.seenSizes()) }
 func (r *replay) least() int32 { return slices.Min(r.seenSizes()) }
 
 func (r *replay) seenSizes() []int32 {
-	seen := []int32{r.sizes[len(r.sizes)-1].replicas}
-	for i := range r.sizes[1:] {
-		if r.now.at.Sub(r.sizes[i+1].at) < sight {
-			seen = append(seen, r.sizes[i].replicas)
+	var seen []int32
+	for _, size := range slices.Backward(r.sizes) {
+		seen = append(seen, size.replicas)
+		if size.since <= r.seen {
+			break
 		}
 	}
 	return seen

@@ -117,7 +117,7 @@ func (w *world) findings(workload subject) findings {
 	if err != nil {
 		w.Errorf("the journal has a gap: %v", err)
 	}
-	return examine(entries, string(workload))
+	return examine(entries, w.journal.lostSight(), string(workload))
 }
 
 // await waits until done returns nil for the scene, and returns that scene. What done returns
