@@ -115,7 +115,7 @@ func (s *shop) limitedAt() time.Time {
 // the answer came is none of them.
 func (s *shop) sentWhileLimited() int {
 	s.Helper()
-	const underWay = 250 * time.Millisecond
+	const underWay = time.Second
 	begin := s.limitedAt()
 	end := begin.Add(s.limit().wait)
 	if s.limit().wait == 0 {

@@ -138,7 +138,7 @@ func revertAll(shops ...*shop) {
 func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
-	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 1500 * time.Millisecond })
+	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 4 * time.Second })
 	merged, closed := w.newShop("merged"), w.newShop("closed")
 	revertAll(merged, closed)
 	requests := append(merged.learn(), closed.learn()...)

@@ -25,7 +25,7 @@ import (
 )
 
 // soon is how long the tests wait for what takes milliseconds on a machine with nothing else to do.
-const soon = 30 * time.Second
+const soon = 2 * time.Minute
 
 // world is a namespace in which the test plays the rollout part and the users.
 type world struct {

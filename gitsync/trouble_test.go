@@ -86,7 +86,7 @@ func TestTroubleWithTheRepository(t *testing.T) {
 	w.controller(gitsync.Options{})
 	w.source(func(s *v1alpha1.ReleaseSource) {
 		s.Spec.URL = front.URL + "/" + w.repo.Name()
-		s.Spec.Timeout.Duration = time.Second
+		s.Spec.Timeout.Duration = 5 * time.Second
 		s.Spec.Prune = true
 	})
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
@@ -102,7 +102,7 @@ func TestTroubleWithTheRepository(t *testing.T) {
 		{status(http.StatusTooManyRequests), v1alpha1.ReasonFetchFailed, "429", false},
 		{status(http.StatusNotFound), v1alpha1.ReasonFetchFailed, "not found", true},
 		{status(http.StatusUnauthorized), v1alpha1.ReasonInvalidSecret, "authentication", true},
-		{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), v1alpha1.ReasonFetchFailed, "within 1s", false},
+		{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), v1alpha1.ReasonFetchFailed, "within 5s", false},
 		{http.RedirectHandler("http://localhost:1/app.git/info/refs", http.StatusFound), v1alpha1.ReasonInvalidSpec, "redirects to another host", true},
 	}
 	for _, tt := range tests {

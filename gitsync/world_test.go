@@ -35,7 +35,7 @@ import (
 )
 
 // soon is how long a test waits for what takes moments on a machine with nothing else to do.
-const soon = time.Minute
+const soon = 2 * time.Minute
 
 // world is a namespace and a repository that is served over HTTP.
 type world struct {

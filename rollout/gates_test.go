@@ -120,7 +120,7 @@ func TestAGateWaitsForOneOfItsNameToGo(t *testing.T) {
 	}
 	o.mustWait("a user has deleted the gate, and its pull request is still open")
 	o.letGo(t.Context())
-	cptest.Eventually(t, 30*time.Second, func() error { return o.isGone(old) })
+	cptest.Eventually(t, time.Minute, func() error { return o.isGone(old) })
 	o.mustOpen("the gate is gone")
 	if _, err := o.open(); !outdated(err) {
 		t.Errorf("a gate that is there and as it should be means that the caches are behind, got %v", err)
@@ -136,7 +136,7 @@ func TestAGateOfAnEarlierReleaseMakesRoom(t *testing.T) {
 	}
 	o.mustWait("it is kept until its pull request is closed")
 	o.letGo(t.Context())
-	cptest.Eventually(t, 30*time.Second, func() error { return o.isGone(old) })
+	cptest.Eventually(t, time.Minute, func() error { return o.isGone(old) })
 	o.mustOpen("the gate is gone")
 }
 

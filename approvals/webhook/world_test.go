@@ -32,7 +32,7 @@ import (
 )
 
 // soon is how long a test waits for what takes moments on a machine with nothing else to do.
-const soon = 30 * time.Second
+const soon = 2 * time.Minute
 
 const secret = "It's a Secret to Everybody"
 

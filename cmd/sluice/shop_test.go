@@ -30,7 +30,7 @@ import (
 )
 
 // soon is how long the tests wait for what takes moments on a machine with nothing else to do.
-const soon = time.Minute
+const soon = 2 * time.Minute
 
 // A shop is a namespace with a controller of its own, and people who call sluice on it.
 type shop struct {

@@ -248,7 +248,7 @@ func TestHangInThePack(t *testing.T) {
 	first := s.write(t, map[string]string{"a": "a"})
 	r := gitrepo.NewReader(gitrepo.Options{})
 	src := s.source()
-	src.Timeout = 2 * time.Second
+	src.Timeout = time.Minute
 	read(t, r, src, gitrepo.Known{})
 
 	hanging = true

@@ -110,11 +110,17 @@ func TestFrozenUntil(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(4))
-	until := time.Now().Add(4 * time.Second).UTC().Format(time.RFC3339)
+	freeze := func(until time.Time) (annotation, says string) {
+		end := until.UTC().Format(time.RFC3339)
+		return fmt.Sprintf(`{"reason":"quarter end","until":%q}`, end), "frozen until " + end + ": quarter end"
+	}
+	annotation, says := freeze(time.Now().Add(time.Hour))
 	r := release("web:2", step("50%", none()), step("100%"))
-	r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: fmt.Sprintf(`{"reason":"quarter end","until":%q}`, until)}
+	r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: annotation}
 	w.create(r)
-	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen until "+until+": quarter end"), web.serves("web:1", 4)))
+	w.await(all(suspended(v1alpha1.ReasonFrozen, says), web.serves("web:1", 4)))
+	annotation, _ = freeze(time.Now().Add(2 * time.Second))
+	w.kubectl("annotate", "--overwrite", "batchrelease", "web", v1alpha1.FreezeAnnotation+"="+annotation)
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
