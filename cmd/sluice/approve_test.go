@@ -32,7 +32,7 @@ func TestApprove(t *testing.T) {
 	s.want(s.as(approver, "approve", "web", "--gate=soak").stderr, `no gate "soak" is open; the release waits for `+gate.Name+" (manual)")
 	s.wantRefused(approver, s.release("web"), fmt.Sprintf(`{"status":{"answers":[{"gate":%q,"verdict":"Approve","by":"grace"}]}}`, gate.UID),
 		`status.answers[].by must be "`+approver+`"`)
-	s.wantRefused(approver, s.release("web"), `{"status":{"forced":[{"step":0,"type":"manual","by":"grace","reason":"none"}]}}`, "only the controller writes it")
+	s.wantRefused(approver, s.release("web"), `{"status":{"forced":[{"step":0,"type":"manual","by":"grace","reason":"none"}]}}`, "only the controller writes status.forced; ")
 
 	if got, want := s.ok(approver, "approve", "web", "--dry-run=server"), "batchrelease.rollouts.sluice.dev/web approved (server dry run)\n"; got != want {
 		t.Errorf("want %q, got %q", want, got)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
+	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,16 +18,20 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/config"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
-// guard has the policies for gates hold in the shop's namespace, and in no other.
+// guards are the policies about what people write of gates and releases.
+var guards = []string{"releases", "gates"}
+
+// guard has the guards hold in the shop's namespace, and in no other.
 func (s *shop) guard() {
 	s.Helper()
 	roles.Lock()
 	defer roles.Unlock()
-	for _, name := range []string{"answers", "gates"} {
+	for _, name := range guards {
 		if err := controlplane.Apply(s.Context(), cptest.Config(s.T), s.shipped("config/policy/"+name+".yaml")); err != nil {
 			s.Fatalf("apply policy: %v", err)
 		}
@@ -99,12 +105,96 @@ func (s *shop) awaitPolicies() {
 	}
 }
 
+// TestStatusIsTheControllers: whoever may approve writes nothing else into the status of a release.
+func TestStatusIsTheControllers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.guard()
+	approver := s.person("approver", "sluice-approver")
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	release := s.awaitGate("web")
+	const now = "2026-11-21T12:00:00Z"
+	for patch, changed := range map[string]string{
+		`{"stableRevision":"abc"}`:                                   "status.stableRevision",
+		`{"attempt":7,"phase":"Completed"}`:                          "status.phase, status.attempt",
+		`{"quarantined":["abc"]}`:                                    "status.quarantined",
+		`{"conditions":null}`:                                        "status.conditions",
+		`{"currentStepState":"Initial"}`:                             "status.currentStepState",
+		`{"maxUnavailable":"100%"}`:                                  "status.maxUnavailable",
+		`{"held":{"strategy":"{}"}}`:                                 "status.held",
+		`{"lastUpdateTime":"` + now + `"}`:                           "status.lastUpdateTime",
+		`{"pausePoint":{"pod":"a","uid":"b","since":"` + now + `"}}`: "status.pausePoint.pod, status.pausePoint.uid, status.pausePoint.since",
+	} {
+		s.wantRefused(approver, release, `{"status":`+patch+`}`, "only the controller writes "+changed+"; people write")
+	}
+	for _, patch := range []string{`{"nextStepIndex":1}`, `{"currentStepState":"Completed"}`} {
+		if err := s.tryStatus(approver, release, `{"status":`+patch+`}`); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	s.wantWellTyped()
+}
+
+// wantWellTyped wants the expressions of the guards to fit the types that they are about.
+func (s *shop) wantWellTyped() {
+	s.Helper()
+	for _, name := range guards {
+		var policy admissionv1.ValidatingAdmissionPolicy
+		cptest.Eventually(s.T, soon, func() error {
+			if err := s.client.Get(s.Context(), client.ObjectKey{Name: name + ".rollouts.sluice.dev"}, &policy); err != nil {
+				return err
+			}
+			if policy.Status.TypeChecking == nil || policy.Status.ObservedGeneration != policy.Generation {
+				return errors.New("want the policy checked")
+			}
+			return nil
+		})
+		for _, warning := range policy.Status.TypeChecking.ExpressionWarnings {
+			s.Errorf("%s: %s: %s", policy.Name, warning.FieldRef, warning.Warning)
+		}
+	}
+}
+
+// TestPolicyKnowsTheWholeStatus: a field that the policy does not compare would be anybody's.
+func TestPolicyKnowsTheWholeStatus(t *testing.T) {
+	t.Parallel()
+	text, err := config.Manifests.ReadFile("policy/releases.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peoples := map[string]bool{"answers": true, "nextStepIndex": true, "currentStepState": true, "pausePoint": true}
+	compared := func(path string) string {
+		return fmt.Sprintf("object.?status%[1]s == oldObject.?status%[1]s ? [] : [", path)
+	}
+	for _, field := range jsonFields(v1alpha1.BatchReleaseStatus{}) {
+		if got := strings.Contains(string(text), "("+compared(".?"+field)); got == peoples[field] {
+			t.Errorf("status.%s: compared is %t", field, got)
+		}
+	}
+	for _, field := range jsonFields(v1alpha1.PausePoint{}) {
+		if got := strings.Contains(string(text), compared(".?pausePoint.?"+field)); got == (field == "confirmed") {
+			t.Errorf("status.pausePoint.%s: compared is %t", field, got)
+		}
+	}
+}
+
+// jsonFields are the names of a struct's fields in JSON.
+func jsonFields(value any) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(value)) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
 var dryRunAll = &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}
 
 func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 
-// wantRefused wants a patch of a status by a user refused in these words.
-func (s *shop) wantRefused(user string, object client.Object, patch, says string) {
+// tryStatus is what comes of it if a user patches a status.
+func (s *shop) tryStatus(user string, object client.Object, patch string) error {
 	s.Helper()
 	cfg := cptest.Config(s.T)
 	cfg.Impersonate.UserName = user
@@ -112,7 +202,13 @@ func (s *shop) wantRefused(user string, object client.Object, patch, says string
 	if err != nil {
 		s.Fatalf("make client: %v", err)
 	}
-	err = c.Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)
+	return c.Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)
+}
+
+// wantRefused wants a patch of a status by a user refused in these words.
+func (s *shop) wantRefused(user string, object client.Object, patch, says string) {
+	s.Helper()
+	err := s.tryStatus(user, object, patch)
 	if err == nil || !strings.Contains(err.Error(), says) {
 		s.Errorf("want %s by %s refused with %q, got %v", patch, user, says, err)
 	}
