@@ -217,7 +217,6 @@ func TestSourceOfAnotherNamespace(t *testing.T) {
 		other := *w
 		other.world = &world{TB: t, Client: w.Client, namespace: cptest.Namespace(t)}
 		w.more = append(w.more, other.namespace)
-		t.Cleanup(other.letGo)
 		return &other
 	}
 	foreign, shared := there(), there()

@@ -1,7 +1,6 @@
 package approvals_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -54,7 +53,6 @@ func newForgeWorld(t *testing.T) *forgeWorld {
 	w.tokens = forgetest.Invite(t, w.forge, "shop/web", "sluice", "ada", "grace", "eve", "ci")
 	w.commit = w.write("ada", "main", "web.yaml", "image: web:2\n")
 	w.addSource("shop", w.forge.URL())
-	t.Cleanup(w.letGo)
 	return w
 }
 
@@ -234,21 +232,6 @@ func (w *forgeWorld) awaitMessage(g *v1alpha1.Gate, says string) v1alpha1.GateSt
 		return nil
 	})
 	return status
-}
-
-// letGo takes the finalizers off, for the namespace to be deleted.
-func (w *forgeWorld) letGo() {
-	ctx := context.Background() // that of the test has ended
-	var gates v1alpha1.GateList
-	if err := w.List(ctx, &gates, client.InNamespace(w.namespace)); err != nil {
-		w.Errorf("list gates: %v", err)
-	}
-	for i := range gates.Items {
-		err := w.Patch(ctx, &gates.Items[i], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
-		if client.IgnoreNotFound(err) != nil {
-			w.Errorf("take finalizer off: %v", err)
-		}
-	}
 }
 
 // as is somebody who works with the API of the forge.

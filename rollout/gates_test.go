@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -78,15 +77,15 @@ func (o *opener) present(of types.UID) *v1alpha1.Gate {
 	if err := o.client.Create(o.Context(), g); err != nil {
 		o.Fatal(err)
 	}
-	o.Cleanup(func() { o.letGo(context.Background()) })
 	return g
 }
 
-func (o *opener) letGo(ctx context.Context) {
+// letGo takes the finalizer off, as happens once there is nothing on the forge any more.
+func (o *opener) letGo() {
 	o.Helper()
 	g := &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{Namespace: o.release.Namespace, Name: o.action.Name}}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	if err := client.IgnoreNotFound(o.client.Patch(ctx, g, patch)); err != nil {
+	if err := client.IgnoreNotFound(o.client.Patch(o.Context(), g, patch)); err != nil {
 		o.Error(err)
 	}
 }
@@ -119,7 +118,7 @@ func TestAGateWaitsForOneOfItsNameToGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.mustWait("a user has deleted the gate, and its pull request is still open")
-	o.letGo(t.Context())
+	o.letGo()
 	cptest.Eventually(t, time.Minute, func() error { return o.isGone(old) })
 	o.mustOpen("the gate is gone")
 	if _, err := o.open(); !outdated(err) {
@@ -135,7 +134,7 @@ func TestAGateOfAnEarlierReleaseMakesRoom(t *testing.T) {
 		t.Fatalf("want it deleted, and decided anew, got %v", err)
 	}
 	o.mustWait("it is kept until its pull request is closed")
-	o.letGo(t.Context())
+	o.letGo()
 	cptest.Eventually(t, time.Minute, func() error { return o.isGone(old) })
 	o.mustOpen("the gate is gone")
 }

@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -54,45 +53,9 @@ func makeWorld(t *testing.T) *world {
 	}
 	w := &world{T: t, Client: c, namespace: cptest.Namespace(t), judged: []subject{web}}
 	t.Cleanup(w.showLogs)
-	t.Cleanup(w.letGo)
 	w.journal = startJournal(t, c, w.namespace)
 	t.Cleanup(w.judge)
 	return w
-}
-
-// letGo takes the finalizer off all releases, gates and sources, for the namespace to be deleted: the controller
-// that would do so is gone by then.
-func (w *world) letGo() {
-	ctx := context.Background()
-	var releases v1alpha1.BatchReleaseList
-	if err := w.List(ctx, &releases, client.InNamespace(w.namespace)); err != nil {
-		w.Errorf("list releases: %v", err)
-	}
-	for i := range releases.Items {
-		w.strip(ctx, &releases.Items[i])
-	}
-	var gates v1alpha1.GateList
-	if err := w.List(ctx, &gates, client.InNamespace(w.namespace)); err != nil {
-		w.Errorf("list gates: %v", err)
-	}
-	for i := range gates.Items {
-		w.strip(ctx, &gates.Items[i])
-	}
-	var sources v1alpha1.ReleaseSourceList
-	if err := w.List(ctx, &sources, client.InNamespace(w.namespace)); err != nil {
-		w.Errorf("list sources: %v", err)
-	}
-	for i := range sources.Items {
-		w.strip(ctx, &sources.Items[i])
-	}
-}
-
-// strip takes all finalizers off an object.
-func (w *world) strip(ctx context.Context, object client.Object) {
-	err := w.Patch(ctx, object, mergePatch(`{"metadata":{"finalizers":null}}`))
-	if client.IgnoreNotFound(err) != nil {
-		w.Errorf("take the finalizer off %s: %v", object.GetName(), err)
-	}
 }
 
 // judge holds the laws against all that happened.

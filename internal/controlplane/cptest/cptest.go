@@ -20,11 +20,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/sluice-dev/sluice/internal/controlplane"
@@ -119,11 +119,16 @@ func Config(tb testing.TB) *rest.Config {
 	return cfg
 }
 
-// Namespace makes a namespace in which pods can be created, named after the test. It is deleted
-// when the test ends; what was in it is logged if the test failed.
+// Namespace makes a namespace in which pods can be created, named after the test. When the test ends, nothing goes
+// on in it any more, whatever finalizers there were; what was in it is logged if the test failed.
 func Namespace(tb testing.TB) string {
 	tb.Helper()
-	client, err := kubernetes.NewForConfig(Config(tb))
+	cfg := Config(tb)
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sweeper, err := metadata.NewForConfig(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -138,9 +143,8 @@ func Namespace(tb testing.TB) string {
 		if tb.Failed() {
 			tb.Logf("namespace %s:\n%s", name, describe(tb, name))
 		}
-		err := client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) { // the test may have deleted it itself
-			tb.Errorf("delete namespace: %v", err)
+		if err := sweep(context.Background(), sweeper, name); err != nil { // the context of the test has ended
+			tb.Errorf("clean namespace %s up: %v", name, err)
 		}
 	})
 	Eventually(tb, 30*time.Second, func() error {
