@@ -43,7 +43,7 @@ func TestConfirm(t *testing.T) {
 	if event.Regarding.Name != "web" || event.Related.Name != gate.Name {
 		t.Errorf("want the event on the release, related to the gate, got %+v and %+v", event.Regarding, event.Related)
 	}
-	if want := `manual gate after step 1: confirmed through field manager "kubectl-patch"`; event.Note != want {
+	if want := `manual gate after batch 1: confirmed through field manager "kubectl-patch"`; event.Note != want {
 		t.Errorf("event: want %q, got %q", want, event.Note)
 	}
 }

@@ -135,13 +135,13 @@ func (r *Reconciler) tell(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
 	switch {
 	case g.Status.Decision == v1alpha1.DecisionPassed && g.Status.Force != nil:
 		r.events.Eventf(release, g, corev1.EventTypeWarning, "GateForced", "PassGate",
-			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+			"%s gate after batch %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
 	case g.Status.Decision == v1alpha1.DecisionPassed:
 		r.events.Eventf(release, g, corev1.EventTypeNormal, "GatePassed", "PassGate",
-			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+			"%s gate after batch %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
 	case g.Status.Decision == v1alpha1.DecisionRejected:
 		r.events.Eventf(release, g, corev1.EventTypeWarning, "GateRejected", "RejectGate",
-			"%s gate after step %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+			"%s gate after batch %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
 	}
 }
 

@@ -120,9 +120,17 @@ func (p *pass) outcome() outcome {
 		o.reason, o.message = v1alpha1.ReasonPruneHeld, p.held
 	default:
 		o.ready, o.stalled = metav1.ConditionTrue, false
-		o.reason, o.message = v1alpha1.ReasonSynced, fmt.Sprintf("%d releases as of commit %.12s", len(p.desired.Releases), p.memory.origin.commit)
+		o.reason, o.message = v1alpha1.ReasonSynced, synced(len(p.desired.Releases), p.memory.origin.commit)
 	}
 	return o
+}
+
+// synced says what there is at a commit.
+func synced(releases int, commit string) string {
+	if releases == 1 {
+		return fmt.Sprintf("1 release as of commit %.12s", commit)
+	}
+	return fmt.Sprintf("%d releases as of commit %.12s", releases, commit)
 }
 
 func firstOf(errors []spec.Error) string {

@@ -39,24 +39,25 @@ func (w RevertWords) CommitMessage() string {
 		w.Title(), word(status.Rollback.From), word(status.RollbackTo), word(w.Commit))
 }
 
-// Body of the pull request.
+// Body of the pull request. What Git has need not be the revision that is left: after one rollback another may follow.
 func (w RevertWords) Body() string {
 	status := &w.Release.Status
 	from, to := Code(status.Rollback.From), Code(status.RollbackTo)
 	return strings.Join([]string{
-		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, and Git still has %s. This puts the template of %s back.", from, to, from, to),
+		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, and Git still has another template. This puts that of %s back.", from, to, to),
 		strings.Join([]string{
 			"| | |", "|---|---|",
 			"| Release | " + Code(w.Release.Namespace+"/"+w.Release.Name) + " |",
-			"| Rolled back | " + from + ", of commit " + commit(status.Commit) + " |",
+			"| Rolled back | " + from + " |",
+			"| Commit | " + commit(status.Commit) + " |",
 			"| Put back | " + to + ", of commit " + commit(w.Commit) + " |",
 			"| Asked for by | " + askedBy(status.Rollback.Trigger) + " |",
 			"| Why | " + Code(status.Rollback.Message) + " |",
 		}, "\n"),
 		"### What changes in " + Code(w.File) + "\n\n" + changes(w.Before, w.After),
 		"### What the answer does\n\n" + strings.Join([]string{
-			fmt.Sprintf("- **Merge**: Git and the cluster agree. No pod is replaced, and revision %s is no longer quarantined.", from),
-			fmt.Sprintf("- **Close**: nothing. The cluster stays at revision %s, and revision %s is not released as long as Git has it unchanged.", to, from),
+			"- **Merge**: Git and the cluster agree. No pod is replaced, and what was rolled back is no longer quarantined.",
+			fmt.Sprintf("- **Close**: nothing. The cluster stays at revision %s, and the template in Git is not released as long as it is unchanged.", to),
 			"- **Push another template instead**: it is released with all its gates, and this pull request is closed.",
 		}, "\n"),
 	}, "\n\n") + "\n"

@@ -99,7 +99,7 @@ func TestForce(t *testing.T) {
 	s.want(s.ok(s.viewer(), "history", "web", "--revision=2"), rescuer+" (forced)", "soak gate of batch 1 by "+rescuer+": INC-42")
 	cptest.Eventually(t, soon, func() error {
 		events := cptest.Kubectl(t, "get", "events", "--namespace", s.namespace)
-		if !strings.Contains(events, "soak gate after step 1: forced by "+rescuer+": INC-42") {
+		if !strings.Contains(events, "soak gate after batch 1: forced by "+rescuer+": INC-42") {
 			return fmt.Errorf("want an event that says who forced what, got:\n%s", events)
 		}
 		return nil

@@ -12,8 +12,9 @@ import (
 func newInstall() *cobra.Command {
 	options := install.Default(imageTag(version))
 	command := &cobra.Command{
-		Use:   "install",
-		Short: "Print the manifests that install Sluice",
+		Use:     "install",
+		GroupID: groupServer,
+		Short:   "Print the manifests that install Sluice",
 		Long: `Print the manifests that install Sluice in a cluster, for kubectl to apply: the kinds, the
 controller with its account and rights, and the admission policy. It asks no cluster anything.
 

@@ -80,8 +80,11 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	}
 	loader := f.config.ToRawKubeConfigLoader()
 	config, err := loader.ClientConfig()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("find cluster: %w", err)
+	case f.guessed(config):
+		return nil, errors.New("find cluster: no kubeconfig names one; it is ~/.kube/config unless $KUBECONFIG or --kubeconfig says otherwise")
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -92,12 +95,19 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	}
 	ctrl.SetLogger(logr.Discard()) // what went wrong is said by the verb, once
 	config.UserAgent = "sluice/" + buildVersion()
+	config.QPS, config.Burst = 50, 300 // as kubectl has it: a check asks for each right by itself
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	c, err := client.NewWithWatch(config, client.Options{Scheme: app.NewScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster: %w", err)
 	}
 	return &cluster{WithWatch: c, config: config, namespace: namespace}, nil
+}
+
+// guessed reports whether a server is what kubectl takes for want of any: nobody named it, and hardly anybody means it.
+func (f *kubeFlags) guessed(config *rest.Config) bool {
+	raw, err := f.config.ToRawKubeConfigLoader().RawConfig()
+	return err == nil && len(raw.Clusters) == 0 && *f.config.APIServer == "" && config.Host == "http://localhost:8080"
 }
 
 // release connects to the cluster and finds the release that the arguments of a command name.

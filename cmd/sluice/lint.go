@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,7 +47,7 @@ func (f *sourceFlags) options() spec.Options {
 func newLint() *cobra.Command {
 	flags := &lintFlags{}
 	command := &cobra.Command{
-		Use:     "lint PATH...",
+		Use:     "lint [PATH...]",
 		GroupID: groupPush,
 		Short:   "Say what is wrong with releases before they are pushed",
 		Long: `Say what is wrong with the releases in files and folders before they are pushed: with file, line
@@ -59,11 +58,12 @@ far as files can tell: a template that the Deployment's selector does not match,
 What is taken, and hardly meant, is a warning.
 
 Each PATH is read as the spec.path of a ReleaseSource is: manifests below it, kustomizations as they are built. A
-file is read along with its folder, and only what is wrong with the file is said.
+file is read along with its folder, and only what is wrong with the file is said. Without any it is the folder that
+you are in.
 
 The exit code is 0 if all is well, 1 if there are errors, or with --strict warnings, and 2 if
 it was called wrongly.`,
-		Example: `  sluice lint .
+		Example: `  sluice lint
   sluice lint apps/web/release.yaml --strict
   sluice lint deploy -n shop -o github`,
 		Args: cobra.ArbitraryArgs,
@@ -78,15 +78,19 @@ it was called wrongly.`,
 
 func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	formats := []lint.Format{lint.Text, lint.JSON, lint.GitHub}
-	switch {
-	case !slices.Contains(formats, lint.Format(f.output)):
+	if !slices.Contains(formats, lint.Format(f.output)) {
 		return usageError{fmt.Errorf("--output %q is none of text, json, github", f.output)}
-	case len(paths) == 0:
-		return usageError{errors.New("name the files and folders to read, such as . for all below this folder")}
+	}
+	if len(paths) == 0 {
+		paths = []string{"."}
 	}
 	all := &lint.Report{}
-	for _, path := range paths {
-		report, err := f.check(path)
+	folders, err := byFolder(paths)
+	if err != nil {
+		return err
+	}
+	for _, trees := range folders {
+		report, err := f.check(trees)
 		if err != nil {
 			return err
 		}
@@ -98,18 +102,37 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	return all.Err(f.strict)
 }
 
-// check reads one file or folder. Files are named from the root of the repository for GitHub, which looks for them there,
-// and else from the working folder.
-func (f *lintFlags) check(path string) (*lint.Report, error) {
-	tree, err := findWorktree(path)
-	if err != nil {
-		return nil, err
+// byFolder are the trees that paths name, those together that are read together.
+func byFolder(paths []string) ([][]worktree, error) {
+	var folders [][]worktree
+	for _, path := range paths {
+		tree, err := findWorktree(path)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(folders, func(trees []worktree) bool {
+			return trees[0].root == tree.root && trees[0].folder == tree.folder
+		})
+		if i < 0 {
+			folders = append(folders, []worktree{tree})
+			continue
+		}
+		folders[i] = append(folders[i], tree)
 	}
+	return folders, nil
+}
+
+// check reads a folder, once for all that is named of it. Files are named from the root of the repository for GitHub, which looks for them there,
+// and else from the working folder.
+func (f *lintFlags) check(trees []worktree) (*lint.Report, error) {
+	tree := trees[0]
 	report, err := lint.Check(tree.files(), tree.folder, f.source.options())
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", tree.folder, err)
 	}
-	report.Keep(tree.means)
+	report.Keep(func(file string) bool {
+		return slices.ContainsFunc(trees, func(named worktree) bool { return named.means(file) })
+	})
 	if f.output != string(lint.GitHub) {
 		fromHere(report, tree.root)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	_ "time/tzdata" // windows name time zones, and images often have none
 
 	"github.com/spf13/cobra"
@@ -41,13 +42,13 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	called, err := root.ExecuteContextC(ctx)
 	var outcome outcomeError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for usage.\n", name, err, name)
+		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for usage.\n", name, err, called.CommandPath())
 		return exitUsage
 	case errors.As(err, &outcome):
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
@@ -70,6 +71,8 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
@@ -105,7 +108,23 @@ func newRoot() *cobra.Command {
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command or argument %q for %q", args[0], cmd.CommandPath())}
+		return usageError{fmt.Errorf("unknown command or argument %q for %q%s", args[0], cmd.CommandPath(), meant(cmd, args[0]))}
+	}
+	return nil
+}
+
+// meant asks whether it was one of the commands that are spelled nearly like a word.
+func meant(cmd *cobra.Command, word string) string {
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return ""
+}
+
+// onePath takes a path, or none.
+func onePath(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError{fmt.Errorf("one path at a time: %q is one argument too many", args[1])}
 	}
 	return nil
 }

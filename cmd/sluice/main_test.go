@@ -36,7 +36,7 @@ func writeNowhere(t *testing.T) string {
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	kubeconfig := writeNowhere(t)
+	kubeconfig, empty := writeNowhere(t), filepath.Join(writeFiles(t, map[string]string{"kubeconfig": ""}), "kubeconfig")
 	cases := map[string]struct {
 		reason         string
 		args           []string
@@ -49,6 +49,8 @@ func TestRun(t *testing.T) {
 		"NoController": {"the command has a version, whatever the cluster runs", []string{"version", "--kubeconfig=" + kubeconfig}, exitOK, "controller not known: ", ""},
 		"FlagHelp":     {"flags say their units and defaults", []string{"controller", "--help"}, exitOK, "host:port", ""},
 		"UnknownWord":  {"a typo is the caller's error", []string{"contoller"}, exitUsage, "", `"contoller"`},
+		"Near":         {"what was meant is asked", []string{"aprove"}, exitUsage, "", "did you mean approve?\nRun 'sluice --help'"},
+		"ItsOwnHelp":   {"and the help of the command is named", []string{"get", "--color"}, exitUsage, "", "Run 'sluice get --help'"},
 		"UnknownFlag":  {"so is a flag that is not there", []string{"controller", "--color"}, exitUsage, "", "--color"},
 		"ExtraWord":    {"and a word too many", []string{"controller", "now"}, exitUsage, "", `"now"`},
 		"LogLevel":     {"flags are checked before anything runs", []string{"controller", "--log-level=loud"}, exitUsage, "", "none of debug, info, warn, error"},
@@ -66,6 +68,7 @@ func TestRun(t *testing.T) {
 		"InstallInOne": {"what is confined has no policy", []string{"install", "--namespaced", "-n", "shop"}, exitOK, "--namespaces=shop\n", ""},
 		"InstallWhole": {"nor can it be asked for", []string{"install", "--namespaced", "--policy"}, exitUsage, "", "the whole cluster's"},
 		"NoCluster":    {"a cluster that does not answer is no usage error", []string{"list", "--kubeconfig=" + kubeconfig}, exitError, "", "sluice: list releases: "},
+		"NoneNamed":    {"kubectl's guess at a cluster is nobody's", []string{"list", "--kubeconfig=" + empty}, exitError, "", "no kubeconfig names one"},
 		"NoFormat":     {"formats are checked before anything is read", []string{"list", "-o", "xml"}, exitUsage, "", "none of wide, json"},
 		"NoSelector":   {"selectors too", []string{"list", "-l", "a b"}, exitUsage, "", "--selector"},
 		"NamespaceAnd": {"one namespace or all", []string{"list", "-A", "-n", "shop"}, exitUsage, "", "not both"},

@@ -51,7 +51,7 @@ The exit code is 1 if files are at fault after the commits, and 2 if the command
   sluice plan deploy --from main --merge-base
   sluice plan --from v1.4 --to v1.5 -o markdown
   sluice plan deploy -n shop --cluster --context production`,
-		Args: cobra.MaximumNArgs(1),
+		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, append(args, ".")[0]) },
 	}
 	set := command.Flags()

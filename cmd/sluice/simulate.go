@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +44,7 @@ The exit code is 1 if something that the trace expects does not come true.`,
 		Example: `  sluice simulate
   sluice simulate deploy --release shop/web --trace scaled.yaml
   sluice simulate deploy -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, append(args, ".")[0]) },
 	}
 	set := command.Flags()
@@ -114,9 +113,11 @@ func (f *simulateFlags) choose(path string) (*spec.Release, error) {
 	case len(chosen) > 1:
 		return nil, usageError{fmt.Errorf("name one of the releases with --release: %s", strings.Join(names, ", "))}
 	case len(read.Errors) > 0:
-		return nil, fmt.Errorf("there is no release %s that can be read: %w", f.release, read.Errors[0])
+		return nil, fmt.Errorf("there is no release that can be read: %w", read.Errors[0])
+	case len(names) == 0:
+		return nil, fmt.Errorf("there is no release in %s", path)
 	}
-	return nil, fmt.Errorf("there is no release %s in %s: %s", f.release, path, cmp.Or(strings.Join(names, ", "), "none at all"))
+	return nil, fmt.Errorf("there is no release %s in %s, but %s", f.release, path, strings.Join(names, ", "))
 }
 
 func play(chosen *spec.Release, trace *simulate.Trace) (*simulate.Timeline, error) {

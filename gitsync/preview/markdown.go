@@ -28,7 +28,7 @@ func (p *Preview) markdown() string {
 		}
 		text.WriteString(part)
 	}
-	fmt.Fprintf(&text, "\nFrom %s to %s. %s\n", p.From.Commit, p.To.Commit, p.origin())
+	fmt.Fprintf(&text, "\nFrom %s to %s. %s\n", p.from(), p.To.Commit, p.origin())
 	return text.String()
 }
 

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -118,6 +119,9 @@ func (c *Change) origin(subject string) string {
 		c.Before.Commit, subject)
 }
 
+// from is the commit before; nothing was before the first of all.
+func (p *Preview) from() string { return cmp.Or(p.From.Commit, "nothing") }
+
 func short(commit string) string { return commit[:min(len(commit), 12)] }
 
 // pods says how many run the new template after a batch.
@@ -140,7 +144,7 @@ func (b *Batch) added() string {
 
 func (p *Preview) text() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s -> %s: %s\n", short(p.From.Commit), short(p.To.Commit), p.summary())
+	fmt.Fprintf(&text, "%s -> %s: %s\n", short(p.from()), short(p.To.Commit), p.summary())
 	for _, problem := range p.Errors {
 		fmt.Fprintf(&text, "\nerror: %s\n", problem)
 	}

@@ -61,11 +61,22 @@ func Undo(release *v1alpha1.BatchRelease, kept []Template, number int64) (Change
 }
 
 func rollBackOne(release *v1alpha1.BatchRelease) (Change, error) {
+	if going := goingBackTo(release); going != "" {
+		return Change{}, refuse("it is rolling back to %s already; a revision that is named takes its place", going)
+	}
 	to := before(release)
 	if to == "" && release.Status.Phase == v1alpha1.PhaseCompleted {
 		return Change{}, refuse("there is no earlier template to go back to")
 	}
 	return annotate(v1alpha1.RollbackAnnotation, previous, strings.TrimSuffix("rolling back to "+to, " to ")), nil
+}
+
+// goingBackTo is the revision that a rollback which is under way goes to; empty if none is.
+func goingBackTo(release *v1alpha1.BatchRelease) string {
+	if release.Status.Phase == v1alpha1.PhaseCompleted {
+		return ""
+	}
+	return release.Status.RollbackTo
 }
 
 // before is what a rollback goes back to: the stable template in a release, the last stable one after it.
@@ -84,6 +95,8 @@ func rollBackTo(release *v1alpha1.BatchRelease, target *Template) (Change, error
 		return Change{}, refuse("revision %s was rolled back itself: give it in Git, and it passes its gates again", target.words())
 	case target.Revision == status.UpdateRevision && status.Phase == v1alpha1.PhaseCompleted:
 		return Change{}, refuse("revision %s is what runs already", target.words())
+	case target.Revision == goingBackTo(release):
+		return Change{}, refuse("it is rolling back to %s already", target.words())
 	}
 	return annotate(v1alpha1.RollbackAnnotation, target.Revision, "rolling back to "+target.Revision), nil
 }
@@ -156,7 +169,7 @@ func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 func Jump(release *v1alpha1.BatchRelease, step int32) (Change, error) {
 	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
 	switch {
-	case status.RollbackTo != "" && status.Phase != v1alpha1.PhaseCompleted:
+	case goingBackTo(release) != "":
 		return Change{}, refuse("a rollback has its own steps")
 	case status.Phase != v1alpha1.PhaseRollingUpdate || status.Batch == "":
 		return Change{}, refuse("no release is under way: %s", standing(release))

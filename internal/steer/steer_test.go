@@ -167,6 +167,8 @@ func TestRefusals(t *testing.T) {
 		"not kept":           {second(Undo(release(rolling()), history, 9)), "revision 9 is not kept; kept are 3: v3 (commit abcdef0987), 2: v2 (commit abcdef0123), 1: v1"},
 		"runs":               {second(Undo(release(completed), history, 2)), "is what runs already"},
 		"nothing before":     {second(RollBack(release(completed), history, "")), "there is no earlier template"},
+		"goes back":          {second(RollBack(release(failed), history, "")), "it is rolling back to v1 already; a revision"},
+		"goes back there":    {second(Undo(release(failed), history, 1)), "it is rolling back to 1: v1 already"},
 		"paused":             {second(Suspend(suspended, true, "")), "it is paused already"},
 		"paused by Git":      {second(Suspend(suspended, false, "web.yaml")), "Git suspends it: take suspend: true out of web.yaml"},
 		"not paused":         {second(Suspend(release(rolling()), false, "")), "it is not paused"},
