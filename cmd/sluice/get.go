@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/lookup"
@@ -108,14 +106,5 @@ func (f *getFlags) print(command *cobra.Command, c *cluster, whole *show.Whole) 
 	for i := range whole.Gates {
 		objects = append(objects, &whole.Gates[i])
 	}
-	printed := make([]runtime.Object, 0, len(objects))
-	for _, object := range objects {
-		kind, err := apiutil.GVKForObject(object, c.Scheme())
-		if err != nil {
-			return fmt.Errorf("find kind of %s: %w", object.GetName(), err)
-		}
-		object.GetObjectKind().SetGroupVersionKind(kind)
-		printed = append(printed, object)
-	}
-	return f.output.list(command, printed...)
+	return f.output.objects(command, c.Scheme(), objects)
 }

@@ -70,6 +70,7 @@ func TestRun(t *testing.T) {
 		"NoCluster":    {"a cluster that does not answer is no usage error", []string{"list", "--kubeconfig=" + kubeconfig}, exitError, "", "sluice: list releases: "},
 		"NoneNamed":    {"kubectl's guess at a cluster is nobody's", []string{"list", "--kubeconfig=" + empty}, exitError, "", "no kubeconfig names one"},
 		"NoFormat":     {"formats are checked before anything is read", []string{"list", "-o", "xml"}, exitUsage, "", "none of wide, json"},
+		"NoCommit":     {"a commit too", []string{"status", "--commit=main"}, exitUsage, "", "is no commit"},
 		"NoSelector":   {"selectors too", []string{"list", "-l", "a b"}, exitUsage, "", "--selector"},
 		"NamespaceAnd": {"one namespace or all", []string{"list", "-A", "-n", "shop"}, exitUsage, "", "not both"},
 		"NoContext":    {"a context must exist", []string{"controller", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, exitError, "", "elsewhere"},

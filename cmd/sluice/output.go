@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sluice-dev/sluice/internal/app"
 )
@@ -111,6 +113,20 @@ func (f *outputFlags) list(command *cobra.Command, objects ...runtime.Object) er
 		list.Items = append(list.Items, unstructured.Unstructured{Object: content})
 	}
 	return f.object(command, list)
+}
+
+// objects prints objects that need not say their kinds.
+func (f *outputFlags) objects(command *cobra.Command, scheme *runtime.Scheme, objects []client.Object) error {
+	printed := make([]runtime.Object, 0, len(objects))
+	for _, object := range objects {
+		kind, err := apiutil.GVKForObject(object, scheme)
+		if err != nil {
+			return fmt.Errorf("find kind of %s: %w", object.GetName(), err)
+		}
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		printed = append(printed, object)
+	}
+	return f.list(command, printed...)
 }
 
 // object prints one object.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,7 @@ const (
 	exitRolledBack = 4
 	exitRejected   = 5
 	exitUnderWay   = 6
+	exitOvertaken  = 7
 )
 
 // outcomeError is an end of a release that is not the one that was hoped for.
@@ -35,6 +38,7 @@ type statusFlags struct {
 	kube    *kubeFlags
 	watch   bool
 	timeout time.Duration
+	commit  string
 }
 
 func newStatus() *cobra.Command {
@@ -52,9 +56,15 @@ func newStatus() *cobra.Command {
   4  it was rolled back to an earlier template, and not by Git
   5  a gate was rejected, and the release holds
   6  it is still under way: the time was up, or --watch=false was given
+  7  another commit took the place of the one of --commit before its end
 
-A release that waits for a gate is under way, and so is one that is suspended or frozen.`,
+A release that waits for a gate is under way, and so is one that is suspended or frozen.
+
+With --commit it is about the release of that commit: it waits until the controller has seen it, and tells how it ended even if
+another one is under way since. A commit that does not change the template of the release is never released: give
+a --timeout, too.`,
 		Example: `  sluice status web -n shop --timeout 30m
+  sluice status web --commit $GITHUB_SHA --timeout 1h
   sluice status web --watch=false`,
 		ValidArgsFunction: flags.kube.completeReleases,
 		RunE:              flags.run,
@@ -62,13 +72,21 @@ A release that waits for a gate is under way, and so is one that is suspended or
 	set := command.Flags()
 	set.BoolVarP(&flags.watch, "watch", "w", true, "wait for the release to end")
 	set.DurationVar(&flags.timeout, "timeout", 0, "`time` to wait at most, for example 30m (default as long as it takes)")
+	set.StringVar(&flags.commit, "commit", "", "the `commit` whose release is meant, or 7 digits of it and more (default the last that was begun)")
 	flags.kube.register(command)
 	return command
 }
 
+// commitID is a commit, or as much of one as people quote.
+var commitID = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
 func (f *statusFlags) run(command *cobra.Command, args []string) error {
-	if f.timeout < 0 {
+	f.commit = strings.ToLower(f.commit)
+	switch {
+	case f.timeout < 0:
 		return usageError{errors.New("--timeout is less than nothing")}
+	case f.commit != "" && !commitID.MatchString(f.commit):
+		return usageError{fmt.Errorf("--commit %q is no commit: it takes 7 hexadecimal digits or more", f.commit)}
 	}
 	c, release, err := f.kube.release(command, args)
 	if err != nil {
@@ -76,8 +94,8 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	}
 	say := func(line string) { fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", release.Name, line) }
 	if !f.watch {
-		say(show.Progress(release))
-		return endOf(release)
+		say(f.progress(release))
+		return endOf(release.Name, f.outcome(release))
 	}
 	return f.wait(command.Context(), c, release, say)
 }
@@ -89,23 +107,27 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
-	key, said := client.ObjectKeyFromObject(release), ""
+	key, said, outcome := client.ObjectKeyFromObject(release), "", show.Unknown
 	err := lookup.Follow(ctx, c.watched(lookup.OneRelease(release.Name)), func(ctx context.Context, objects client.Reader) error {
 		if err := objects.Get(ctx, key, release); err != nil {
 			return fmt.Errorf("read release in namespace %s: %w", key.Namespace, err)
 		}
-		if line := show.Progress(release); line != said {
+		if line := f.progress(release); line != said {
 			say(line)
 			said = line
 		}
-		if show.OutcomeOf(release) != show.UnderWay {
+		before := outcome
+		outcome = f.outcome(release)
+		if overtaken := outcome == show.Unknown && before != show.Unknown; overtaken || settled(outcome) {
 			return lookup.ErrDone
 		}
 		return nil
 	})
 	switch {
+	case err == nil && outcome == show.Unknown:
+		return outcomeError{fmt.Errorf("another commit took the place of %s in release %s", f.commit, release.Name), exitOvertaken}
 	case err == nil:
-		return endOf(release)
+		return endOf(release.Name, outcome)
 	case errors.Is(err, context.DeadlineExceeded):
 		return outcomeError{fmt.Errorf("not at its end after %v: %s", f.timeout, said), exitUnderWay}
 	default:
@@ -113,10 +135,33 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 	}
 }
 
+// outcome is how the release that is meant ended.
+func (f *statusFlags) outcome(release *v1alpha1.BatchRelease) show.Outcome {
+	if f.commit == "" {
+		return show.OutcomeOf(release)
+	}
+	return show.OutcomeAt(release, f.commit)
+}
+
+// progress is how far the release that is meant is.
+func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
+	switch {
+	case f.commit == "", strings.HasPrefix(release.Status.Commit, f.commit):
+		return show.Progress(release)
+	case f.outcome(release) == show.Unknown:
+		return "no release of commit " + f.commit + " is known"
+	default:
+		return "the release of commit " + f.commit + " is at its end"
+	}
+}
+
+// settled reports whether an outcome is one.
+func settled(outcome show.Outcome) bool { return outcome != show.UnderWay && outcome != show.Unknown }
+
 // endOf is nil for a release that is completed.
-func endOf(release *v1alpha1.BatchRelease) error {
-	name := "release " + release.Name
-	switch show.OutcomeOf(release) {
+func endOf(name string, outcome show.Outcome) error {
+	name = "release " + name
+	switch outcome {
 	case show.Completed:
 		return nil
 	case show.Failed:

@@ -35,11 +35,28 @@ func TestStatus(t *testing.T) {
 	s.confirm("web")
 	said.await(s, "web: all pods run revision")
 
+	s.ok(viewer, "status", "web", "--commit="+secondCommit)
+	awaited, end := s.start(viewer, "status", "web", "--commit=3333333")
+	awaited.await(s, "web: no release of commit 3333333 is known\n")
 	s.push("web", 3, "3333333333")
 	s.awaitGate("web")
+	awaited.await(s, "waiting for gate: manual\n")
+	s.ok(viewer, "status", "web", "--commit="+secondCommit)
 	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.RollbackAnnotation: "true"}}})
 	if got := s.as(viewer, "status", "web"); got.code != exitRolledBack {
 		t.Errorf("want exit code %d for a release that was rolled back, got %d: %s%s", exitRolledBack, got.code, got.stdout, got.stderr)
+	}
+	awaited.await(s, "release web was rolled back\n")
+	if code := end(); code != exitRolledBack {
+		t.Errorf("want exit code %d of the commit that was waited for, too, got %d", exitRolledBack, code)
+	}
+	s.push("web", 4, "4444444444")
+	overtaken, end := s.start(viewer, "status", "web", "--commit=4444444444")
+	overtaken.await(s, "waiting for gate: manual\n")
+	s.push("web", 5, "5555555555")
+	overtaken.await(s, "another commit took the place of 4444444444")
+	if code := end(); code != exitOvertaken {
+		t.Errorf("want exit code %d of a commit that was overtaken, got %d", exitOvertaken, code)
 	}
 	s.patch("web", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": nil}}}})
 	if got := s.as(viewer, "status", "web", "--timeout=1m"); got.code != exitFailed {

@@ -8,41 +8,53 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/lookup"
 	"github.com/sluice-dev/sluice/internal/show"
 )
 
+// traceFlags are the flags of "sluice trace" as they were given.
+type traceFlags struct {
+	kube   *kubeFlags
+	output *outputFlags
+}
+
 func newTrace() *cobra.Command {
-	kube := newKubeFlags()
+	flags := &traceFlags{kube: newKubeFlags(), output: newOutputFlags("")}
 	command := &cobra.Command{
 		Use:     "trace (pod/NAME | replicaset/NAME | deployment/NAME)",
 		GroupID: groupLook,
 		Short:   "Go back from what runs to the commit that brought it, and to who let it through",
 		Long: `Go back from a pod, or from a ReplicaSet, to the release, the commit with its author, and the gates with what they were
-passed on. Of a Deployment that is so for each version of which pods run.`,
+passed on. Of a Deployment that is so for each version of which pods run. In a format for machines it is a List of these objects.`,
 		Example: `  sluice trace pod/web-654cdc8b8d-2dn8h -n shop
-  sluice trace deployment/web`,
+  sluice trace deployment/web
+  sluice trace pod/web-654cdc8b8d-2dn8h -o yaml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{errors.New("name one thing to trace: pod/NAME, replicaset/NAME or deployment/NAME")}
 			}
-			return runTrace(cmd, kube, args[0])
+			return flags.run(cmd, args[0])
 		},
 	}
-	kube.register(command)
+	flags.output.register(command)
+	flags.kube.register(command)
 	return command
 }
 
-func runTrace(command *cobra.Command, kube *kubeFlags, argument string) error {
+func (f *traceFlags) run(command *cobra.Command, argument string) error {
+	if err := f.output.check(); err != nil {
+		return err
+	}
 	kind, name, found := strings.Cut(argument, "/")
 	trace := tracer(strings.ToLower(kind))
 	if !found || name == "" || trace == nil {
 		return usageError{fmt.Errorf("%q is none of pod/NAME, replicaset/NAME, deployment/NAME", argument)}
 	}
-	c, err := kube.connect(command.ErrOrStderr())
+	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -50,12 +62,30 @@ func runTrace(command *cobra.Command, kube *kubeFlags, argument string) error {
 	if err != nil {
 		return err
 	}
+	if f.output.given() {
+		return f.output.objects(command, c.Scheme(), objectsOf(traces))
+	}
 	now, texts := time.Now(), make([]string, 0, len(traces))
 	for _, trace := range traces {
 		texts = append(texts, strings.Join(trace.Lines(now), "\n")+"\n")
 	}
 	_, err = fmt.Fprint(command.OutOrStdout(), strings.Join(texts, "\n"))
 	return err
+}
+
+// objectsOf are the objects of traces, each once.
+func objectsOf(traces []*show.Trace) []client.Object {
+	var objects []client.Object
+	seen := map[types.UID]bool{}
+	for _, trace := range traces {
+		for _, object := range trace.Objects() {
+			if !seen[object.GetUID()] {
+				seen[object.GetUID()] = true
+				objects = append(objects, object)
+			}
+		}
+	}
+	return objects
 }
 
 // tracer is what traces objects of a kind; nil if nothing does.

@@ -28,6 +28,8 @@ func TestTrace(t *testing.T) {
 	s.confirm("web")
 	s.await("web", "completed", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted })
 	s.want(s.ok(viewer, "trace", pod), ", number 2\n", "Outcome:      Released, ", "Approved by:  kubectl-patch\n", "  StatusPatch by kubectl-patch")
+	names := `jsonpath={range .items[*]}{.kind}/{.metadata.name} {end}`
+	s.want(s.ok(viewer, "trace", "deploy/web", "-o", names), "ReplicaSet/web-"+revision+" Deployment/web ControllerRevision/", " BatchRelease/web Gate/web-"+revision)
 	s.want(s.ok(viewer, "trace", "rs/web-"+revision), "Subject:      web: version 2\n")
 	s.want(s.as(viewer, "trace", "pod/none").stderr, `"none" not found`)
 	if got := s.as(viewer, "trace", "service/web"); got.code != exitUsage {

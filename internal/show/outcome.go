@@ -2,6 +2,8 @@ package show
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -23,6 +25,8 @@ const (
 	RolledBack
 	// Rejected: a gate was rejected, and the release holds.
 	Rejected
+	// Unknown: nothing is known of it.
+	Unknown
 )
 
 // OutcomeOf is how the release of what is given ended. What the controller has not looked at is under way.
@@ -44,10 +48,34 @@ func OutcomeOf(release *v1alpha1.BatchRelease) Outcome {
 	}
 }
 
+// OutcomeAt is how the release of a commit ended, which is named by its beginning. Unknown is one that nobody has seen yet,
+// did not change the template, was overtaken before its end, or is long gone.
+func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
+	status, now := &release.Status, OutcomeOf(release)
+	given := strings.HasPrefix(release.Annotations[v1alpha1.CommitAnnotation], commit)
+	if strings.HasPrefix(status.Commit, commit) || given && now == Failed { // what can't be begun never gets into the status
+		return now
+	}
+	for _, ended := range slices.Backward(status.Ended) {
+		switch {
+		case !strings.HasPrefix(ended.Commit, commit):
+		case asked(ended.Trigger):
+			return Completed
+		default:
+			return RolledBack
+		}
+	}
+	return Unknown
+}
+
 // unasked tells whether a rollback was done that Git did not bring.
 func unasked(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.RollbackTo != "" && status.Rollback != nil && status.Rollback.Trigger != v1alpha1.TriggerGitRevert &&
-		status.Rollback.Trigger != v1alpha1.TriggerDrift
+	return status.RollbackTo != "" && status.Rollback != nil && !asked(status.Rollback.Trigger)
+}
+
+// asked tells whether what was begun by a trigger, or by none, ends with what Git has.
+func asked(trigger v1alpha1.RollbackTrigger) bool {
+	return trigger == "" || trigger == v1alpha1.TriggerGitRevert || trigger == v1alpha1.TriggerDrift
 }
 
 // Progress is how far a release is, in one line.

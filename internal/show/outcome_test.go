@@ -48,3 +48,41 @@ func TestOutcome(t *testing.T) {
 		})
 	}
 }
+
+// TestOutcomeAt: of a commit that is not the last one, the history tells how it ended.
+func TestOutcomeAt(t *testing.T) {
+	t.Parallel()
+	release := &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.CommitAnnotation: "eeee"}},
+		Status: v1alpha1.BatchReleaseStatus{
+			Phase: v1alpha1.PhaseRollingUpdate, Commit: "dddd",
+			Ended: []v1alpha1.EndedRelease{
+				{Commit: "aaaa"},
+				{Commit: "bbbb"},
+				{Commit: "bbbb", Trigger: v1alpha1.TriggerAnnotation},
+				{Commit: "cccc", Trigger: v1alpha1.TriggerGitRevert},
+			},
+		},
+	}
+	stalled := release.DeepCopy()
+	stalled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue}}
+	cases := map[string]struct {
+		reason  string
+		release *v1alpha1.BatchRelease
+		commit  string
+		want    Outcome
+	}{
+		"Present":    {"it is under way", release, "dd", UnderWay},
+		"Before":     {"it was released", release, "aaaa", Completed},
+		"RolledBack": {"what came last counts", release, "bbbb", RolledBack},
+		"Reverting":  {"Git asked for what runs", release, "cccc", Completed},
+		"NotBegun":   {"the controller has not looked at it", release, "eeee", Unknown},
+		"Stalled":    {"it can't be begun", stalled, "eeee", Failed},
+		"Unheard":    {"nothing is known of it", release, "ffff", Unknown},
+	}
+	for name, tc := range cases {
+		if got := OutcomeAt(tc.release, tc.commit); got != tc.want {
+			t.Errorf("%s: %s: want %d, got %d", name, tc.reason, tc.want, got)
+		}
+	}
+}

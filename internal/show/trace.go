@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -101,8 +102,38 @@ func (t *Trace) commitURL(commit string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(t.Source.Spec.URL, "/"), ".git") + "/commit/" + commit
 }
 
-// evidence is what the gates of an attempt were decided on. Those of earlier attempts may be gone.
-func (t *Trace) evidence(attempt int64) []string {
+// Object is one of the cluster.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Objects are what the trace goes through, from what runs to where it came from.
+func (t *Trace) Objects() []Object {
+	var objects []Object
+	if t.Pod != nil {
+		objects = append(objects, t.Pod)
+	}
+	objects = append(objects, t.Set, t.Deployment)
+	if t.Release == nil {
+		return objects
+	}
+	if t.Kept != nil {
+		objects = append(objects, t.Kept)
+	}
+	objects = append(objects, t.Release)
+	gates := t.gates(t.origin().attempt)
+	for i := range gates {
+		objects = append(objects, &gates[i])
+	}
+	if t.Source != nil {
+		objects = append(objects, t.Source)
+	}
+	return objects
+}
+
+// gates are those that an attempt went through, in their order.
+func (t *Trace) gates(attempt int64) []v1alpha1.Gate {
 	var gates []v1alpha1.Gate
 	for _, gate := range t.Gates {
 		if gate.Spec.Attempt == attempt && gate.Spec.Revision == revisionOf(t.Set) && gate.Spec.ReleaseRef.UID == t.Release.UID {
@@ -112,7 +143,13 @@ func (t *Trace) evidence(attempt int64) []string {
 	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int {
 		return cmp.Or(cmp.Compare(a.Spec.Step, b.Spec.Step), cmp.Compare(a.Spec.Index, b.Spec.Index))
 	})
+	return gates
+}
+
+// evidence is what the gates of an attempt were decided on. Those of earlier attempts may be gone.
+func (t *Trace) evidence(attempt int64) []string {
 	var lines []string
+	gates := t.gates(attempt)
 	for i := range gates {
 		gate := &gates[i]
 		lines = append(lines, fmt.Sprintf("Gate after batch %d, %s: %s", gate.Spec.Step+1, gate.Spec.Type,
