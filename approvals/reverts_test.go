@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,15 +107,16 @@ func (s *shop) follow() {
 	s.asRollout(s.release, func(status *v1alpha1.BatchReleaseStatus) { status.Quarantined = nil })
 }
 
-// revertAll has rollbacks of shops go through Git: half of them by the pull request, half by another commit.
-func revertAll(shops ...*shop) {
+// revertAll has rollbacks of shops go through Git: some by the pull request, some by another commit, which has it closed.
+func revertAll(merged, closed []*shop) {
+	shops := slices.Concat(merged, closed)
 	for _, s := range shops {
 		s.rolledBack()
 	}
 	for i, s := range shops {
 		revert := s.awaitRevert(v1alpha1.RevertOpen)
 		s.number = revert.PullRequest.Number
-		if i%2 == 0 {
+		if i < len(merged) {
 			s.merge("grace", "merge")
 		} else {
 			s.push("web:3")
@@ -123,7 +125,7 @@ func revertAll(shops ...*shop) {
 	}
 	for i, s := range shops {
 		state := v1alpha1.RevertMerged
-		if i%2 == 1 {
+		if i >= len(merged) {
 			state = v1alpha1.RevertClosed
 		}
 		s.awaitRevert(state)
@@ -140,20 +142,33 @@ func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	w := newForgeWorld(t)
 	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 4 * time.Second })
 	merged, closed := w.newShop("merged"), w.newShop("closed")
-	revertAll(merged, closed)
-	requests := append(merged.learn(), closed.learn()...)
-	var shops []*shop
-	for i, r := range requests {
+	revertAll([]*shop{merged}, []*shop{closed})
+	merges, mergesMet := merged.troubled()
+	closes, closesMet := closed.troubled()
+	revertAll(merges, closes)
+	met := slices.Concat(mergesMet, closesMet)
+	for i, s := range slices.Concat(merges, closes) {
+		if met[i]() != 1 {
+			t.Errorf("%s must have met its fault", s.name)
+		}
+	}
+	t.Logf("each of %d requests of a revert met 3 bad answers: 1 pull request each, none left open", len(met)/3)
+}
+
+// troubled are shops like this one: for each request that it has sent, one for each bad answer. met tells of each how
+// often it met that.
+func (s *shop) troubled() (shops []*shop, met []func() int) {
+	s.Helper()
+	for i, r := range s.learn() {
 		for _, kind := range []string{"5xx", "lost", "malformed"} {
 			fault := badAnswers[kind]
 			fault.After, fault.Times = r.after, 1
-			for _, way := range []string{"merged", "closed"} {
-				shops = append(shops, w.newShop(fmt.Sprintf("%s-%s-%d", way, kind, i), func(s *shop) { s.inject(fault, r.method, r.path) }))
-			}
+			shops = append(shops, s.newShop(fmt.Sprintf("%s-%s-%d", s.name, kind, i), func(s *shop) {
+				met = append(met, s.inject(fault, r.method, r.path))
+			}))
 		}
 	}
-	revertAll(shops...)
-	t.Logf("each of %d requests of a revert met 3 bad answers: %d reverts, 1 pull request each, none left open", len(requests), len(shops))
+	return shops, met
 }
 
 // People may close the pull request, and open it again.
