@@ -19,7 +19,8 @@ TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/controlplane/withcp
-TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m
+# No test needs what debuggers do: without it a test binary is linked in two thirds of the time.
+TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m -ldflags=-w
 MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node
 
 ##@ Use
@@ -58,10 +59,10 @@ test: ## Every test, on a real control plane (PKG=./rollout/... for some)
 	$(TEST) $(PKG) $(ARGS)
 
 # What decides is pure and has nothing to race. The forge on loopback is under the detector where approvals talk to it.
-# It needs a C compiler.
+# More tests at a time than there are processors: most of them wait. It needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
-	$(TEST) -race $(RACED) $(ARGS)
+	$(TEST) -race -parallel 8 $(RACED) $(ARGS)
 
 .PHONY: test-unraced
 test-unraced: ## The tests that make race leaves out
