@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +57,17 @@ func TestController(t *testing.T) {
 			"--leader-elect-namespace=" + namespace, "--metrics-address=0", "--probe-address=0",
 		}, io.Discard, log)
 	}()
-	cptest.Eventually(t, time.Minute, func() error { return leaseHeld(t, c, namespace, true) })
+	// The Lease is there before the answer to its creation is: who is told to stop in between does not know of it.
+	cptest.Eventually(t, time.Minute, func() error {
+		logged, err := os.ReadFile(log.Name())
+		if !bytes.Contains(logged, []byte(`"msg":"Starting workers"`)) {
+			return errors.Join(errors.New("want workers started"), err)
+		}
+		return nil
+	})
+	if err := leaseHeld(t, c, namespace, true); err != nil {
+		t.Error(err)
+	}
 
 	cancel()
 	if got := <-code; got != exitOK {

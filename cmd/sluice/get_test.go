@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
@@ -22,6 +24,7 @@ func TestGet(t *testing.T) {
 	s.deploy("web")
 	s.push("web", 2, secondCommit)
 	release := s.awaitGate("web")
+	s.awaitPods(4)
 
 	got := s.ok(viewer, "get")
 	s.want(got, "◷ batchrelease/web  RollingUpdate: batch 1/2 done", "commit 2222222 ", "web: version 2, by Ada", "deployment/web ",
@@ -42,6 +45,21 @@ func TestGet(t *testing.T) {
 	if code := stop(); code != exitOK {
 		t.Errorf("want exit code %d when the user has seen enough, got %d", exitOK, code)
 	}
+}
+
+// awaitPods waits until those pods are gone that are to go.
+func (s *shop) awaitPods(want int) {
+	s.Helper()
+	cptest.Eventually(s.T, soon, func() error {
+		var pods corev1.PodList
+		if err := s.client.List(s.Context(), &pods, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		if len(pods.Items) != want {
+			return fmt.Errorf("want %d pods, got %d", want, len(pods.Items))
+		}
+		return nil
+	})
 }
 
 // output is what a call prints while it runs.
