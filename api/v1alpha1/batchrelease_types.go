@@ -18,7 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Batch",type=string,JSONPath=`.status.batch`,priority=1
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1
-// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.updatedAvailableReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Updated-Available",type=integer,JSONPath=`.status.updatedAvailableReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Gate",type=string,JSONPath=`.status.gates[*].type`,priority=1
 // +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.commit`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,priority=1

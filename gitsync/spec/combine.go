@@ -107,8 +107,10 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 	case len(found) == 0 && l.template == nil:
 		p.fail(l.file, l.at, "spec.template is left out, and "+name+", whose template it would be, is not in the repository")
 		return nil
-	case len(found) == 0:
+	case len(found) == 0 || found[0].faulty && l.template != nil:
 		return p.makeRelease(l, namespace, located{})
+	case found[0].faulty:
+		return nil // what is wrong with it has been told where it stands
 	case l.template == nil && found[0].template == nil:
 		p.fail(found[0].file, found[0].at, name+" has no spec.template, and its release has none either")
 		return nil

@@ -37,6 +37,8 @@ type manifest struct {
 	// digest.
 	template json.RawMessage
 	given    string
+	// faulty says that the template is none, which was told.
+	faulty bool
 }
 
 // header is what every Kubernetes object has.
@@ -50,7 +52,7 @@ type header struct {
 }
 
 // parseDocument returns the manifest of a document; nil if it is of a kind that is
-// not read, or wrong.
+// not read, or wrong. Of a Deployment whose template alone is wrong it is known which one it is.
 func parseDocument(doc document, limits Limits) (*manifest, []problem) {
 	data, problems := doc.toJSON(limits)
 	if problems != nil {
@@ -66,8 +68,7 @@ func parseDocument(doc document, limits Limits) (*manifest, []problem) {
 	return m, problems
 }
 
-// parseObject returns the manifest of an object in JSON; nil if it is of a kind that
-// is not read, or wrong.
+// parseObject is parseDocument for an object in JSON.
 func parseObject(data []byte) (*manifest, []pathProblem) {
 	object, ok := decode(data).(map[string]any)
 	if !ok {
@@ -188,10 +189,9 @@ func parseDeployment(data []byte, object map[string]any) (*manifest, []pathProbl
 	if len(deployment.Spec.Template) == 0 {
 		return m, nil
 	}
-	if problems := m.setTemplate(deployment.Spec.Template, field.NewPath("spec", "template")); problems != nil {
-		return nil, problems
-	}
-	return m, nil
+	problems := m.setTemplate(deployment.Spec.Template, field.NewPath("spec", "template"))
+	m.faulty = problems != nil
+	return m, problems
 }
 
 // setTemplate checks the types of a pod template. Fields that are unknown here may be

@@ -87,6 +87,9 @@ const (
 	template = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'web:1'}]}}\n"
 )
 
+// faulty is a Deployment whose image is a number.
+const faulty = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec: {containers: [{name: web, image: 5}]}\n"
+
 func deployment(name, image string) string {
 	return fmt.Sprintf(`apiVersion: apps/v1
 kind: Deployment
@@ -308,6 +311,18 @@ func TestAcrossFiles(t *testing.T) {
 			map[string]string{"a.yaml": release("web", strategy), "d.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"},
 			nil,
 			[]string{"d.yaml:1: Deployment shop/web has no spec.template"},
+		},
+		{
+			"Deployment whose template is wrong",
+			map[string]string{"a.yaml": release("web", strategy), "d.yaml": faulty},
+			nil,
+			[]string{"d.yaml:6: spec.template.spec.containers[0].image: must be a text, not the number 5"},
+		},
+		{
+			"Deployment whose template is wrong, and another one's is released",
+			map[string]string{"a.yaml": release("web", strategy+template), "d.yaml": faulty},
+			[]string{"shop/web"},
+			[]string{"d.yaml:6: spec.template.spec.containers[0].image: must be a text, not the number 5"},
 		},
 		{"own namespace", map[string]string{"a.yaml": namespaced("shop")}, []string{"shop/web"}, nil},
 		{"allowed namespace", map[string]string{"a.yaml": namespaced("extra"), "b.yaml": release("web", strategy+template)}, []string{"extra/web", "shop/web"}, nil},

@@ -15,7 +15,7 @@ import (
 // Releases is the table of releases, with their namespaces where they are of several.
 func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		column("Name"), column("Phase"), column("Batch"), column("Updated"), column("Available"), column("Waits for"),
+		column("Name"), column("Phase"), column("Batch"), column("Updated"), column("Updated-Available"), column("Waits for"),
 		column("Commit"), column("Age"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
 	}}
 	if namespaces {
