@@ -122,12 +122,14 @@ func instructions(env *environment, url string) string {
 
   # Look at it:
   %s get batchrelease,gates,deployment,replicaset
+  # Follow it, from the folder of this checkout:
+  go run ./cmd/sluice get web -n %s --watch
   # Push another version, as %s:
   git clone %s %s && cd %s && sed -i.bak 's|%s|nginx:1.30|' %s && git commit -am 'web: nginx:1.30' && git push
   # Approve and merge its pull request in a browser, signed in as %s with the token %s
   %s
   # With three pods %s finds it good by itself, and it goes on to all of them.
 
-`, env.plane.Kubeconfig, kubectl, developer, identity, url, repository, images[len(images)-1], manifestFile,
+`, env.plane.Kubeconfig, kubectl, namespace, developer, identity, url, repository, images[len(images)-1], manifestFile,
 		approver, env.people[approver].Token, env.pullsURL(), tester)
 }
