@@ -19,7 +19,7 @@ func TestFollowsPushes(t *testing.T) {
 	w.controller(gitsync.Options{})
 	w.source(nil)
 	source := w.sync("shop")
-	w.wantReady(source, v1alpha1.ReasonSynced, "1 releases", first[:12])
+	w.wantReady(source, v1alpha1.ReasonSynced, "1 release as of", first[:12])
 	if source.Status.ObservedCommit != first || source.Status.Releases != 1 || source.Status.Files != 2 || source.Status.LastSyncTime == nil {
 		t.Errorf("got status %+v", source.Status)
 	}
