@@ -68,7 +68,7 @@ func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.Releas
 	if releases+gates == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("%d releases and %d gates", releases, gates), nil
+	return counted(releases, "release") + " and " + counted(gates, "gate"), nil
 }
 
 func (r *Reconciler) deleteRelease(ctx context.Context, release *v1alpha1.BatchRelease) error {

@@ -52,7 +52,7 @@ func TestSourceDeleted(t *testing.T) {
 	}
 	w.await("shop", func(s *v1alpha1.ReleaseSource) error {
 		ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-		if ready.Reason != v1alpha1.ReasonDeleting || !strings.Contains(ready.Message, "1 releases") {
+		if ready.Reason != v1alpha1.ReasonDeleting || !strings.Contains(ready.Message, "1 release and ") {
 			return fmt.Errorf("want the source to wait for 1 release, it says %s: %s", ready.Reason, ready.Message)
 		}
 		return nil

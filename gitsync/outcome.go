@@ -127,10 +127,15 @@ func (p *pass) outcome() outcome {
 
 // synced says what there is at a commit.
 func synced(releases int, commit string) string {
-	if releases == 1 {
-		return fmt.Sprintf("1 release as of commit %.12s", commit)
+	return fmt.Sprintf("%s as of commit %.12s", counted(releases, "release"), commit)
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
 	}
-	return fmt.Sprintf("%d releases as of commit %.12s", releases, commit)
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func firstOf(errors []spec.Error) string {

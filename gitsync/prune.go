@@ -61,7 +61,7 @@ func (p *pass) gone() []*v1alpha1.BatchRelease {
 // a mistake is taken for one: releases may be missing only because their file is
 // broken, the folder was moved or emptied.
 func doubt(gone, left, errors int) string {
-	kept := fmt.Sprintf("%d releases are not in the repository any more and are kept: ", gone)
+	kept := counted(gone, "release") + " not in the repository any more, and kept: "
 	switch {
 	case errors > 0:
 		return kept + "they may be in files that have errors"
