@@ -39,6 +39,8 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	memory   *memories
+	// neighbours are asked for what a preflight judges by.
+	neighbours *neighbours
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
@@ -50,6 +52,8 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 		recorder: recorder,
 		clock:    now,
 		memory:   newMemories(),
+
+		neighbours: &neighbours{live: live},
 	}
 }
 

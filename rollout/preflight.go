@@ -10,7 +10,6 @@ import (
 
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
-	"github.com/sluice-dev/sluice/rollout/survey"
 )
 
 // fitMemory is how long what a preflight has found is taken for granted: a little less than the plan
@@ -37,7 +36,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 		Workload: v.deployment.Name, Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
 		NewSet: shape.NewSet,
 	}
-	namespace, unknown, err := survey.Namespace(ctx, r.live, v.release.Namespace)
+	namespace, unknown, err := r.neighbours.of(ctx, v.release.Namespace)
 	if err != nil {
 		return err
 	}

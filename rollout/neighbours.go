@@ -1,0 +1,34 @@
+package rollout
+
+import (
+	"context"
+
+	"golang.org/x/sync/singleflight"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/rollout/preflight"
+	"github.com/sluice-dev/sluice/rollout/survey"
+)
+
+// neighbours are what namespaces have that has a say in their releases. Where a push changes many releases of a
+// namespace, those that ask at the same time share the answer; nothing is kept beyond that.
+type neighbours struct {
+	live  client.Reader
+	lists singleflight.Group
+}
+
+// surveyed is what a namespace has, and what could not be read.
+type surveyed struct {
+	found   preflight.Namespace
+	unknown []string
+}
+
+// of is survey.Namespace. What it returns is everybody's who asked, and only read.
+func (n *neighbours) of(ctx context.Context, namespace string) (preflight.Namespace, []string, error) {
+	answer, err, _ := n.lists.Do(namespace, func() (any, error) {
+		found, unknown, err := survey.Namespace(ctx, n.live, namespace)
+		return surveyed{found, unknown}, err
+	})
+	s := answer.(surveyed)
+	return s.found, s.unknown, err
+}
