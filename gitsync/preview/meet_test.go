@@ -1,7 +1,6 @@
 package preview_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -80,14 +79,7 @@ func TestMeet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shown := tc.after.meets(t, tc.before, tc.live)
-			var text strings.Builder
-			for _, format := range []preview.Format{preview.Text, preview.Markdown} {
-				text.WriteString("=== " + string(format) + "\n")
-				if err := shown.Write(&text, format); err != nil {
-					t.Fatalf("write: %v", err)
-				}
-			}
-			golden(t, filepath.Join("testdata", name+".txt"), text.String())
+			goldenOf(t, shown, name)
 		})
 	}
 }

@@ -109,16 +109,22 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatalf("compare: %v", err)
 			}
-			var text strings.Builder
-			for _, format := range []preview.Format{preview.Text, preview.Markdown} {
-				text.WriteString("=== " + string(format) + "\n")
-				if err := shown.Write(&text, format); err != nil {
-					t.Fatalf("write: %v", err)
-				}
-			}
-			golden(t, filepath.Join("testdata", name+".txt"), text.String())
+			goldenOf(t, shown, name)
 		})
 	}
+}
+
+// goldenOf holds a preview, written for a terminal and for a pull request, against what a file has.
+func goldenOf(t *testing.T, shown *preview.Preview, name string) {
+	t.Helper()
+	var text strings.Builder
+	for _, format := range []preview.Format{preview.Text, preview.Markdown} {
+		text.WriteString("=== " + string(format) + "\n")
+		if err := shown.Write(&text, format); err != nil {
+			t.Fatalf("write: %v", err)
+		}
+	}
+	golden(t, filepath.Join("testdata", name+".txt"), text.String())
 }
 
 func golden(t *testing.T, path, got string) {
