@@ -97,7 +97,7 @@ func (s *story) firstDeploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.screen.say("Deployment %s: %d pods of %s are available; a first deploy needs no batches", workload, s.claims.replicas, first.image)
+	s.screen.say("Deployment %s: %d pods of %s are available; the first deploy isn't batched", workload, s.claims.replicas, first.image)
 	return nil
 }
 

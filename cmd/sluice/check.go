@@ -30,7 +30,7 @@ func newCheck() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "check",
 		GroupID: groupServer,
-		Short:   "Say whether the cluster, the repositories and the forges are fit for use",
+		Short:   "Check whether the cluster, the repositories and the forges are ready for Sluice",
 		Long: `Check what Sluice needs: the version of Kubernetes, its kinds and policies and whether they are of this version, a controller that
 runs, and its rights; of each ReleaseSource in the namespace, whether its repository and its forge let the controller work, and
 what is wrong in its files; of each release, what stands against it.
@@ -76,7 +76,7 @@ func (f *checkFlags) run(command *cobra.Command, _ []string) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	if fitness.Unfit(findings) {
-		return errors.New("not everything is fit for use")
+		return errors.New("some checks failed")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 	s.want(spaces.ReplaceAllString(admin.stdout, "|"), "ok|Kubernetes|version v1.", "ok|kind batchreleases.rollouts.sluice.dev|installed\n",
 		"|policy gates.rollouts.sluice.dev|", "ok|controller|somebody holds the Lease ", "|rights of system:serviceaccount:",
 		"|releasesource/shop repository|", "warning|releasesource/shop forge|there is none", "-> set spec.forge", "ok|batchrelease/web|all pods run revision ")
-	if admin.code != exitError || admin.stderr != "sluice: not everything is fit for use\n" {
+	if admin.code != exitError || admin.stderr != "sluice: some checks failed\n" {
 		t.Errorf("want exit code %d for a source that can't be read, got %d, %q", exitError, admin.code, admin.stderr)
 	}
 	viewer := s.as(s.viewer(), "check")

@@ -76,9 +76,9 @@ func newRetry() *cobra.Command {
 	flags := newActFlags()
 	command := &cobra.Command{
 		Use:   "retry [RELEASE]",
-		Short: "Let a release go on that has failed, or whose Deployment was changed past Sluice",
+		Short: "Let a release go on that has failed, or whose Deployment was changed out of band",
 		Long: `Let a release go on that has failed because no further pod became available in time, or that stands because somebody has
-changed its Deployment past Sluice: you have seen to it.`,
+changed its Deployment out of band: you have dealt with it.`,
 		Example: "  sluice retry web",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 			"the rules are the controller's, and all that is wrong is said at once",
 			strings.Replace(release, "replicas: 1\n", "replica: 1\n", 1) + "    onFailure: 7\n", deployment,
 			[]string{
-				"release.yaml:8:7: error: spec.strategy.steps[0].replica: unknown field; replicas is meant?",
+				"release.yaml:8:7: error: spec.strategy.steps[0].replica: unknown field; did you mean replicas?",
 				`release.yaml:10:5: error: spec.strategy.onFailure: must be a text, not the number 7`,
 			},
 		},

@@ -142,7 +142,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 func suggestion(key string, fields map[string]reflect.Type) string {
 	for name := range fields {
 		if strings.EqualFold(name, key) || name == key+"s" || name+"s" == key {
-			return fmt.Sprintf("; %s is meant?", name)
+			return fmt.Sprintf("; did you mean %s?", name)
 		}
 	}
 	return ""

@@ -25,7 +25,7 @@ strategy:
         jitter: 1s
   - replicas: 100%
 `, []string{"16: spec.strategy.steps[0].gates[1].soak.jitter: unknown field"}},
-		{"misspelt", template + "strategy:\n  Steps: [{replicas: 100%}]", []string{"9: spec.strategy.Steps: unknown field; steps is meant?"}},
+		{"misspelt", template + "strategy:\n  Steps: [{replicas: 100%}]", []string{"9: spec.strategy.Steps: unknown field; did you mean steps?"}},
 		{"several", strategy + template + "a: 1\nb: 2", []string{"9: spec.a: unknown field", "10: spec.b: unknown field"}},
 		{"no strategy", template, []string{"5: spec.strategy.steps: Required value: at least one step"}},
 		{"no steps", template + "strategy: {steps: []}", []string{"8: spec.strategy.steps: Required value"}},
@@ -179,9 +179,9 @@ func TestWrongObjects(t *testing.T) {
 		{"state", edit("  name: web\n", "  name: web\n  annotations: {last-stable-revision: x}\n"), []string{"5: metadata.annotations: Forbidden: last-stable-revision is the controller's"}},
 		{"copied from a cluster", edit("  name: web\n", "  name: web\n  uid: x\n  resourceVersion: '1'\n  finalizers: [a.b/c]\n"),
 			[]string{"5: metadata.uid: Forbidden", "6: metadata.resourceVersion: Forbidden", "7: metadata.finalizers: Forbidden"}},
-		{"unknown metadata", edit("  name: web\n", "  name: web\n  label: {}\n"), []string{"5: metadata.label: unknown field; labels is meant?"}},
+		{"unknown metadata", edit("  name: web\n", "  name: web\n  label: {}\n"), []string{"5: metadata.label: unknown field; did you mean labels?"}},
 		{"status", good + "status: {phase: Completed}\n", []string{"9: status: Forbidden"}},
-		{"unknown at the top", good + "Spec: {}\n", []string{"9: Spec: unknown field; spec is meant?"}},
+		{"unknown at the top", good + "Spec: {}\n", []string{"9: Spec: unknown field; did you mean spec?"}},
 		{"workload", edit("apps/v1, kind: Deployment", "apps/v1, kind: StatefulSet"), []string{`6: spec.workloadRef: Invalid value: "apps/v1 StatefulSet": only apps/v1 Deployment`}},
 		{"no workload", edit("name: web}", "name: ''}"), []string{"6: spec.workloadRef.name: Required value"}},
 		{"Deployment without name", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {}\n", []string{"3: metadata.name: must be given"}},
