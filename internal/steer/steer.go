@@ -155,7 +155,7 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 	return Change{Patch: to(nil, "spec", "suspend"), Done: "resumed"}, nil
 }
 
-// Retry lets a release go on that has failed, or that stands because its workload was changed past Sluice.
+// Retry lets a release go on that has failed, or that stands because its workload was changed out of band.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 	status := &release.Status
 	meddled := status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
