@@ -24,30 +24,30 @@ type build struct {
 // is not released on its own.
 func (p *pass) readKustomizations(folders []string) {
 	referred := map[string]bool{}
-	var good []string
+	checked := map[string]map[string]bool{}
 	for _, folder := range folders {
 		check := &referenceCheck{files: p.tree, limits: p.opts.Limits, visited: map[string]bool{}}
 		check.visit(folder)
 		p.errors = append(p.errors, check.errors...)
 		if len(check.errors) == 0 && !check.component {
-			good = append(good, folder)
+			checked[folder] = check.visited
 		}
-		delete(check.visited, folder)
 		for visited := range check.visited {
-			referred[visited] = true
+			referred[visited] = referred[visited] || visited != folder
 		}
 	}
-	for _, folder := range good {
-		if !referred[folder] {
-			p.readKustomization(folder)
+	for _, folder := range folders {
+		if visited := checked[folder]; visited != nil && !referred[folder] {
+			p.readKustomization(folder, visited)
 		}
 	}
 }
 
-func (p *pass) readKustomization(folder string) {
+// readKustomization builds what is in a folder, of nothing but the kustomizations that were checked.
+func (p *pass) readKustomization(folder string, checked map[string]bool) {
 	made := p.before.builds[folder]
 	if made == nil || !p.same(made.seen) {
-		if made = p.build(folder); made == nil {
+		if made = p.build(folder, checked); made == nil {
 			return
 		}
 	}
@@ -87,8 +87,8 @@ func stateOf(files fs.FS, name string) string {
 }
 
 // build builds a kustomization; nil if there are errors.
-func (p *pass) build(folder string) *build {
-	view := newView(p.tree, p.opts.Limits)
+func (p *pass) build(folder string, checked map[string]bool) *build {
+	view := newView(p.tree, p.opts.Limits, checked)
 	file := kustomizationFile(p.tree, folder)
 	objects, err := kustomize(view, folder)
 	if err != nil {

@@ -55,16 +55,22 @@ func (c *referenceCheck) visit(folder string) {
 	c.stack = append(c.stack, folder)
 	defer func() { c.stack = c.stack[:len(c.stack)-1] }()
 	for _, name := range slices.Concat(k.Resources, k.Bases, k.Components) {
-		target := path.Join(folder, name)
+		target := inside(path.Join("/", folder, name))
 		if !isRemote(name) && isFolder(c.files, target) && len(c.errors) == 0 {
 			c.visit(target)
 		}
 	}
 }
 
+// leads reports whether a path, as seen from a folder, leads out of the repository. Kustomize would take the root of
+// the repository for what is above it, and so find what its author does not see there.
+func leads(folder, name string) bool {
+	return path.IsAbs(name) || !fs.ValidPath(path.Join(folder, name))
+}
+
 // load reads a kustomization file.
 func (c *referenceCheck) load(file string) (*types.Kustomization, document) {
-	view := newView(c.files, c.limits)
+	view := newView(c.files, c.limits, c.visited)
 	data, err := view.ReadFile(file)
 	for _, problem := range view.problems {
 		c.fail(problem.File, position{problem.Line, problem.Column}, problem.Message)
@@ -114,7 +120,9 @@ func (c *referenceCheck) refuse(file string, doc document, k *types.Kustomizatio
 			switch {
 			case isRemote(value):
 				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q is not in the repository, and nothing is fetched from elsewhere", name, value))
-			case isOwn(inside(path.Join(path.Dir(file), value))):
+			case leads(path.Dir(file), value):
+				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q leads out of the repository: name it from the folder of this file", name, value))
+			case isOwn(path.Join(path.Dir(file), value)):
 				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q is Sluice's own and is not read", name, value))
 			}
 		}

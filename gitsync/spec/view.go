@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -17,15 +18,17 @@ import (
 type view struct {
 	files  fs.FS
 	limits Limits
-	seen   map[string]string
+	// checked are the folders whose kustomizations may be read: no other can bring in what nobody looked at.
+	checked map[string]bool
+	seen    map[string]string
 	// origins are the documents that were read.
 	origins []origin
 	// problems of files that were read.
 	problems []Error
 }
 
-func newView(files fs.FS, limits Limits) *view {
-	return &view{files: files, limits: limits, seen: map[string]string{}}
+func newView(files fs.FS, limits Limits, checked map[string]bool) *view {
+	return &view{files: files, limits: limits, checked: checked, seen: map[string]string{}}
 }
 
 var errReadOnly = errors.New("the repository can't be written to")
@@ -53,6 +56,8 @@ func (v *view) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	case isOwn(name):
 		return nil, v.fail(name, position{}, "the file is Sluice's own and is not read")
+	case slices.Contains(kustomizationNames, path.Base(name)) && !v.checked[path.Dir(name)]:
+		return nil, v.fail(name, position{}, "the file is one of a kustomization that none refers to, and is not read")
 	case !info.Mode().IsRegular():
 		return nil, v.fail(name, position{}, "a symbolic link or submodule is not followed")
 	case info.Size() > v.limits.FileBytes:
