@@ -59,7 +59,7 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error 
 }
 
 // resizing is a patch that holds only while the spec is what was decided on, and the available
-// pods too where pods were to go because they are not available. If they are all available, or
+// and the ready pods too where pods were to go because they are not available. If they are all available, or
 // were, nothing depends on it: a ReplicaSet lets go of those that are not first. The status
 // changes all the time, as old pods end for example, and each change would cost a conflict.
 func resizing(set *appsv1.ReplicaSet, a plan.ScaleSet) *kube.JSONPatch {
@@ -67,7 +67,8 @@ func resizing(set *appsv1.ReplicaSet, a plan.ScaleSet) *kube.JSONPatch {
 		Test("/metadata/uid", set.UID).
 		Test("/metadata/generation", set.Generation)
 	if a.To < a.From && set.Status.AvailableReplicas < a.From {
-		patch.Test("/status/availableReplicas", orNone(set.Status.AvailableReplicas))
+		patch.Test("/status/availableReplicas", orNone(set.Status.AvailableReplicas)).
+			Test("/status/readyReplicas", orNone(set.Status.ReadyReplicas))
 	}
 	if _, noted := set.Annotations[desiredAnnotation]; noted {
 		patch.Remove(kube.AnnotationPath(desiredAnnotation)) // it speaks of a scaling that is not ours

@@ -212,6 +212,9 @@ func set(revision string, replicas int32, changes ...func(*Set)) Set {
 
 func available(n int32) func(*Set) { return func(s *Set) { s.Ready, s.Available = n, n } }
 
+// warming pods are ready and not available yet.
+func warming(n int32) func(*Set) { return func(s *Set) { s.Available -= n } }
+
 func current(n int32) func(*Set) { return func(s *Set) { s.Current = n } }
 
 func unobserved(s *Set) { s.Observed = false }

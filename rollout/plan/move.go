@@ -39,10 +39,19 @@ func (l *ledger) oldTotal() int32 {
 	return sum(l.old, func(s *Set) int32 { return l.want[s] })
 }
 
-// available is how many pods are available if of each set the unavailable ones go first, as
-// the ReplicaSet controller has it.
+// available is how many pods are available if the worst go: of each set those first that are not ready,
+// as the ReplicaSet controller has it. Of the ready ones it takes whom it likes; with minReadySeconds that
+// may be an available one while there are others.
 func (l *ledger) available() int32 {
-	return sum(l.sets(), func(s *Set) int32 { return min(s.Available, l.want[s]) })
+	return sum(l.sets(), func(s *Set) int32 { return max(s.Available-max(s.Ready-l.want[s], 0), 0) })
+}
+
+// idle is how many pods of a set can go without an available one among them.
+func (l *ledger) idle(set *Set) int32 {
+	if set.Available == 0 {
+		return l.want[set]
+	}
+	return max(l.want[set]-set.Ready, 0)
 }
 
 // room is how many pods may be added: replicas + maxSurge - all (maxTotalPods in
@@ -199,8 +208,7 @@ func (l *ledger) shrinkUpdate(target int32) {
 	if excess <= 0 || !l.rescaling() && !l.blocked && !l.back || l.alone() {
 		return
 	}
-	idle := max(l.want[set]-set.Available, 0)
-	l.want[set] -= min(excess, idle+l.spare())
+	l.want[set] -= min(excess, l.idle(set)+l.spare())
 }
 
 // shrinkOld takes old pods away: first those that are not available, so that a broken
@@ -209,7 +217,7 @@ func (l *ledger) shrinkOld(others int32) {
 	excess := l.oldTotal() - others
 	broken := min(excess, l.brokenRoom())
 	for _, set := range l.old {
-		down := max(min(broken, l.want[set]-set.Available, l.mayGo(set)), 0)
+		down := max(min(broken, l.idle(set), l.mayGo(set)), 0)
 		down = l.keepTwoActive(set, down)
 		l.want[set] -= down
 		broken -= down

@@ -55,6 +55,17 @@ func TestMoveStaysWithinTheFence(t *testing.T) {
 			held(10).fence("1", "0").at(1, 5).sets(set("v1", 10, available(0)), set("v2", 1)),
 			[]string{"scale v1 10 -> 9" + batch2, "scale v2 1 -> 2" + batch2},
 		},
+		"a ready pod may go instead of one that is not available yet": {
+			held(10).fence("3", "0").at(1, 5).sets(set("v0", 6), set("v1", 6, warming(2)), set("v2", 1, available(0))), nil,
+		},
+		"a pod that is not ready goes for certain": {
+			held(10).fence("3", "0").at(1, 5).sets(set("v0", 6), set("v1", 6, available(4)), set("v2", 1, available(0))),
+			[]string{"scale v1 6 -> 4" + batch2, "scale v2 1 -> 3" + batch2},
+		},
+		"of pods none of which is available any may go": {
+			held(10).fence("2", "0").at(1, 5).sets(set("v0", 9), set("v1", 2, warming(2)), set("v2", 1)),
+			[]string{"scale v1 2 -> 0" + batch2, "scale v2 1 -> 3" + batch2},
+		},
 		"updated pods that are missing take the room of broken ones": {
 			held(10).fence("1", "2").at(1, 5).sets(set("v1", 9, available(6)), set("v2", 1)),
 			[]string{"scale v2 1 -> 2" + batch2, "scale v1 9 -> 7" + batch2},

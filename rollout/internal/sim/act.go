@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -34,6 +35,8 @@ func (x *pass) carryOut(action plan.Action) {
 		x.openGate(a)
 	case plan.CloseGate:
 		x.closeGate(a)
+	default:
+		x.world.breach("the world knows every action", fmt.Sprintf("%T", action))
 	}
 	if x.report.Ended == "" {
 		x.world.judge(before)
@@ -148,7 +151,7 @@ func (x *pass) createSet(a plan.CreateSet) {
 }
 
 // scaleSet changes the size of a ReplicaSet if that is what it was, and so are the available
-// pods where some were to go that are not available.
+// and the ready pods where some were to go that are not available.
 func (x *pass) scaleSet(a plan.ScaleSet) {
 	seen, now := findSet(x.sets, a.Set.UID), x.world.setByUID(a.Set.UID)
 	switch {
@@ -156,7 +159,8 @@ func (x *pass) scaleSet(a plan.ScaleSet) {
 		x.forgetSet(a.Set.UID)
 		x.outdated("the ReplicaSet " + a.Set.Revision)
 	case now.Generation != seen.Generation, seen.Replicas != a.From,
-		a.To < a.From && seen.Status.Available < a.From && now.Status.Available != seen.Status.Available:
+		a.To < a.From && seen.Status.Available < a.From &&
+			(now.Status.Available != seen.Status.Available || now.Status.Ready != seen.Status.Ready):
 		x.rememberSet(*now)
 		x.outdated("the ReplicaSet " + a.Set.Revision)
 	default:

@@ -40,6 +40,8 @@ const (
 	SyncWorkload                 // the Deployment controller looks at the workload
 	SyncWorkloadLate             // the same, and sees it as it was N changes of its spec ago
 	PodReady                     // a pending pod comes up
+	PodAvailable                 // a ready pod counts as available
+	PodGone                      // a pod that is going away is gone
 	PodFails                     // an available pod fails
 	PodHeals                     // a failing pod becomes available
 	PodLost                      // an available pod vanishes
@@ -72,7 +74,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod fails", "pod heals", "pod lost", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "jump", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "jump", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -112,7 +114,7 @@ func (e Event) Apply(s *State) bool {
 	case Restart:
 		s.Process = &Process{}
 		return true
-	case SyncSet, PodReady, PodFails, PodHeals, PodLost:
+	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost:
 		return e.applyToSet(s)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
@@ -134,6 +136,12 @@ func (e Event) idle(s *State) bool {
 	case PodReady:
 		set := s.Set(e.Text)
 		return set == nil || set.Pods.Pending == 0
+	case PodAvailable:
+		set := s.Set(e.Text)
+		return set == nil || set.Pods.Warming == 0
+	case PodGone:
+		set := s.Set(e.Text)
+		return set == nil || set.Pods.Going == 0
 	case PodHeals:
 		set := s.Set(e.Text)
 		return set == nil || set.Pods.Failing == 0
@@ -158,6 +166,10 @@ func (e Event) applyToSet(s *State) bool {
 		return s.World.SyncSet(set)
 	case PodReady:
 		return s.MakeReady(set)
+	case PodAvailable:
+		return s.Warm(set)
+	case PodGone:
+		return s.World.PodGone(set)
 	case PodFails:
 		return s.FailPod(set)
 	case PodHeals:

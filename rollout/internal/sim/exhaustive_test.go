@@ -110,6 +110,18 @@ func families() map[string]family {
 			Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject),
 				Event{Kind: Drift, Text: "v9"}, Event{Kind: Rollback, Text: "true"}, Event{Kind: Give, Text: "v3"})},
 		},
+		"ready, not available": {
+			begin:       func(s Setup) *State { s.MinReady = true; return releasing(s) },
+			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Rollback, Text: "true"}, {Kind: PodFails, Text: "v1"}}},
+		},
+		"superseded, not available": {
+			begin:       superseded,
+			Exploration: Exploration{Offers: []Event{{Kind: Rollback, Text: "true"}, {Kind: PassDies}, {Kind: Scale, N: 2}}},
+		},
+		"pods take time to go": {
+			begin:       func(s Setup) *State { s.Graceful, s.Strategy = true, Recreate; return releasing(s) },
+			Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: Drift, Text: "v9"}, {Kind: Rollback, Text: "true"}}},
+		},
 		"from zero": {
 			begin:       scaledToZero,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: PassDies})},
@@ -237,6 +249,17 @@ func steppingBack(setup Setup) *State {
 func goingBack(setup Setup) *State {
 	s := calmed(steppingBack(setup), inStep(2))
 	Event{Kind: Jump}.Apply(s)
+	return s
+}
+
+// superseded is a release that another one takes the place of while its pods are ready and not available yet.
+func superseded(setup Setup) *State {
+	setup.MinReady, setup.Steps = true, Steps("100% none")
+	s := calmed(releasing(setup), func(s *State) bool {
+		set := s.Set("v2")
+		return set != nil && set.Status.Ready > set.Status.Available
+	})
+	Event{Kind: Give, Text: "v3"}.Apply(s)
 	return s
 }
 

@@ -168,7 +168,9 @@ func turns(s *State) []Event {
 	events := []Event{{Kind: Pass}, {Kind: SyncWorkload}, {Kind: Approve}, {Kind: Thaw}}
 	for i := range s.Sets {
 		revision := s.Sets[i].Revision
-		events = append(events, Event{Kind: SyncSet, Text: revision}, Event{Kind: PodReady, Text: revision})
+		for _, kind := range []Kind{SyncSet, PodReady, PodAvailable, PodGone} {
+			events = append(events, Event{Kind: kind, Text: revision})
+		}
 	}
 	if s.Release.Status.CurrentStepState == v1alpha1.StepBlocking {
 		events = append(events, Event{Kind: Confirm})
@@ -222,7 +224,7 @@ func Calm(s *State) (*State, Event) {
 func calmTurns(s *State) []Event {
 	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}}
 	for i := range s.Sets {
-		for _, kind := range []Kind{SyncSet, PodReady, PodHeals} {
+		for _, kind := range []Kind{SyncSet, PodReady, PodAvailable, PodGone, PodHeals} {
 			events = append(events, Event{Kind: kind, Text: s.Sets[i].Revision})
 		}
 	}

@@ -146,7 +146,8 @@ func (e *encoder) set(s *Set) {
 	e.text(s.Revision)
 	e.number(int64(s.Desired))
 	for _, n := range []int32{
-		s.Replicas, s.Status.Current, s.Status.Available, s.Pods.Pending, s.Pods.Failing, s.Pods.Available,
+		s.Replicas, s.Status.Current, s.Status.Ready, s.Status.Available,
+		s.Pods.Pending, s.Pods.Failing, s.Pods.Warming, s.Pods.Available, s.Pods.Going,
 	} {
 		e.number(int64(n))
 	}

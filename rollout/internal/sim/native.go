@@ -187,7 +187,7 @@ func (n native) recreate() bool {
 	changed, running := false, false
 	for _, s := range n.old() {
 		changed = n.resize(s, 0) || changed
-		running = running || s.Pods.total() > 0
+		running = running || s.Pods.total()+s.Pods.Going > 0
 	}
 	if changed || running {
 		return changed

@@ -5,12 +5,15 @@ package sim
 // As natively, the status tells of the pods that were found, not of those that this turn
 // makes or deletes, though it claims to have observed the present spec.
 func (w *World) SyncSet(s *Set) bool {
-	found := SetStatus{Current: s.Pods.total(), Available: s.Pods.Available}
+	found := s.Pods.status()
 	changed := !s.Observed || s.Status != found
 	if changed {
 		s.Status, s.Observed, s.Version = found, true, w.next()
 	}
 	pods := s.Pods.sized(s.Replicas)
+	if !w.Graceful {
+		pods.Going = 0
+	}
 	changed = changed || pods != s.Pods
 	s.Pods = pods
 	return changed
@@ -18,37 +21,66 @@ func (w *World) SyncSet(s *Set) bool {
 
 // settled reports whether the ReplicaSet controller has nothing to do.
 func (s *Set) settled() bool {
-	found := SetStatus{Current: s.Pods.total(), Available: s.Pods.Available}
+	found := s.Pods.status()
 	return s.Observed && s.Status == found && found.Current == s.Replicas
 }
 
-// sized makes pods or deletes some: pending ones before those that run, those before the
-// available, as natively.
+// sized makes pods or deletes some: pending ones before those that run, and those before the ready, as
+// natively. Of the ready ones the native ranking prefers those with a lower deletion cost and those that
+// share their node, and does not ask who is available: at the worst the available go first.
 func (p Pods) sized(replicas int32) Pods {
 	excess := p.total() - replicas
 	if excess < 0 {
 		p.Pending -= excess
 		return p
 	}
-	for _, group := range []*int32{&p.Pending, &p.Failing, &p.Available} {
+	for _, group := range []*int32{&p.Pending, &p.Failing, &p.Available, &p.Warming} {
 		gone := min(excess, *group)
 		*group -= gone
+		p.Going += gone
 		excess -= gone
 	}
 	return p
 }
 
-// MakeReady lets one pending pod come up: available, or failing if its revision is sick.
+// MakeReady lets one pending pod come up: ready, or failing if its revision is sick.
 func (w *World) MakeReady(s *Set) bool {
 	if s.Pods.Pending == 0 {
 		return false
 	}
 	s.Pods.Pending--
-	if s.Revision == w.Sick {
+	w.comeUp(s, s.Revision == w.Sick)
+	return true
+}
+
+// comeUp is what becomes of a pod that has started.
+func (w *World) comeUp(s *Set, fails bool) {
+	switch {
+	case fails:
 		s.Pods.Failing++
-	} else {
+	case w.MinReady:
+		s.Pods.Warming++
+	default:
 		s.Pods.Available++
 	}
+}
+
+// Warm lets a pod that is ready count as available: minReadySeconds have gone by.
+func (w *World) Warm(s *Set) bool {
+	if s.Pods.Warming == 0 {
+		return false
+	}
+	s.Pods.Warming--
+	s.Pods.Available++
+	return true
+}
+
+// PodGone lets a pod that is going away be gone.
+func (w *World) PodGone(s *Set) bool {
+	if s.Pods.Going == 0 {
+		return false
+	}
+	s.Pods.Going--
 	return true
 }
 
@@ -69,7 +101,7 @@ func (w *World) HealPod(s *Set) bool {
 		return false
 	}
 	s.Pods.Failing--
-	s.Pods.Available++
+	w.comeUp(s, false)
 	return true
 }
 

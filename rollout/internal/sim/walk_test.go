@@ -78,6 +78,8 @@ func drawSetup(t *rapid.T, replicas int32) Setup {
 		Strategy:       rapid.SampledFrom([]string{RollingUpdate, RollingUpdate, RollingUpdate, Recreate}).Draw(t, "strategy"),
 		Paused:         rapid.IntRange(0, 9).Draw(t, "paused") == 0,
 		Newborn:        rapid.IntRange(0, 4).Draw(t, "newborn") == 0,
+		MinReady:       rapid.IntRange(0, 2).Draw(t, "min ready") == 0,
+		Graceful:       rapid.IntRange(0, 2).Draw(t, "graceful") == 0,
 		HistoryLimit:   rapid.IntRange(0, 3).Draw(t, "history"),
 		Deadline:       time.Hour,
 		OnFailure:      rapid.SampledFrom([]v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback}).Draw(t, "on failure"),
@@ -127,7 +129,8 @@ var (
 	usual = slices.Concat(
 		slices.Repeat([]Kind{Pass, SyncSet, PodReady}, 8),
 		slices.Repeat([]Kind{SyncWorkload, Approve, Confirm}, 3),
-		[]Kind{PodHeals, Wait, Thaw},
+		slices.Repeat([]Kind{PodAvailable}, 6),
+		[]Kind{PodHeals, PodGone, Wait, Thaw},
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
@@ -171,7 +174,7 @@ func (w *walk) anything(label string) Event {
 func (w *walk) about(kind Kind) string {
 	var choice []string
 	switch kind {
-	case SyncSet, PodReady, PodFails, PodHeals, PodLost:
+	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost:
 		for i := range w.state.Sets {
 			choice = append(choice, w.state.Sets[i].Revision)
 		}

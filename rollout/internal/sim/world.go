@@ -40,6 +40,9 @@ type World struct {
 	Crowded bool
 	// Sick is a revision whose new pods never become available.
 	Sick string
+	// MinReady says that pods are ready for a while before they count as available
+	// (spec.minReadySeconds), and Graceful that they take a while to go.
+	MinReady, Graceful bool
 	// Past is what the laws remember; nobody else reads it.
 	Past Past
 	// Broken says which laws were broken, and how.
@@ -107,11 +110,12 @@ type Set struct {
 	Pods    Pods
 }
 
-// SetStatus is a ReplicaSet's status. Ready pods count as available at once.
-type SetStatus struct{ Current, Available int32 }
+// SetStatus is a ReplicaSet's status. The available pods are among the ready ones.
+type SetStatus struct{ Current, Ready, Available int32 }
 
-// Pods are those of a ReplicaSet as they really are.
-type Pods struct{ Pending, Failing, Available int32 }
+// Pods are those of a ReplicaSet as they really are: waiting to be ready, not ready any more, ready but not
+// available yet, available. Those that are going away count for nobody but who looks at the pods themselves.
+type Pods struct{ Pending, Failing, Warming, Available, Going int32 }
 
 // Gate is a Gate object.
 type Gate struct {
@@ -135,6 +139,8 @@ type Setup struct {
 	Newborn bool
 	// HistoryLimit is spec.revisionHistoryLimit of the Deployment.
 	HistoryLimit int
+	// MinReady and Graceful are those of the World.
+	MinReady, Graceful bool
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
 	Deadline time.Duration
 	// Drift is Report if empty.
@@ -152,7 +158,7 @@ const never = 24 * 365 * time.Hour
 
 // New makes a world.
 func New(s Setup) *World {
-	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)}
+	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful}
 	seconds := int32(or(s.Deadline, never) / time.Second)
 	spec := &v1alpha1.BatchReleaseSpec{
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
@@ -175,7 +181,7 @@ func New(s Setup) *World {
 	w.Workload.Seen = w.Workload.Generation
 	w.addSet(Set{
 		Revision: "v1", Replicas: s.Replicas, Desired: s.Replicas, Observed: true,
-		Status: SetStatus{s.Replicas, s.Replicas}, Pods: Pods{Available: s.Replicas},
+		Status: SetStatus{s.Replicas, s.Replicas, s.Replicas}, Pods: Pods{Available: s.Replicas},
 	})
 	return w
 }
@@ -257,22 +263,31 @@ func total(sets []Set) int32 {
 	return n
 }
 
-// effective is how many pods are available if of each set the unavailable ones go first.
+// effective is how many pods are available if each set lets go of what it has too many of.
 func effective(sets []Set) int32 {
 	var n int32
 	for i := range sets {
-		n += min(sets[i].Status.Available, sets[i].Replicas)
+		status := sets[i].Status
+		n += spared(status.Ready, status.Available, sets[i].Replicas)
 	}
 	return n
 }
 
-// trulyEffective is effective for the pods as they really are.
+// trulyEffective is effective for the pods as they really are. Which of them have come up since the
+// status was written nobody can know.
 func trulyEffective(sets []Set) int32 {
 	var n int32
 	for i := range sets {
-		n += min(sets[i].Pods.Available, sets[i].Replicas)
+		pods := sets[i].Pods
+		n += spared(min(pods.ready(), max(sets[i].Status.Ready, pods.Available)), pods.Available, sets[i].Replicas)
 	}
 	return n
+}
+
+// spared is how many available pods are left of so many ready ones, at the worst: those that are not ready go
+// first, but whether a ready one is available the ReplicaSet controller does not ask.
+func spared(ready, available, replicas int32) int32 {
+	return max(available-max(ready-replicas, 0), 0)
 }
 
 // resize writes spec.replicas.
@@ -324,7 +339,26 @@ func annotate(annotations map[string]string, changes map[string]string) map[stri
 	return changed
 }
 
-func (p Pods) total() int32 { return p.Pending + p.Failing + p.Available }
+// total are the pods that are not going away.
+func (p Pods) total() int32 { return p.Pending + p.Failing + p.ready() }
+
+func (p Pods) ready() int32 { return p.Warming + p.Available }
+
+func (p Pods) status() SetStatus {
+	return SetStatus{Current: p.total(), Ready: p.ready(), Available: p.Available}
+}
+
+// rest tells of pods that are ready only, and of those that are going away.
+func (p Pods) rest() string {
+	var text string
+	if p.Warming > 0 {
+		text += fmt.Sprintf(", %d ready", p.ready())
+	}
+	if p.Going > 0 {
+		text += fmt.Sprintf(", %d going", p.Going)
+	}
+	return text
+}
 
 // String shows the world in one line.
 func (w *World) String() string {
@@ -332,7 +366,7 @@ func (w *World) String() string {
 	fmt.Fprintf(&text, "replicas=%d", w.Workload.Replicas)
 	for i := range w.Sets {
 		s := &w.Sets[i]
-		fmt.Fprintf(&text, " %s=%d(%d/%d)", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total())
+		fmt.Fprintf(&text, " %s=%d(%d/%d%s)", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total(), s.Pods.rest())
 	}
 	status := w.Release.Status
 	fmt.Fprintf(&text, " %s %s %s target=%d", status.Phase, status.Batch, status.CurrentStepState, status.TargetReplicas)
