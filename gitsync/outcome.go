@@ -92,7 +92,7 @@ func contentFailed(err error) outcome {
 
 // outcome of a pass that could read the repository.
 func (p *pass) outcome() outcome {
-	all := slices.Concat(p.desired.Errors, p.memory.records.errors, p.memory.freezeErrors, p.errors)
+	all := slices.Concat(p.desired.Errors, p.vanished, p.memory.records.errors, p.memory.freezeErrors, p.errors)
 	slices.SortStableFunc(all, func(a, b spec.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
 	})

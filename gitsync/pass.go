@@ -36,6 +36,8 @@ type pass struct {
 	retry  bool
 	// applied, created and pruned are the names of what was written.
 	applied, created, pruned []string
+	// vanished are releases that are missing from Git as if by accident.
+	vanished []spec.Error
 	// held says why nothing is deleted that would be.
 	held string
 }

@@ -17,11 +17,12 @@ import (
 // asks for that and there is no doubt.
 func (p *pass) prune(ctx context.Context) error {
 	gone := p.gone()
+	p.vanished = vanished(gone, p.desired.Hollow)
 	p.forgetAllBut(p.desired.Releases)
 	if !p.source.Spec.Prune || len(gone) == 0 {
 		return nil
 	}
-	if p.held = doubt(len(gone), len(p.desired.Releases), len(p.desired.Errors)); p.held != "" {
+	if p.held = doubt(len(gone), len(p.desired.Releases), len(p.desired.Errors)+len(p.vanished)); p.held != "" {
 		return nil
 	}
 	for _, release := range gone {
@@ -55,6 +56,22 @@ func (p *pass) gone() []*v1alpha1.BatchRelease {
 		return compareKeys(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b))
 	})
 	return gone
+}
+
+// vanished are the releases that are missing from files that are there and hold something else than objects: nobody
+// takes a release out so. A file that is deleted, or that has other objects only, is how it is done.
+func vanished(gone []*v1alpha1.BatchRelease, hollow map[string]spec.Error) []spec.Error {
+	var errors []spec.Error
+	for _, release := range gone {
+		found, is := hollow[release.Annotations[v1alpha1.FileAnnotation]]
+		if !is {
+			continue
+		}
+		found.Message = fmt.Sprintf("BatchRelease %s was in this file, and is kept: %s; put it back, or delete the file to take the release out",
+			release.Name, found.Message)
+		errors = append(errors, found)
+	}
+	return errors
 }
 
 // doubt is the reason not to delete; empty if there is none. What looks like

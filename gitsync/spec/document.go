@@ -5,8 +5,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -14,6 +15,19 @@ import (
 type parsed struct {
 	manifests []*manifest
 	problems  []problem
+	// hollow says where the file holds no Kubernetes object: none at all, or not in one of its documents; nil if it
+	// holds nothing else.
+	hollow *problem
+	// named are the BatchReleases of the file, those with problems too.
+	named []namedRelease
+	// component says that the file is a component of kustomize.
+	component bool
+}
+
+// namedRelease is a BatchRelease by its header alone.
+type namedRelease struct {
+	name string
+	at   position
 }
 
 // position is a place in a file. Both count from 1, columns in characters; 0 where none can be named.
@@ -45,22 +59,58 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 func parseFile(data []byte, limits Limits) *parsed {
 	documents, problems := split(data, limits)
 	content := &parsed{problems: problems}
+	if len(documents) == 0 && problems == nil {
+		content.hollow = &problem{lineStart(1), "the file is empty, or has comments only"}
+	}
 	for _, doc := range documents {
-		m, problems := parseDocument(doc, limits)
-		content.problems = append(content.problems, problems...)
-		if m != nil {
-			content.manifests = append(content.manifests, m)
-		}
+		content.add(doc, limits)
 	}
 	return content
+}
+
+// add takes in a document. What is wrong with it hides no other one.
+func (c *parsed) add(doc document, limits Limits) {
+	data, problems := doc.toJSON(limits)
+	if problems != nil {
+		c.problems = append(c.problems, problems...)
+		return
+	}
+	content := decode(data)
+	object, _ := content.(map[string]any)
+	if _, isText := content.(string); isText {
+		c.problems = append(c.problems, problem{lineStart(doc.line), "the document is no Kubernetes object, but a text"})
+		return
+	}
+	if !isObject(object) {
+		c.markHollow(doc)
+	}
+	c.component = c.component || object["kind"] == types.ComponentKind
+	if isRelease(object) {
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		c.named = append(c.named, namedRelease{name, doc.find("apiVersion")})
+	}
+	m, found := parseObject(data)
+	for _, p := range found {
+		c.problems = append(c.problems, problem{doc.find(p.path), p.message})
+	}
+	if m != nil {
+		m.at = doc.find("apiVersion")
+		c.manifests = append(c.manifests, m)
+	}
+}
+
+func (c *parsed) markHollow(doc document) {
+	if c.hollow == nil {
+		c.hollow = &problem{lineStart(doc.line), "the document is no Kubernetes object: it has no apiVersion and kind"}
+	}
 }
 
 // split cuts a file into its documents, as kubectl does: at lines that start with
 // three dashes. Empty ones are left out.
 func split(data []byte, limits Limits) ([]document, []problem) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
-	if !utf8.Valid(data) {
-		return nil, []problem{{lineStart(1), "the file is not UTF-8 text"}}
+	if found := damage(data); found != nil {
+		return nil, []problem{*found}
 	}
 	var documents []document
 	start, first := 0, 1 // of the document under way: its offset and line

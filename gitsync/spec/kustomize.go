@@ -18,6 +18,8 @@ type build struct {
 	// seen are the files and folders that were looked at, and how they were.
 	seen      map[string]string
 	manifests []located
+	// failed: something of it is wrong, and it is built again each time, to report it again.
+	failed bool
 }
 
 // readKustomizations builds all kustomizations that no other one refers to: a base
@@ -46,7 +48,7 @@ func (p *pass) readKustomizations(folders []string) {
 // readKustomization builds what is in a folder, of nothing but the kustomizations that were checked.
 func (p *pass) readKustomization(folder string, checked map[string]bool) {
 	made := p.before.builds[folder]
-	if made == nil || !p.same(made.seen) {
+	if made == nil || made.failed || !p.same(made.seen) {
 		if made = p.build(folder, checked); made == nil {
 			return
 		}
@@ -96,19 +98,15 @@ func (p *pass) build(folder string, checked map[string]bool) *build {
 		return nil
 	}
 	made := &build{}
-	failed := false
 	for _, object := range objects.Resources() {
 		data, err := object.MarshalJSON()
 		if err != nil {
 			p.fail(file, position{}, fmt.Sprintf("read what kustomize built: %v", err))
 			return nil
 		}
-		failed = p.take(made, view, file, data) || failed
+		made.failed = p.take(made, view, file, data) || made.failed
 	}
 	made.seen = view.seen
-	if failed {
-		made.seen = map[string]string{file: "never the same"} // look again each time, to report again
-	}
 	return made
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,24 +52,8 @@ type header struct {
 	} `json:"metadata"`
 }
 
-// parseDocument returns the manifest of a document; nil if it is of a kind that is
+// parseObject returns the manifest of an object in JSON; nil if it is of a kind that is
 // not read, or wrong. Of a Deployment whose template alone is wrong it is known which one it is.
-func parseDocument(doc document, limits Limits) (*manifest, []problem) {
-	data, problems := doc.toJSON(limits)
-	if problems != nil {
-		return nil, problems
-	}
-	m, found := parseObject(data)
-	for _, p := range found {
-		problems = append(problems, problem{doc.find(p.path), p.message})
-	}
-	if m != nil {
-		m.at = doc.find("apiVersion")
-	}
-	return m, problems
-}
-
-// parseObject is parseDocument for an object in JSON.
 func parseObject(data []byte) (*manifest, []pathProblem) {
 	object, ok := decode(data).(map[string]any)
 	if !ok {
@@ -95,6 +80,26 @@ func decode(data []byte) any {
 	return value
 }
 
+var (
+	apiVersionForm = regexp.MustCompile(`^([a-z0-9.-]+/)?[a-z0-9]+$`)
+	kindForm       = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+)
+
+// isObject reports whether something has the marks of a Kubernetes object, as far as they can be read: a tool that
+// encrypts values encrypts these as well.
+func isObject(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return apiVersionForm.MatchString(apiVersion) && kindForm.MatchString(kind)
+}
+
+// isRelease reports whether an object says that it is a BatchRelease, of whatever version.
+func isRelease(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group == v1alpha1.GroupVersion.Group && object["kind"] == string(releaseKind)
+}
+
 // kindOf tells which of the kinds that are read an object is. What looks like one,
 // and is not, is a problem rather than left out.
 func kindOf(object map[string]any) (kind, *pathProblem) {
@@ -106,6 +111,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 		return deploymentKind, nil
 	case apiVersion == "v1" && name == "List":
 		return "", &pathProblem{"kind", "a List is not read: make each of its items a document"}
+	case apiVersion == "" && name == string(releaseKind):
+		return "", &pathProblem{"kind", "apiVersion: must be given: " + v1alpha1.GroupVersion.String()}
 	case group != v1alpha1.GroupVersion.Group:
 		return "", nil
 	case apiVersion != v1alpha1.GroupVersion.String():

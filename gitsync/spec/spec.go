@@ -61,6 +61,9 @@ type Result struct {
 	Releases []*Release
 	// Errors, sorted by file and line. What they are about is not among the Releases.
 	Errors []Error
+	// Hollow says of files, by path, where they hold no Kubernetes object: they are empty, or cut short, or no
+	// manifests at all. It is an error where there was a release.
+	Hollow map[string]Error
 	// Files is how many manifest files there are.
 	Files int
 }
@@ -113,6 +116,7 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	pass := &pass{
 		opts:   r.opts,
 		tree:   files,
+		hollow: map[string]Error{},
 		before: *r,
 		now:    Reader{opts: r.opts, files: map[string]*parsed{}, builds: map[string]*build{}, made: map[madeKey]*Release{}},
 	}
@@ -121,12 +125,15 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 		pass.readFile(file)
 	}
 	pass.readKustomizations(found.kustomizations)
+	if err := pass.readBeside(found.kustomizations); err != nil {
+		return nil, err
+	}
 	releases := pass.combine()
 	*r = pass.now
 	slices.SortFunc(pass.errors, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
-	return &Result{Releases: releases, Errors: slices.Compact(pass.errors), Files: found.count()}, nil
+	return &Result{Releases: releases, Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count()}, nil
 }
 
 // pass is one Read: what was kept from the one before, and what to keep.
@@ -136,6 +143,7 @@ type pass struct {
 	before, now Reader
 	manifests   []located
 	errors      []Error
+	hollow      map[string]Error
 }
 
 // located is a manifest and where it stands.
@@ -161,8 +169,15 @@ func (p *pass) readFile(file surveyed) {
 	for _, problem := range content.problems {
 		p.fail(file.path, problem.at, problem.message)
 	}
+	p.noteHollow(file.path, content)
 	for _, m := range content.manifests {
 		p.manifests = append(p.manifests, located{manifest: m, file: file.path, at: m.at})
+	}
+}
+
+func (p *pass) noteHollow(file string, content *parsed) {
+	if content.hollow != nil {
+		p.hollow[file] = content.hollow.at.error(file, content.hollow.message)
 	}
 }
 

@@ -1,0 +1,104 @@
+package spec
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// readBeside looks at the files in and below the folders of kustomizations, of which kustomize takes what it is told to
+// and says nothing of the rest: a BatchRelease that is left out would not be released, or be deleted, without a word.
+func (p *pass) readBeside(folders []string) error {
+	taken := map[string]bool{}
+	for _, made := range p.now.builds {
+		for name, state := range made.seen {
+			taken[name] = true
+			if isYAML(name) && !isKustomization(name) && strings.HasPrefix(state, "file ") {
+				p.readTaken(name)
+			}
+		}
+	}
+	beside := &beside{pass: p, taken: taken}
+	for _, folder := range folders {
+		if !taken[kustomizationFile(p.tree, folder)] {
+			continue // it is a component, or what is wrong with it was told
+		}
+		if err := fs.WalkDir(p.tree, folder, beside.visit(folder)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isKustomization(name string) bool { return slices.Contains(kustomizationNames, path.Base(name)) }
+
+// readTaken notes what a file lacks that kustomize was given. What is wrong with it was told.
+func (p *pass) readTaken(name string) {
+	info, err := fs.Lstat(p.tree, name)
+	if err != nil {
+		return
+	}
+	if content, err := p.parse(name, info); err == nil {
+		p.noteHollow(name, content)
+	}
+}
+
+// beside looks for releases that no kustomization takes.
+type beside struct {
+	*pass
+	taken   map[string]bool
+	entries int
+}
+
+func (b *beside) visit(folder string) fs.WalkDirFunc {
+	return func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if b.entries++; b.entries > b.opts.Limits.Entries {
+			return fmt.Errorf("%w: there are more than %d files and folders below kustomizations", ErrLimit, b.opts.Limits.Entries)
+		}
+		switch {
+		case name != folder && strings.HasPrefix(d.Name(), "."):
+			return skip(d)
+		case d.IsDir() && b.isComponent(name):
+			return fs.SkipDir // of use to those who ask for it
+		case d.Type().IsRegular() && isYAML(name) && !b.taken[name]:
+			return b.look(name, d, kustomizationFile(b.tree, folder))
+		}
+		return nil
+	}
+}
+
+// isComponent reports whether a folder is a component that no kustomization here takes.
+func (b *beside) isComponent(folder string) bool {
+	file := kustomizationFile(b.tree, folder)
+	if file == folder || b.taken[file] {
+		return false
+	}
+	info, err := fs.Lstat(b.tree, file)
+	if err != nil {
+		return false
+	}
+	content, err := b.parse(file, info)
+	return err == nil && content.component
+}
+
+func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	content, err := b.parse(name, info)
+	if err != nil {
+		return nil // as before: nobody asked for the file
+	}
+	for _, release := range content.named {
+		b.fail(name, release.at, fmt.Sprintf(
+			"BatchRelease %s is not released: neither %s nor a kustomization that it refers to takes this file: add it to resources, or move it out of the folder",
+			release.name, kustomization))
+	}
+	return nil
+}
