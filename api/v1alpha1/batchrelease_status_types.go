@@ -93,6 +93,11 @@ type BatchReleaseStatus struct {
 	// Commit brought UpdateRevision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
+	// CommitAuthor and CommitSubject are the author of Commit, as it claims, and the first line of its message.
+	// +optional
+	CommitAuthor string `json:"commitAuthor,omitempty"`
+	// +optional
+	CommitSubject string `json:"commitSubject,omitempty"`
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`

@@ -16,12 +16,12 @@ import (
 // +kubebuilder:printcolumn:name="Index",type=integer,JSONPath=`.status.currentStepIndex`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.currentStepState`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
-// +kubebuilder:printcolumn:name="Batch",type=string,JSONPath=`.status.batch`,priority=1
-// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1
+// +kubebuilder:printcolumn:name="Batch",type=string,JSONPath=`.status.batch`
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`
 // +kubebuilder:printcolumn:name="Updated-Available",type=integer,JSONPath=`.status.updatedAvailableReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Gate",type=string,JSONPath=`.status.gates[*].type`,priority=1
 // +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.commit`,priority=1
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters: it is a label of what belongs to the release"
 type BatchRelease struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -22,7 +22,7 @@ func TestList(t *testing.T) {
 	s.awaitGate("web")
 
 	got := regexp.MustCompile(` {2,}`).ReplaceAllString(s.ok(viewer, "list"), "|")
-	s.want(got, "NAME|PHASE|BATCH|UPDATED|UPDATED-AVAILABLE|WAITS FOR|COMMIT|AGE\n",
+	s.want(got, "NAME|STATUS|BATCH|UPDATED|UPDATED-AVAILABLE|WAITS FOR|COMMIT|AGE\n",
 		"web|RollingUpdate|1/2|1/4|1/4|manual|2222222|", "api|Completed|2/2|4/4|4/4|<none>|<none>|")
 	s.want(s.ok(viewer, "list", "-o", "wide"), "WORKLOAD", "deployment/web", "web:2")
 	if got := s.ok(viewer, "list", "-o", "name"); got != "batchrelease.rollouts.sluice.dev/api\nbatchrelease.rollouts.sluice.dev/web\n" {

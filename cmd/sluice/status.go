@@ -24,6 +24,7 @@ const (
 	exitRejected   = 5
 	exitUnderWay   = 6
 	exitOvertaken  = 7
+	exitDrifted    = 8
 )
 
 // outcomeError is an end of a release that is not the one that was hoped for.
@@ -57,6 +58,7 @@ func newStatus() *cobra.Command {
   5  a gate was rejected, and the release holds
   6  it is still under way: the time was up, or --watch=false was given
   7  another commit took the place of the one of --commit before its end
+  8  it was completed, and somebody has changed the Deployment out of band since
 
 A release that waits for a gate is under way, and so is one that is suspended or frozen.
 
@@ -170,6 +172,8 @@ func endOf(name string, outcome show.Outcome) error {
 		return outcomeError{errors.New(name + " was rolled back"), exitRolledBack}
 	case show.Rejected:
 		return outcomeError{errors.New("a gate of " + name + " was rejected"), exitRejected}
+	case show.Drifted:
+		return outcomeError{errors.New(name + " does not run any more: the Deployment was changed out of band"), exitDrifted}
 	default:
 		return outcomeError{errors.New(name + " is under way"), exitUnderWay}
 	}

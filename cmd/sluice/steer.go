@@ -100,21 +100,21 @@ changed its Deployment out of band: you have dealt with it.`,
 func newJump() *cobra.Command {
 	flags := newActFlags()
 	command := &cobra.Command{
-		Use:   "jump [RELEASE] STEP",
-		Short: "Take the release that is under way to another step",
-		Long: `Take the release that is under way to another step, counted from 0, as in status.currentStepIndex. Forward, the batches on the way
-are taken one after the other without asking their manual gates; others have to pass, unless they are skippable. Back, no pod is
-removed, and the gates from that step on are asked anew.`,
-		Example: "  sluice jump web 2",
+		Use:   "jump [RELEASE] BATCH",
+		Short: "Take the release that is under way to another batch",
+		Long: `Take the release that is under way to another batch, counted from 1, as in status.batch. Forward, the batches on the way
+are taken one after the other without asking their manual gates; others have to pass, unless they are skippable. Back, the gates
+from that batch on are asked again; no pod is removed, unless strategy.stepBack is RemovePods.`,
+		Example: "  sluice jump web 3",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
-		step, err := stepOf(args)
+		batch, err := batchOf(args)
 		if err != nil {
 			return err
 		}
 		return flags.run(command, args[:len(args)-1], act{
 			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-				change, err := steer.Jump(release, step)
+				change, err := steer.Jump(release, batch)
 				return []steer.Change{change}, err
 			},
 			taken: jumpTaken,
@@ -124,17 +124,17 @@ removed, and the gates from that step on are asked anew.`,
 	return command
 }
 
-// stepOf is the step that the last argument names.
-func stepOf(args []string) (int32, error) {
+// batchOf is the batch that the last argument names.
+func batchOf(args []string) (int32, error) {
 	if len(args) == 0 {
-		return 0, usageError{errors.New("name the step to go to, counted from 0")}
+		return 0, usageError{errors.New("name the batch to go to, counted from 1")}
 	}
 	last := args[len(args)-1]
-	step, err := strconv.ParseInt(last, 10, 32)
-	if err != nil || step < 0 {
-		return 0, usageError{fmt.Errorf("%q is no step: name it by its number, counted from 0", last)}
+	batch, err := strconv.ParseInt(last, 10, 32)
+	if err != nil || batch < 1 {
+		return 0, usageError{fmt.Errorf("%q is not a batch: give its number, counted from 1", last)}
 	}
-	return int32(step), nil
+	return int32(batch), nil
 }
 
 // jumpTaken waits for the request to be answered.

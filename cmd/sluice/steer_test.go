@@ -26,7 +26,7 @@ func TestSteer(t *testing.T) {
 			s.want(got.stderr, want)
 		}
 	}
-	for _, verb := range [][]string{{"pause"}, {"rollback"}, {"jump", "web", "1"}} {
+	for _, verb := range [][]string{{"pause"}, {"rollback"}, {"jump", "web", "2"}} {
 		if got := s.as(viewer, verb...); got.code != exitError {
 			t.Errorf("sluice %v: want exit code %d for who may not, got %d", verb, exitError, got.code)
 		}
@@ -35,7 +35,7 @@ func TestSteer(t *testing.T) {
 	refused("there is no earlier template to go back to", "rollback")
 	refused("there is nothing to try again: all pods run revision", "retry")
 	refused("it is not paused", "resume")
-	refused("no release is under way", "jump", "web", "1")
+	refused("no release is under way", "jump", "web", "2")
 
 	says("paused", "pause", "web")
 	refused("it is paused already", "pause")
@@ -47,8 +47,8 @@ func TestSteer(t *testing.T) {
 	says("resumed (dry run)", "resume", "--dry-run=client")
 	says("resumed", "resume")
 	s.awaitGate("web")
-	refused("there are steps 0 to 1", "jump", "2")
-	says("goes from batch 1/2 to batch 2/2", "jump", "web", "1")
+	refused("there are batches 1 to 2", "jump", "3")
+	says("goes from batch 1/2 to batch 2/2", "jump", "web", "2")
 	completed := func(revision func(string) bool) func(*v1alpha1.BatchReleaseStatus) bool {
 		return func(status *v1alpha1.BatchReleaseStatus) bool {
 			return status.Phase == v1alpha1.PhaseCompleted && revision(status.UpdateRevision)

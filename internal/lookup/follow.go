@@ -143,6 +143,9 @@ func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	objects := OneRelease(release.Name)
 	objects[&v1alpha1.Gate{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ReleaseLabel: release.Name})}
 	objects[&appsv1.Deployment{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", release.Spec.WorkloadRef.Name)}
+	if source := release.Labels[v1alpha1.SourceLabel]; source != "" {
+		objects[&v1alpha1.ReleaseSource{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", source)}
+	}
 	objects[&appsv1.ReplicaSet{}] = cache.ByObject{}
 	objects[&corev1.Pod{}] = cache.ByObject{}
 	return objects

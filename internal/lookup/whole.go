@@ -25,7 +25,27 @@ func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Wh
 		return nil, fmt.Errorf("list gates: %w", err)
 	}
 	whole.Gates = gates.Items
+	if err := readSource(ctx, c, whole); err != nil {
+		return nil, err
+	}
 	return whole, readWorkload(ctx, c, whole)
+}
+
+// readSource reads the source that gives the release, if one does and whoever asks may see it.
+func readSource(ctx context.Context, c client.Reader, whole *show.Whole) error {
+	name := whole.Release.Labels[v1alpha1.SourceLabel]
+	if name == "" {
+		return nil
+	}
+	source := &v1alpha1.ReleaseSource{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: whole.Release.Namespace, Name: name}, source)
+	switch {
+	case err == nil:
+		whole.Source = source
+	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		return fmt.Errorf("read ReleaseSource: %w", err)
+	}
+	return nil
 }
 
 // readWorkload reads the Deployment of the release, its ReplicaSets and their pods.

@@ -19,7 +19,7 @@ func batches(w *Whole) []Node {
 	nodes := make([]Node, 0, len(steps))
 	for i, step := range steps {
 		node := Node{Name: fmt.Sprintf("batch %d/%d", i+1, len(steps)), Text: shareWords(step.Replicas)}
-		node.State = batchState(&w.Release.Status, i)
+		node.State = batchState(w.Release, i)
 		if node.State == Moving || node.State == Bad {
 			status := &w.Release.Status
 			node.Text += fmt.Sprintf(": %d of %s updated, %d available",
@@ -41,12 +41,15 @@ func shareWords(replicas intstr.IntOrString) string {
 	return replicas.StrVal
 }
 
-func batchState(status *v1alpha1.BatchReleaseStatus, step int) State {
+func batchState(release *v1alpha1.BatchRelease, step int) State {
+	status := &release.Status
 	current := int(status.CurrentStepIndex)
 	switch {
+	case status.ObservedGeneration < release.Generation: // it speaks of another template
+		return Plain
 	case status.Phase == v1alpha1.PhaseCompleted, status.Phase == v1alpha1.PhaseFinalizing, step < current:
 		return Good
-	case step > current, status.Phase == "", status.Phase == v1alpha1.PhaseInitial:
+	case step > current, status.Phase == "", status.Phase == v1alpha1.PhaseInitial, status.Batch == "":
 		return Plain
 	case status.Phase == v1alpha1.PhaseFailed:
 		return Bad

@@ -60,11 +60,8 @@ func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) 
 }
 
 func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
-	status, annotations := &release.Status, release.Annotations
-	author, subject := "", ""
-	if status.Commit == annotations[v1alpha1.CommitAnnotation] {
-		author, subject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
-	}
+	status := &release.Status
+	author, subject := commitWords(release)
 	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", "-", shortCommit(status.Commit), author, "-", subject)
 }
 

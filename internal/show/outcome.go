@@ -25,6 +25,8 @@ const (
 	RolledBack
 	// Rejected: a gate was rejected, and the release holds.
 	Rejected
+	// Drifted: it was completed, and somebody has changed the Deployment's template out of band since.
+	Drifted
 	// Unknown: nothing is known of it.
 	Unknown
 )
@@ -41,10 +43,31 @@ func OutcomeOf(release *v1alpha1.BatchRelease) Outcome {
 		return Failed
 	case status.Phase != v1alpha1.PhaseCompleted:
 		return UnderWay
+	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted):
+		return Drifted
 	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionQuarantined), unasked(status):
 		return RolledBack
 	default:
 		return Completed
+	}
+}
+
+// Standing is how a release stands, in one word: how it ended, or else its phase.
+func Standing(release *v1alpha1.BatchRelease) string {
+	switch OutcomeOf(release) {
+	case Drifted:
+		return "Drifted"
+	case RolledBack:
+		return "RolledBack"
+	case Rejected:
+		return "Rejected"
+	case Failed:
+		if release.Status.Phase != v1alpha1.PhaseFailed {
+			return "Stalled"
+		}
+		return string(v1alpha1.PhaseFailed)
+	default:
+		return string(release.Status.Phase)
 	}
 }
 
@@ -68,12 +91,12 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 	return Unknown
 }
 
-// unasked tells whether a rollback was done that Git did not bring.
+// unasked reports whether a rollback was done that Git did not bring.
 func unasked(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.RollbackTo != "" && status.Rollback != nil && !asked(status.Rollback.Trigger)
 }
 
-// asked tells whether what was begun by a trigger, or by none, ends with what Git has.
+// asked reports whether what was begun by a trigger, or by none, ends with what Git has.
 func asked(trigger v1alpha1.RollbackTrigger) bool {
 	return trigger == "" || trigger == v1alpha1.TriggerGitRevert || trigger == v1alpha1.TriggerDrift
 }

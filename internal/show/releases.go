@@ -15,7 +15,7 @@ import (
 // Releases is the table of releases, with their namespaces where they are of several.
 func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		column("Name"), column("Phase"), column("Batch"), column("Updated"), column("Updated-Available"), column("Waits for"),
+		column("Name"), column("Status"), column("Batch"), column("Updated"), column("Updated-Available"), column("Waits for"),
 		column("Commit"), column("Age"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
 	}}
 	if namespaces {
@@ -34,7 +34,7 @@ func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) 
 func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
 	status := &release.Status
 	return []string{
-		release.Name, string(status.Phase), status.Batch,
+		release.Name, Standing(release), status.Batch,
 		share(status.UpdatedReplicas, status.Replicas), share(status.UpdatedAvailableReplicas, status.Replicas),
 		WaitsFor(release, now), shortCommit(status.Commit), since(release.CreationTimestamp, now),
 		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
@@ -74,6 +74,8 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "resume"
 	case stalled(status):
 		return status.Reason
+	case changedOutOfBand(release):
+		return "retry"
 	case status.PausePoint != nil:
 		return "pod/" + status.PausePoint.Pod
 	case status.CurrentStepState == v1alpha1.StepBlocking:
@@ -82,7 +84,13 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	return ""
 }
 
-// stalled tells whether only a change can help.
+// changedOutOfBand reports whether a release stands because somebody has changed the Deployment that it holds.
+func changedOutOfBand(release *v1alpha1.BatchRelease) bool {
+	status := &release.Status
+	return status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
+}
+
+// stalled reports whether only a change can help.
 func stalled(status *v1alpha1.BatchReleaseStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
 }

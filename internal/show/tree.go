@@ -8,6 +8,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -23,6 +25,8 @@ type Whole struct {
 	Pods []corev1.Pod
 	// Gates are those of the release, of earlier attempts too.
 	Gates []v1alpha1.Gate
+	// Source gives the release; nil if none does, or it can't be read.
+	Source *v1alpha1.ReleaseSource
 }
 
 // Tree is a release, what it brings, its batches with their gates, and the ReplicaSets with their pods.
@@ -30,11 +34,12 @@ func Tree(w *Whole) Node {
 	status := &w.Release.Status
 	root := Node{
 		Name: "batchrelease/" + w.Release.Name, State: releaseState(w.Release),
-		Text: strings.TrimSuffix(cmp.Or(string(status.Phase), "not looked at yet")+": "+status.Message, ": "),
+		Text: strings.TrimSuffix(cmp.Or(Standing(w.Release), "not looked at yet")+": "+status.Message, ": "),
 	}
 	if status.LastUpdateTime != nil {
 		root.Since = *status.LastUpdateTime
 	}
+	root.Children = append(root.Children, sourceNode(w.Source)...)
 	root.Children = append(root.Children, origin(w.Release)...)
 	root.Children = append(root.Children, deploymentNode(w))
 	root.Children = append(root.Children, batches(w)...)
@@ -48,11 +53,11 @@ func (n Node) with(children []Node) Node {
 
 func releaseState(release *v1alpha1.BatchRelease) State {
 	status := &release.Status
-	switch {
-	case status.Phase == v1alpha1.PhaseFailed, stalled(status):
-		return Bad
-	case status.Phase == v1alpha1.PhaseCompleted:
+	switch outcome := OutcomeOf(release); {
+	case outcome == Completed:
 		return Good
+	case outcome != UnderWay, changedOutOfBand(release):
+		return Bad
 	case status.CurrentStepState == v1alpha1.StepBlocking, status.Reason == v1alpha1.ReasonSuspended, status.Reason == v1alpha1.ReasonFrozen:
 		return Waiting
 	default:
@@ -60,13 +65,30 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 	}
 }
 
+// sourceNode is the source that gives the release, where it can't: what is pushed then does not get here.
+func sourceNode(source *v1alpha1.ReleaseSource) []Node {
+	if source == nil {
+		return nil
+	}
+	ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return []Node{{Name: "releasesource/" + source.Name, State: Bad, Text: ready.Reason + ": " + ready.Message, Since: ready.LastTransitionTime}}
+}
+
 // origin is what is released: the commit, what waits behind it, and the pull request with which Git is to follow.
 func origin(release *v1alpha1.BatchRelease) []Node {
 	status := &release.Status
 	var nodes []Node
 	if status.Commit != "" {
-		nodes = append(nodes, Node{Name: "commit " + shortCommit(status.Commit), Text: bySubject(commitWords(release))})
+		node := Node{Name: "commit " + shortCommit(status.Commit), Text: bySubject(commitWords(release))}
+		if status.RollbackTo != "" && unasked(status) {
+			node.Text = strings.TrimSuffix("rolled back: "+node.Text, ": ")
+		}
+		nodes = append(nodes, node)
 	}
+	nodes = append(nodes, jumpNode(release)...)
 	if status.Queued != nil {
 		text := "a newer template, of revision " + status.Queued.Revision
 		if status.Queued.Commit != "" {
@@ -81,11 +103,21 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	return nodes
 }
 
+// jumpNode is a jump forward that is not at its end: gates that can't be skipped are in the way.
+func jumpNode(release *v1alpha1.BatchRelease) []Node {
+	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
+	jump := status.Jump
+	if jump == nil || jump.Attempt != status.Attempt || status.CurrentStepIndex >= jump.To || status.Phase != v1alpha1.PhaseRollingUpdate {
+		return nil
+	}
+	return []Node{{Name: "jump", State: Waiting, Text: fmt.Sprintf("to batch %d/%d", jump.To+1, steps), Since: jump.Time}}
+}
+
 // commitWords are author and subject of the commit that is released, as far as the release still knows them.
 func commitWords(release *v1alpha1.BatchRelease) (author, subject string) {
-	annotations := release.Annotations
-	if release.Status.Commit != annotations[v1alpha1.CommitAnnotation] {
-		return "", ""
+	status, annotations := &release.Status, release.Annotations
+	if status.Commit != annotations[v1alpha1.CommitAnnotation] {
+		return status.CommitAuthor, status.CommitSubject
 	}
 	return annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
 }
@@ -129,12 +161,11 @@ func pods(n int32) string { return plural(n, "pod") }
 
 // sets are the ReplicaSets that have pods or are about to, the one that is released first.
 func sets(w *Whole) []Node {
-	status := &w.Release.Status
 	shown := slices.DeleteFunc(slices.Clone(w.Sets), func(set appsv1.ReplicaSet) bool {
-		return replicasOf(set.Spec.Replicas) == 0 && set.Status.Replicas == 0 && revisionOf(&set) != status.UpdateRevision
+		return replicasOf(set.Spec.Replicas) == 0 && set.Status.Replicas == 0 && role(&set, w) == roleOld
 	})
 	slices.SortFunc(shown, func(a, b appsv1.ReplicaSet) int {
-		return cmp.Or(cmp.Compare(rank(&a, status), rank(&b, status)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(role(&a, w), role(&b, w)), strings.Compare(a.Name, b.Name))
 	})
 	nodes := make([]Node, 0, len(shown))
 	for i := range shown {
@@ -147,26 +178,72 @@ func revisionOf(set *appsv1.ReplicaSet) string {
 	return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-func rank(set *appsv1.ReplicaSet, status *v1alpha1.BatchReleaseStatus) int {
-	return slices.Index([]string{"new", "stable", "old"}, role(set, status))
-}
+// A setRole is what a ReplicaSet is to the release; they are shown in this order.
+type setRole int
 
-// role is what a ReplicaSet is to the release.
-func role(set *appsv1.ReplicaSet, status *v1alpha1.BatchReleaseStatus) string {
-	switch revisionOf(set) {
-	case status.UpdateRevision:
+const (
+	roleNew setRole = iota
+	roleChanged
+	roleStable
+	roleLeft
+	roleOld
+)
+
+// word is the role for people.
+func (r setRole) word(release *v1alpha1.BatchRelease) string {
+	switch r {
+	case roleNew:
+		if release.Status.RollbackTo != "" {
+			return "restored"
+		}
 		return "new"
-	case status.StableRevision:
+	case roleChanged:
+		return "changed out of band"
+	case roleStable:
 		return "stable"
+	case roleLeft:
+		return "rolled back"
 	default:
 		return "old"
 	}
 }
 
+// role is what a ReplicaSet is to the release. While the status speaks of an earlier template, the one that the held
+// Deployment has is the new one.
+func role(set *appsv1.ReplicaSet, w *Whole) setRole {
+	release, revision := w.Release, revisionOf(set)
+	status := &release.Status
+	current := w.Deployment != nil && sameTemplate(&set.Spec.Template, &w.Deployment.Spec.Template)
+	switch back := status.Rollback; {
+	case status.ObservedGeneration < release.Generation:
+		if current {
+			return roleNew
+		}
+		return roleOld
+	case revision == status.UpdateRevision:
+		return roleNew
+	case current && OutcomeOf(release) == Drifted:
+		return roleChanged
+	case status.RollbackTo != "" && back != nil && revision == back.From:
+		return roleLeft
+	case revision == status.StableRevision:
+		return roleStable
+	default:
+		return roleOld
+	}
+}
+
+// sameTemplate reports whether a ReplicaSet runs the template of its Deployment.
+func sameTemplate(of, deployment *corev1.PodTemplateSpec) bool {
+	bare := of.DeepCopy()
+	delete(bare.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	return equality.Semantic.DeepEqual(bare, deployment)
+}
+
 func setNode(set *appsv1.ReplicaSet, w *Whole) Node {
 	wanted := replicasOf(set.Spec.Replicas)
 	node := Node{Name: "replicaset/" + set.Name, State: Moving}
-	node.Text = fmt.Sprintf("%s, %s: %d of %s available", role(set, &w.Release.Status),
+	node.Text = fmt.Sprintf("%s, %s: %d of %s available", role(set, w).word(w.Release),
 		templateImages(&set.Spec.Template), set.Status.AvailableReplicas, pods(wanted))
 	if set.Status.AvailableReplicas == wanted && set.Status.Replicas == wanted {
 		node.State = Good

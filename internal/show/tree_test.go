@@ -33,7 +33,7 @@ func shop() *Whole {
 			}},
 		},
 		Status: v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseRollingUpdate, CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepBlocking,
+			Phase: v1alpha1.PhaseRollingUpdate, Batch: "2/4", CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepBlocking,
 			Reason: v1alpha1.ReasonBlocking, Message: "batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke",
 			UpdateRevision: "new", StableRevision: "old", Commit: "2222222222", Attempt: 3,
 			TargetReplicas: 2, UpdatedReplicas: 2, UpdatedAvailableReplicas: 2, LastUpdateTime: new(at(3 * time.Minute)),
@@ -193,5 +193,55 @@ func TestCut(t *testing.T) {
 	}
 	if got := Cut(line, 80); got != line {
 		t.Errorf("want all of a line that fits, got %q", got)
+	}
+}
+
+// TestTreeTellsTheTruth: what a first look would get wrong is told.
+func TestTreeTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	drifted := func(w *Whole) {
+		w.Release.Status.Phase, w.Release.Status.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted
+		w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue}}
+		w.Sets = append(w.Sets, set("hotfix", 4, 4))
+		w.Deployment.Spec.Template = w.Sets[len(w.Sets)-1].Spec.Template
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*Whole)
+		parts  []string
+	}{
+		"Drifted": {"what somebody has put in the release's place is not called old", drifted, []string{"✖ batchrelease/web  Drifted", "replicaset/web-hotfix  changed out of band, web:hotfix"}},
+		"RolledBack": {"the commit that was left does not look released", func(w *Whole) {
+			s := &w.Release.Status
+			s.Phase, s.UpdateRevision, s.RollbackTo = v1alpha1.PhaseCompleted, "old", "old"
+			s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "new"}
+		}, []string{"✖ batchrelease/web  RolledBack", "rolled back: web: version 2, by Ada", "web-old  restored", "web-new  rolled back"}},
+		"Jump": {"a jump that waits for a gate that can't be skipped is not forgotten", func(w *Whole) {
+			w.Release.Status.Jump = &v1alpha1.Jump{Attempt: 3, From: 1, To: 3, Time: at(time.Minute)}
+		}, []string{"◷ jump                to batch 4/4"}},
+		"Source": {"a source that can't be read brings nothing", func(w *Whole) {
+			w.Source = &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+			w.Source.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "FilesInvalid", Message: "web.yaml:3: unknown field", LastTransitionTime: at(time.Minute),
+			}}
+		}, []string{"✖ releasesource/shop  FilesInvalid: web.yaml:3: unknown field (60s)"}},
+		"Stale": {"a status that speaks of the template before says nothing of batches, and the set of the new one is new", func(w *Whole) {
+			w.Release.Generation = 2
+			w.Release.Status.ObservedGeneration, w.Release.Status.UpdateRevision = 1, "old"
+			w.Deployment.Spec.Template = w.Sets[2].Spec.Template
+		}, []string{"├─ batch 1/4             1 pod\n", "replicaset/web-new  new", "replicaset/web-old  old"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shop()
+			tc.change(w)
+			got := strings.Join(Draw(Tree(w), noon, false), "\n")
+			for _, part := range tc.parts {
+				if !strings.Contains(got, part) {
+					t.Errorf("%s: want %q in:\n%s", tc.reason, part, got)
+				}
+			}
+		})
 	}
 }

@@ -165,21 +165,41 @@ func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil
 }
 
-// Jump takes the release that is under way to a step, counted from 0.
-func Jump(release *v1alpha1.BatchRelease, step int32) (Change, error) {
+// Jump takes the release that is under way to a batch, counted from 1.
+func Jump(release *v1alpha1.BatchRelease, batch int32) (Change, error) {
 	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
+	step := batch - 1
 	switch {
 	case goingBackTo(release) != "":
 		return Change{}, refuse("a rollback has its own steps")
 	case status.Phase != v1alpha1.PhaseRollingUpdate || status.Batch == "":
 		return Change{}, refuse("no release is under way: %s", standing(release))
 	case step < 0 || int(step) >= steps:
-		return Change{}, refuse("there are steps 0 to %d", steps-1)
+		return Change{}, refuse("there are batches 1 to %d", steps)
 	case step == status.CurrentStepIndex:
-		return Change{}, refuse("step %d is the present one", step)
+		return Change{}, refuse("batch %d is the present one", batch)
 	}
 	return Change{
 		Status: true, Patch: to(step, "status", "nextStepIndex"),
-		Done: fmt.Sprintf("goes from batch %s to batch %d/%d", status.Batch, step+1, steps),
+		Done: fmt.Sprintf("goes from batch %s to batch %d/%d", status.Batch, batch, steps) + inTheWay(release, step),
 	}, nil
+}
+
+// inTheWay says what a jump to a step has to wait for first; empty if nothing keeps it.
+func inTheWay(release *v1alpha1.BatchRelease, step int32) string {
+	var first []string
+	if release.Spec.Suspend {
+		first = append(first, "the release is resumed")
+	}
+	for i := release.Status.CurrentStepIndex; i < step; i++ {
+		for _, gate := range release.Spec.Gates(false, int(i)) {
+			if gate.Type() != v1alpha1.GateNone && !gate.CanSkip() {
+				first = append(first, fmt.Sprintf("the %s gate of batch %d passes", gate.Type(), i+1))
+			}
+		}
+	}
+	if len(first) == 0 {
+		return ""
+	}
+	return ", once " + strings.Join(first, ", ")
 }

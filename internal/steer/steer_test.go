@@ -174,8 +174,8 @@ func TestRefusals(t *testing.T) {
 		"not paused":         {second(Suspend(release(rolling()), false, "")), "it is not paused"},
 		"not failed":         {second(Retry(release(rolling()))), "there is nothing to try again: batch 2/3 updates"},
 		"no release":         {second(Jump(release(completed), 1)), "no release is under way: all pods run revision v2"},
-		"no such step":       {second(Jump(release(rolling()), 3)), "there are steps 0 to 2"},
-		"the present step":   {second(Jump(release(rolling()), 1)), "step 1 is the present one"},
+		"no such step":       {second(Jump(release(rolling()), 4)), "there are batches 1 to 3"},
+		"the present step":   {second(Jump(release(rolling()), 2)), "batch 2 is the present one"},
 		"jump in a rollback": {second(Jump(release(failed), 1)), "a rollback has its own steps"},
 	}
 	for name, tc := range cases {

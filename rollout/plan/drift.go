@@ -83,13 +83,29 @@ func (p *pass) sayDrifted() {
 	if again := p.driftAgain(); p.Release.Spec.Drift == v1alpha1.DriftRevert && p.Now.Before(again) {
 		message += "; it is reverted at " + again.UTC().Format(time.RFC3339)
 	}
+	p.countReleased()
 	p.setCondition(v1alpha1.ConditionDrifted, true, message, v1alpha1.ReasonTemplateChanged)
 	if p.status.Queued == nil { // or people are told first what waits
 		p.say(v1alpha1.ReasonDrifted, message)
 	}
 }
 
+// countReleased counts the pods that still run what was released, and not what somebody has put in its place.
+func (p *pass) countReleased() {
+	var released Set
+	for i := range p.Sets {
+		if set := &p.Sets[i]; set.Digest == p.status.Resolved.Digest && !set.Deleting {
+			released = *set
+		}
+	}
+	p.status.UpdatedReplicas = released.Current
+	p.status.UpdatedReadyReplicas, p.status.UpdatedAvailableReplicas = released.Ready, released.Available
+}
+
 func (p *pass) endDrift() {
+	if p.status.UpdatedReplicas < p.status.Replicas { // drift has taken pods away, and its end brings them back
+		p.countReleased()
+	}
 	p.drop(v1alpha1.ConditionDrifted)
 	if p.status.Reason == v1alpha1.ReasonDrifted {
 		p.sayCompleted()

@@ -107,9 +107,12 @@ func (p *pass) jump(to int32, by string) {
 	if to < from {
 		p.enterStep(to)
 	}
-	p.out.Events = append(p.out.Events, Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from step %d to step %d, by %s", from, to, by)})
+	p.out.Events = append(p.out.Events, Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from batch %s to batch %s, by %s", p.batch(from), p.batch(to), by)})
 	p.out.StatusFirst = true
 }
+
+// batch is a step as people count.
+func (p *pass) batch(step int32) string { return fmt.Sprintf("%d/%d", step+1, len(p.steps())) }
 
 // stepsBack reports whether the step was jumped back to with the pods: those beyond it go, and the version before
 // takes their places. It does so until the next step.

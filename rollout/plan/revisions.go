@@ -157,12 +157,16 @@ func (p *pass) released() Record {
 
 // origin is a commit with what the release says of it. A commit that came since is another one.
 func (p *pass) origin(commit string) Record {
-	annotations := p.Release.Annotations
-	if commit != annotations[v1alpha1.CommitAnnotation] {
+	annotations, before := p.Release.Annotations, &p.Release.Status
+	switch commit {
+	case annotations[v1alpha1.CommitAnnotation]:
+		return Record{
+			Commit: commit, Author: annotations[v1alpha1.AuthorAnnotation], Subject: annotations[v1alpha1.SubjectAnnotation],
+		}
+	case before.Commit:
+		return Record{Commit: commit, Author: before.CommitAuthor, Subject: before.CommitSubject}
+	default:
 		return Record{Commit: commit}
-	}
-	return Record{
-		Commit: commit, Author: annotations[v1alpha1.AuthorAnnotation], Subject: annotations[v1alpha1.SubjectAnnotation],
 	}
 }
 

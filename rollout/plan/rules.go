@@ -148,13 +148,14 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Roll
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
 	p.status.Batch, p.status.Gates, p.status.Progress, p.status.PausePoint = "", nil, nil, nil
 	p.status.Replicas, p.status.TargetReplicas = 0, 0
+	p.status.UpdatedReplicas, p.status.UpdatedReadyReplicas, p.status.UpdatedAvailableReplicas = 0, 0, 0
 	p.status.Answers, p.status.Forced = nil, nil
 	p.status.Resolved, p.status.Queued = &template, nil
 	p.status.UpdateRevision = template.Revision
 	p.drop(v1alpha1.ConditionDrifted)
 	p.drop(v1alpha1.ConditionPreflight)
 	if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || p.status.Commit == "" {
-		p.status.Commit = p.Release.Annotations[v1alpha1.CommitAnnotation] // else it is the one that is left
+		p.setCommit() // else it is the one that is left
 	}
 	p.status.RollbackTo, p.status.Rollback = "", rollback
 	if rollback == nil {
@@ -164,6 +165,13 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Roll
 	p.status.RollbackTo = template.Revision
 	p.status.Phase = v1alpha1.PhaseRollingBack
 	p.say(v1alpha1.ReasonRollingBack, "rolling back to "+template.Revision+": "+rollback.Message)
+}
+
+// setCommit has the status speak of the commit that brought what is given.
+func (p *pass) setCommit() {
+	annotations := p.Release.Annotations
+	p.status.Commit = annotations[v1alpha1.CommitAnnotation]
+	p.status.CommitAuthor, p.status.CommitSubject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
 }
 
 // nextAttempt is one that no gate speaks of, even if the status was lost.

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// TestSummariesAfterDrift: a release whose Deployment somebody has changed out of band is not summed up as completed.
+func TestSummariesAfterDrift(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	s.awaitGate("web")
+	s.confirm("web")
+	s.await("web", "completed", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted })
+
+	s.setImage("web", "web:hotfix")
+	s.await("web", "drifted, with no pod left of what was released", func(status *v1alpha1.BatchReleaseStatus) bool {
+		return status.Reason == v1alpha1.ReasonDrifted && status.UpdatedReplicas == 0
+	})
+	s.want(s.columns(viewer, "list"), "web|Drifted|2/2|0/4|0/4|<none>|2222222|")
+	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  Drifted: the Deployment was changed", "changed out of band, web:hotfix: 4 of 4 pods available", "new, web:2: 0 of 0 pods")
+	got := s.as(viewer, "status", "web", "--watch=false")
+	if got.code != exitDrifted {
+		t.Errorf("want exit code %d, got %d: %s%s", exitDrifted, got.code, got.stdout, got.stderr)
+	}
+	s.want(got.stderr, "the Deployment was changed out of band")
+
+	s.setImage("web", "web:2")
+	s.await("web", "as it was released", func(status *v1alpha1.BatchReleaseStatus) bool {
+		return status.Reason == v1alpha1.ReasonCompleted && status.UpdatedReplicas == 4
+	})
+	s.ok(viewer, "status", "web")
+}
+
+// TestSummariesAfterRollback: a release that was rolled back is not summed up as released.
+func TestSummariesAfterRollback(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	s.awaitGate("web")
+	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.RollbackAnnotation: "true"}}})
+	s.await("web", "rolled back", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted })
+
+	s.want(s.columns(viewer, "list"), "web|RolledBack|", "|2222222|")
+	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  RolledBack: ", "commit 2222222", "rolled back: web: version 2, by Ada", "restored, web:1: 4 of 4 pods available")
+}
+
+// TestHistoryKeepsAuthors: who wrote what was rolled back by a newer commit is in the history.
+func TestHistoryKeepsAuthors(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	s.awaitGate("web")
+	s.push("web", 1, "3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+	s.await("web", "back at version 1", func(status *v1alpha1.BatchReleaseStatus) bool {
+		return status.Phase == v1alpha1.PhaseCompleted && status.RollbackTo != ""
+	})
+	s.want(s.columns(viewer, "history"), "|web:2|RolledBack|<none>|<none>|2222222|Ada <ada@example.com>|<none>|web: version 2")
+}
+
+// columns is a table as it is printed, with its cells parted by bars.
+func (s *shop) columns(user string, args ...string) string {
+	s.Helper()
+	return regexp.MustCompile(` {2,}`).ReplaceAllString(s.ok(user, args...), "|")
+}
+
+// setImage changes the Deployment out of band.
+func (s *shop) setImage(name, image string) {
+	s.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	patch := s.encode(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []corev1.Container{{Name: name, Image: image}},
+	}}}})
+	if err := s.client.Patch(s.Context(), deployment, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner("kubectl-set")); err != nil {
+		s.Fatalf("set image: %v", err)
+	}
+}
