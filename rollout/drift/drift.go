@@ -11,7 +11,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -44,7 +43,7 @@ func All(released, present *corev1.PodTemplateSpec) ([]string, error) {
 		return nil, err
 	}
 	var found differences
-	found.compare("spec.template", before, after)
+	found.compare(at("spec", "template"), before, after)
 	return found, nil
 }
 
@@ -66,19 +65,19 @@ func tree(template *corev1.PodTemplateSpec) (any, error) {
 // differences are the fields found so far, in the order of their paths.
 type differences []string
 
-func (d *differences) compare(path string, before, after any) {
+func (d *differences) compare(at path, before, after any) {
 	if reflect.DeepEqual(before, after) {
 		return
 	}
 	if was, is, ok := both[map[string]any](before, after); ok {
-		d.compareObjects(path, was, is)
+		d.compareObjects(at, was, is)
 		return
 	}
 	if was, is, ok := both[[]any](before, after); ok {
-		d.compareLists(path, was, is)
+		d.compareLists(at, was, is)
 		return
 	}
-	*d = append(*d, path+change(path, before, after))
+	*d = append(*d, at.String()+change(at, before, after))
 }
 
 func both[T any](a, b any) (first, second T, ok bool) {
@@ -87,37 +86,29 @@ func both[T any](a, b any) (first, second T, ok bool) {
 	return first, second, isFirst && isSecond
 }
 
-func (d *differences) compareObjects(path string, before, after map[string]any) {
+func (d *differences) compareObjects(at path, before, after map[string]any) {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		d.compare(path+step(path, key), before[key], after[key])
+		d.compare(at.field(key), before[key], after[key])
 	}
-}
-
-// step is how a key is written behind a path: keys that users choose, with dots in them, in brackets.
-func step(path, key string) string {
-	if strings.HasSuffix(path, ".annotations") || strings.HasSuffix(path, ".labels") || strings.ContainsAny(key, "./") {
-		return "[" + key + "]"
-	}
-	return "." + key
 }
 
 // compareLists compares the items of the same name. Where they have none the lists as a whole differ.
-func (d *differences) compareLists(path string, before, after []any) {
+func (d *differences) compareLists(at path, before, after []any) {
 	was, is := byName(before), byName(after)
 	if was == nil || is == nil {
-		*d = append(*d, path)
+		*d = append(*d, at.String())
 		return
 	}
 	found := len(*d)
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		d.compare(path+"["+name+"]", was[name], is[name])
+		d.compare(at.item(name), was[name], is[name])
 	}
 	if len(*d) == found {
-		*d = append(*d, path+" (order)")
+		*d = append(*d, at.String()+" (order)")
 	}
 }
 
@@ -141,33 +132,26 @@ func byName(list []any) map[string]any {
 }
 
 // change says how a field has changed, with the values where everybody may see them.
-func change(path string, before, after any) string {
+func change(at path, before, after any) string {
 	switch {
 	case before == nil:
 		return " (added)"
 	case after == nil:
 		return " (removed)"
-	case shown(path, before) && shown(path, after):
+	case at.open() || !isText(before) && !isText(after):
 		return fmt.Sprintf(": %s -> %s", text(before), text(after))
 	default:
 		return ""
 	}
 }
 
-// open are the fields whose texts are no secret, wherever they stand.
-var open = []string{
-	".image", ".imagePullPolicy", ".restartPolicy", ".serviceAccountName", ".priorityClassName",
-	".runtimeClassName", ".schedulerName", ".dnsPolicy", ".protocol",
-}
-
-// shown reports whether everybody may see a value. Numbers and switches keep no secrets.
-func shown(path string, value any) bool {
-	if _, is := value.(string); !is {
-		return true
+// isText tells the values that may hold secrets from numbers and switches, which don't.
+func isText(value any) bool {
+	switch value.(type) {
+	case bool, float64:
+		return false
 	}
-	return strings.Contains(path, ".resources.") || slices.ContainsFunc(open, func(field string) bool {
-		return strings.HasSuffix(path, field)
-	})
+	return true
 }
 
 // longest is how much of a value is shown.
