@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -18,6 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 const (
@@ -37,8 +38,10 @@ type Options struct {
 	Cluster string
 	// SharedNamespaces are those that sources of any namespace write into.
 	SharedNamespaces []string
-	// DeniedNetworks are never connected to. Nil means the link-local ones.
-	DeniedNetworks []netip.Prefix
+	// Networks say what is never connected to.
+	Networks dialer.Rules
+	// AllowHTTP takes plain http for forges on loopback addresses.
+	AllowHTTP bool
 	// Timeout of one request to a forge. Default 30s.
 	Timeout time.Duration
 }
@@ -219,6 +222,9 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 	case err != nil:
 		return nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}
+	if err := kube.CheckCredentials(&secret); err != nil {
+		return nil, &forge.Error{Kind: forge.Unauthorised, Message: err.Error()}
+	}
 	wanted.secretVersion = string(secret.UID) + secret.ResourceVersion
 	if con.api == nil || wanted != con.identity {
 		con.mu.Lock()
@@ -238,12 +244,13 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Secret, teams bool) (*github.Client, error) {
 	where := source.Spec.Forge
 	options, err := github.Options{
-		BaseURL:        where.BaseURL,
-		Owner:          where.Owner,
-		Repository:     where.Repo,
-		DeniedNetworks: c.options.DeniedNetworks,
-		Timeout:        c.options.Timeout,
-		Now:            c.clock.Now,
+		BaseURL:    where.BaseURL,
+		Owner:      where.Owner,
+		Repository: where.Repo,
+		AllowHTTP:  c.options.AllowHTTP,
+		Networks:   c.options.Networks,
+		Timeout:    c.options.Timeout,
+		Now:        c.clock.Now,
 	}.WithSecret(secret.Data)
 	if err != nil {
 		return nil, err

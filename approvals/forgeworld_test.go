@@ -26,6 +26,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/devforge"
 	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // forgeWorld is a world with a forge, on which the test plays the people; in the cluster it also
@@ -149,7 +150,7 @@ func (w *forgeWorld) startForgeApprovals(change ...func(*approvals.Options)) (st
 	if err != nil {
 		w.Fatalf("make manager: %v", err)
 	}
-	options := approvals.Options{Timeout: 5 * time.Second}
+	options := approvals.Options{Timeout: 5 * time.Second, AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}}
 	for _, c := range change {
 		c(&options)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -37,6 +38,23 @@ func (w *forgeWorld) passes() *v1alpha1.Gate {
 	w.sync("shop")
 	w.awaitDecision(g, v1alpha1.DecisionPassed)
 	return g
+}
+
+// Whoever may write a source must not get the token of an account of the namespace sent to a server of theirs.
+func TestServiceAccountTokenIsNotSent(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	named := metav1.ObjectMeta{Namespace: w.namespace, Name: "shop-forge"}
+	if err := w.Delete(w.Context(), &corev1.Secret{ObjectMeta: named}); err != nil {
+		t.Fatal(err)
+	}
+	named.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
+	token := &corev1.Secret{ObjectMeta: named, Type: corev1.SecretTypeServiceAccountToken, StringData: map[string]string{"token": "t"}}
+	if err := w.Create(w.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	w.startForgeApprovals()
+	w.awaitMessage(w.blockOn(w.releaseFrom("shop", "web"), approval()), "kubernetes.io/service-account-token")
 }
 
 // A GitHub App opens the pull request as itself, with a token for this repository alone.

@@ -53,7 +53,7 @@ func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret, as 
 	as.GitOnly = true
 	return github.New(github.Options{
 		BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, App: as,
-		CABundle: gitrepo.AuthOf(secret.Data).CABundle, DeniedNetworks: r.options.Git.DeniedNetworks, Now: r.clock.Now,
+		CABundle: gitrepo.AuthOf(secret.Data).CABundle, AllowHTTP: r.options.ForgeHTTP, Networks: r.options.Git.Networks, Now: r.clock.Now,
 	})
 }
 

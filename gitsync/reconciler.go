@@ -40,6 +40,8 @@ type Options struct {
 	DefaultServiceAccount string
 	// Git says which repositories may be read, and their limits.
 	Git gitrepo.Options
+	// ForgeHTTP takes plain http for forges on loopback addresses.
+	ForgeHTTP bool
 	// Manifests limits what is read of a repository.
 	Manifests spec.Limits
 }

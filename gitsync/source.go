@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // The CRD's defaults, for sources that were made without it.
@@ -45,6 +46,10 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 		return repository, &problem, nil
 	case err != nil:
 		return repository, nil, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	if err := kube.CheckCredentials(&secret); err != nil {
+		problem := stalled(v1alpha1.ReasonInvalidSecret, err.Error())
+		return repository, &problem, nil
 	}
 	as, err := github.AppOf(secret.Data)
 	if as != nil {

@@ -32,6 +32,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // soon is how long a test waits for what takes moments on a machine with nothing else to do.
@@ -132,7 +133,7 @@ func (w *world) controller(options gitsync.Options, more ...string) (stop func()
 	if err != nil {
 		w.Fatalf("make manager: %v", err)
 	}
-	options.Git.AllowHTTP = true
+	options.Git.AllowHTTP, options.ForgeHTTP, options.Git.Networks.Allowed = true, true, dialer.Loopback()
 	reconciler := gitsync.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetConfig(),
 		mgr.GetEventRecorder("sluice-gitsync"), clock.RealClock{}, options)
 	if err := reconciler.SetupWithManager(mgr); err != nil {

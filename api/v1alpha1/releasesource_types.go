@@ -151,7 +151,7 @@ type Forge struct {
 	Type ForgeType `json:"type,omitempty"`
 
 	// BaseURL is the root of a GitHub Enterprise Server. Default: github.com. It must begin with
-	// https://; http:// is taken for loopback addresses alone.
+	// https://; http:// is for loopback addresses, and only where the controller allows them.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`

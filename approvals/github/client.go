@@ -2,7 +2,6 @@ package github
 
 import (
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 const (
@@ -23,8 +23,9 @@ const (
 // Options say which repository, on which server, and as whom.
 type Options struct {
 	// BaseURL is the root of a GitHub Enterprise Server, or of its API. Empty is github.com.
-	// Plain http is taken for loopback addresses only.
 	BaseURL string
+	// AllowHTTP takes plain http for a BaseURL on a loopback address, for trying things out.
+	AllowHTTP bool
 	// Owner and Repository name the repository.
 	Owner, Repository string
 	// Token or App, exactly one of them, says who we are.
@@ -32,9 +33,8 @@ type Options struct {
 	App   *App
 	// CABundle are PEM certificates that are trusted beside the system's.
 	CABundle []byte
-	// DeniedNetworks are never connected to, whatever a name resolves to. Nil means the
-	// link-local ones, where clouds keep credentials.
-	DeniedNetworks []netip.Prefix
+	// Networks say what is never connected to, whatever a name resolves to.
+	Networks dialer.Rules
 	// Transport sends the requests. Default: one that heeds the two options above and the
 	// environment's proxy; a Transport that is given sees to that itself.
 	Transport http.RoundTripper
@@ -71,7 +71,7 @@ func New(opts Options) (*Client, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	base, err := apiURL(opts.BaseURL)
+	base, err := apiURL(opts.BaseURL, opts.AllowHTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,6 @@ func New(opts Options) (*Client, error) {
 func (o Options) withDefaults() Options {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
-	}
-	if o.DeniedNetworks == nil {
-		o.DeniedNetworks = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10")}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -161,7 +158,7 @@ func (c *Client) Budget() Budget {
 }
 
 // apiURL is the root of the API for what a user gives as the address of a server.
-func apiURL(address string) (*url.URL, error) {
+func apiURL(address string, allowHTTP bool) (*url.URL, error) {
 	api, err := url.Parse(address)
 	if err != nil || api.User != nil || api.RawQuery != "" || api.Fragment != "" {
 		return nil, invalid("the base URL is no plain address of a server")
@@ -171,7 +168,7 @@ func apiURL(address string) (*url.URL, error) {
 		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, nil
 	case host == "":
 		return nil, invalid("the base URL names no server")
-	case api.Scheme != "https" && (api.Scheme != "http" || !isLoopback(api.Hostname())):
+	case api.Scheme != "https" && (api.Scheme != "http" || !allowHTTP || !isLoopback(api.Hostname())):
 		return nil, invalid("the base URL must begin with https://")
 	}
 	api.Path = strings.TrimRight(api.Path, "/") + "/"

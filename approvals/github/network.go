@@ -20,20 +20,21 @@ func (o Options) network() (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Transport{
+	return dialer.NewTransport(&http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.New(10*time.Second, o.DeniedNetworks, refused).DialContext,
 		ForceAttemptHTTP2:     true,
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: o.Timeout,
 		IdleConnTimeout:       90 * time.Second,
 		MaxIdleConns:          4,
-	}, nil
+	}, 10*time.Second, o.Networks, refused), nil
 }
 
 // refused is the error of a connection to a denied network.
-func refused(ip netip.Addr) error { return invalid("connections to %s are not allowed", ip) }
+func refused(ip netip.Addr) error {
+	return invalid("connections to %s are not allowed: if a forge is there, add it to the controller's --git-allowed-networks", ip)
+}
 
 // certificates returns the system's certificate pool with the bundle added; nil, which means
 // the system's, if there is no bundle.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 const someCommit = "0123456789abcdef0123456789abcdef01234567"
@@ -74,7 +75,10 @@ func answering(status int, body string, headers ...string) http.HandlerFunc {
 
 func clientOf(t *testing.T, baseURL string, change ...func(*github.Options)) *github.Client {
 	t.Helper()
-	opts := github.Options{BaseURL: baseURL, Owner: "shop", Repository: "web", Token: "ghp_ours"}
+	opts := github.Options{
+		BaseURL: baseURL, Owner: "shop", Repository: "web", Token: "ghp_ours",
+		AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()},
+	}
 	for _, apply := range change {
 		apply(&opts)
 	}

@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 func TestEachErrorHasItsKind(t *testing.T) {
@@ -266,6 +266,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"TwoIdentities": func(o *github.Options) { o.App = &github.App{ID: 1} },
 		"NoKey":         func(o *github.Options) { o.Token, o.App = "", &github.App{ID: 1, PrivateKey: []byte("none")} },
 		"PlainHTTP":     func(o *github.Options) { o.BaseURL = "http://github.example.com" },
+		"PlainEvenSo":   func(o *github.Options) { o.BaseURL, o.AllowHTTP = "http://github.example.com", true },
+		"PlainLoopback": func(o *github.Options) { o.BaseURL = "http://127.0.0.1" },
+		"PlainHere":     func(o *github.Options) { o.BaseURL = "http://localhost:8080" },
 		"NoHost":        func(o *github.Options) { o.BaseURL = "https:///api" },
 		"Userinfo":      func(o *github.Options) { o.BaseURL = "https://me:secret@github.example.com" },
 		"NoURL":         func(o *github.Options) { o.BaseURL = "https://%zz" },
@@ -340,7 +343,7 @@ func TestDeniedNetworks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answering(http.StatusOK, `{"id":1}`))
 	_, err := clientOf(t, s.URL, func(o *github.Options) {
-		o.DeniedNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		o.Networks = dialer.Rules{}
 	}).Repository(t.Context())
 	wantKind(t, err, forge.Invalid, "only another address can help")
 	if s.count() > 0 {

@@ -162,7 +162,7 @@ func (s *shop) openController(ctx context.Context) error {
 	}
 	s.bell = newDoorbell(address)
 	s.stops = append(s.stops, s.bell.close)
-	running, err := s.startController(ctx, "--git-allow-http", "--webhook-address", address)
+	running, err := s.startController(ctx, "--git-allow-http", "--git-allowed-networks=127.0.0.0/8", "--forge-allow-http", "--webhook-address", address)
 	if err != nil {
 		return err
 	}

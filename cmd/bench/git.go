@@ -87,7 +87,7 @@ func (f follow) measure(ctx context.Context, l *lab, runs int) (s followSample, 
 		return s, err
 	}
 	defer server.Close()
-	running, err := l.startController(ctx, "--git-allow-http")
+	running, err := l.startController(ctx, "--git-allow-http", "--git-allowed-networks=127.0.0.0/8")
 	if err != nil {
 		return s, err
 	}

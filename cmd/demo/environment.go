@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // readyDelay is how long a new pod takes to be ready: long enough to be seen.
@@ -114,7 +115,8 @@ func (e *environment) startController(ctx context.Context) error {
 	manager, err := app.New(e.config, app.Options{
 		Version:        "demo",
 		Logger:         logr.FromSlogHandler(e.log.Handler()),
-		Git:            gitrepo.Options{AllowHTTP: true},
+		Git:            gitrepo.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}},
+		ForgeHTTP:      true,
 		WebhookAddress: e.webhooks.address,
 	})
 	if err != nil {

@@ -32,6 +32,7 @@ type repositoryFlags struct {
 	webhook           string
 
 	git       gitrepo.Options
+	forgeHTTP bool
 	manifests spec.Limits
 }
 
@@ -52,6 +53,8 @@ func (f *repositoryFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.webhook, "webhook-url", "", "`address` that the forge is to send webhooks to")
 	set.BoolVar(&f.git.AllowHTTP, "git-allow-http", false, "allow http:// repositories, as the controller's flag does")
 	set.BoolVar(&f.git.AllowFile, "git-allow-file", false, "allow file:// repositories, as the controller's flag does")
+	set.BoolVar(&f.forgeHTTP, "forge-allow-http", false, "allow http:// forges on loopback addresses, as the controller's flag does")
+	registerAllowedNetworks(set, &f.git)
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.git.Limits.FileBytes, &f.manifests.FileBytes))
 	registerGitLimits(set, &f.git.Limits)
 	registerManifestLimits(set, &f.manifests)
@@ -136,6 +139,7 @@ func (f *repositoryFlags) auth() (gitrepo.Auth, error) {
 func (f *repositoryFlags) forgeOptions(auth gitrepo.Auth) (*github.Options, error) {
 	server, owner, name := placeOf(f.url)
 	options := &github.Options{BaseURL: cmp.Or(f.apiURL, server), Owner: owner, Repository: name, Token: auth.Password, CABundle: auth.CABundle}
+	options.AllowHTTP, options.Networks = f.forgeHTTP, f.git.Networks
 	if f.appID == 0 {
 		return options, nil
 	}

@@ -156,7 +156,7 @@ func TestCheckRepository(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), append([]string{"check", "--git-allow-http"}, tc.args...), &stdout, &stderr)
+			code := run(t.Context(), append([]string{"check", "--git-allow-http", "--forge-allow-http", "--git-allowed-networks=127.0.0.0/8"}, tc.args...), &stdout, &stderr)
 			said := spaces.ReplaceAllString(stdout.String(), "|")
 			if code != tc.code {
 				t.Errorf("want exit code %d, got %d: %s\n%s", tc.code, code, stderr.String(), said)
@@ -228,7 +228,7 @@ func TestCheckSource(t *testing.T) {
 	s.create(source)
 	spaces := regexp.MustCompile(` {2,}`)
 	check := func(user string) string {
-		return spaces.ReplaceAllString(s.as(user, "check", "--source=shop", "--git-allow-http").stdout, "|")
+		return spaces.ReplaceAllString(s.as(user, "check", "--source=shop", "--git-allow-http", "--forge-allow-http", "--git-allowed-networks=127.0.0.0/8").stdout, "|")
 	}
 	const here = "releasesource/shop from here: "
 	s.want(check(s.person("admin", "admin", "sluice-viewer")), "failed|"+here+"Secret shop-git|there is none")

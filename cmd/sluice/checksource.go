@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/fitness"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // sourceFromHere is what a source's repository and forge answer here, with the credentials of its Secrets as far as
@@ -30,6 +31,9 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 	unread, err := here.takeSecrets(ctx, c, source)
 	if err != nil || unread != nil {
 		return unread, err
+	}
+	if here.forge != nil {
+		here.forge.AllowHTTP, here.forge.Networks = f.repository.forgeHTTP, f.repository.git.Networks
 	}
 	return here.findings(ctx), nil
 }
@@ -83,6 +87,9 @@ func (c *cluster) secret(ctx context.Context, of string, key client.ObjectKey) (
 		}}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read Secret %s: %w", key.Name, err)
+	}
+	if err := kube.CheckCredentials(&secret); err != nil {
+		return nil, unusable(of, key.Name, err), nil
 	}
 	return secret.Data, nil, nil
 }

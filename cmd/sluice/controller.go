@@ -64,6 +64,8 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 		"`name` of this cluster in the contexts of commit statuses, for a repository that several clusters release from (default none)")
 	set.StringVar(&f.app.WebhookAddress, "webhook-address", "0",
 		"`host:port` to take webhooks of forges on at /hooks/NAMESPACE/SOURCE, over plain HTTP; 0 takes none")
+	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
+		"allow http:// forges on loopback addresses, to try things out; needs --git-allowed-networks, too")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "`time` that one request to a forge may take")
 	registerGit(set, &f.app.Git, &f.app.Manifests)
 	f.log.register(set)

@@ -20,8 +20,9 @@ func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.L
 		"allow http:// repositories: what is read can be changed on its way")
 	set.BoolVar(&options.AllowFile, "git-allow-file", false,
 		"allow file:// repositories: whoever writes a ReleaseSource can read any on the controller's disk")
-	set.Func("git-denied-networks", "`networks`, as a.b.c.d/n separated by commas, that are never connected to; "+
-		"none denies no network (default the link-local ones)", networks(&options.DeniedNetworks))
+	set.Func("git-denied-networks", "`networks`, as a.b.c.d/n separated by commas, that neither Git nor forges are connected to in; "+
+		"loopback, link-local and the metadata addresses of clouds always are", networks(&options.Networks.Denied))
+	registerAllowedNetworks(set, options)
 	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories that are polled at once (default 32)")
 	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once (default 4)")
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
@@ -83,20 +84,22 @@ func size(into ...*int64) func(string) error {
 	}
 }
 
-// networks reads a list of networks, or the word none.
+// registerAllowedNetworks has the flag for exceptions from the networks that are denied.
+func registerAllowedNetworks(set *pflag.FlagSet, options *gitrepo.Options) {
+	set.Func("git-allowed-networks", "`networks`, as a.b.c.d/n separated by commas, that may be connected to although they are denied, "+
+		"such as 127.0.0.0/8 to try things out", networks(&options.Networks.Allowed))
+}
+
+// networks reads a list of networks.
 func networks(into *[]netip.Prefix) func(string) error {
 	return func(text string) error {
-		denied := []netip.Prefix{} // not nil, which would mean the default
-		if text != "none" {
-			for network := range strings.SplitSeq(text, ",") {
-				prefix, err := netip.ParsePrefix(network)
-				if err != nil {
-					return fmt.Errorf("read network: %w", err)
-				}
-				denied = append(denied, prefix)
+		for network := range strings.SplitSeq(text, ",") {
+			prefix, err := netip.ParsePrefix(strings.TrimSpace(network))
+			if err != nil {
+				return fmt.Errorf("read network: %w", err)
 			}
+			*into = append(*into, prefix.Masked())
 		}
-		*into = denied
 		return nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // nowhere is a kubeconfig whose server answers nobody.
@@ -154,14 +155,14 @@ func TestGitFlags(t *testing.T) {
 			git:    gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 2 << 20}}, manifests: spec.Limits{FileBytes: 2 << 20},
 		},
 		"Networks": {
-			reason: "networks take the place of the default",
-			args:   []string{"--git-denied-networks=10.0.0.0/8,fe80::/10"},
-			git:    gitrepo.Options{DeniedNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}},
-		},
-		"NoNetworks": {
-			reason: "none is not the default",
-			args:   []string{"--git-denied-networks=none"},
-			git:    gitrepo.Options{DeniedNetworks: []netip.Prefix{}},
+			reason: "networks are added to those that are denied anyhow, or are exceptions",
+			args:   []string{"--git-denied-networks=10.0.0.0/8,fd00::/8", "--git-denied-networks=192.0.2.1/24", "--git-allowed-networks=10.1.2.3/32"},
+			git: gitrepo.Options{Networks: dialer.Rules{
+				Denied: []netip.Prefix{
+					netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.0/24"),
+				},
+				Allowed: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32")},
+			}},
 		},
 	}
 	for name, tc := range cases {

@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // soon is how long the tests wait for what takes moments on a machine with nothing else to do.
@@ -57,7 +58,7 @@ func newShop(t *testing.T) *shop {
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
 	mgr, err := app.New(cfg, app.Options{
 		Version: s.namespace, Namespaces: []string{s.namespace}, Logger: logr.FromSlogHandler(slog.DiscardHandler),
-		Git: gitrepo.Options{AllowFile: true},
+		Git: gitrepo.Options{AllowFile: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}}, ForgeHTTP: true,
 	})
 	if err != nil {
 		t.Fatalf("make controller: %v", err)

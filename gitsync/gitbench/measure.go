@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // Report has the medians of what was measured.
@@ -90,7 +91,7 @@ func newBench(dir string, manifests int) (*bench, error) {
 		server:  server,
 		clone:   filepath.Join(dir, "clone"),
 		source:  gitrepo.Source{URL: "http://" + listener.Addr().String() + "/" + repo.Name(), Branch: gittest.Branch},
-		git:     gitrepo.NewReader(gitrepo.Options{AllowHTTP: true}),
+		git:     gitrepo.NewReader(gitrepo.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}}),
 		spec:    spec.NewReader(spec.Options{Namespace: "bench"}),
 	}
 	return b, nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func TestCredentials(t *testing.T) {
 			src := s.source()
 			tt.auth.CABundle = src.Auth.CABundle
 			src.Auth = tt.auth
-			_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+			_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 			wantError(t, err, tt.want)
 			if err != nil && strings.Contains(err.Error(), "wrong-password") {
 				t.Errorf("error %q holds the password", err)
@@ -73,7 +72,7 @@ func TestCredentialsAreNotShared(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, withPassword)
 	s.write(t, map[string]string{"a": "a"})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	src := s.source()
 	src.Auth.Username, src.Auth.Password = "ada", secret
 	read(t, r, src, gitrepo.Known{})
@@ -99,7 +98,7 @@ func TestAddresses(t *testing.T) {
 		{"https://ada:" + secret + "@exa mple.com/apps", "address"},
 		{"https://example.com/apps\x00", "address"},
 	}
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	for _, tt := range tests {
 		_, err := r.Read(t.Context(), gitrepo.Source{URL: tt.url, Branch: "main"}, gitrepo.Known{})
 		wantError(t, err, gitrepo.Invalid, tt.want)
@@ -113,13 +112,13 @@ func TestAddresses(t *testing.T) {
 func TestRemoteHelpersAreHosts(t *testing.T) {
 	t.Parallel()
 	src := gitrepo.Source{URL: "ext::sh -c id", Branch: "main"}
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.InvalidAuth, "private key")
 }
 
 func TestBranchNames(t *testing.T) {
 	t.Parallel()
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	for _, branch := range []string{"", "a..b", "a b", "a\nb", "-", "x.lock", "~"} {
 		src := gitrepo.Source{URL: "https://example.invalid/apps", Branch: branch}
 		_, err := r.Read(t.Context(), src, gitrepo.Known{})
@@ -132,12 +131,12 @@ func TestBranchNames(t *testing.T) {
 func TestBranchGone(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
 	wantError(t, err, gitrepo.BranchNotFound)
 
 	s.write(t, map[string]string{"a": "a"})
 	s.commit(t, gittest.Commit{Branch: "other", Files: map[string]string{"a": "a"}})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	head := read(t, r, s.source(), gitrepo.Known{})
 	if _, err := s.Git(nil, "update-ref", "-d", "refs/heads/main"); err != nil {
 		t.Fatal(err)
@@ -153,7 +152,7 @@ func TestRepositoryMissing(t *testing.T) {
 	s := newServer(t, nil)
 	src := s.source()
 	src.URL += "-not"
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.RepositoryNotFound)
 }
 
@@ -161,7 +160,7 @@ func TestServerDown(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	want := s.write(t, map[string]string{"a": "a"})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	read(t, r, s.source(), gitrepo.Known{})
 	down := s.source()
 	s.http.Close()
@@ -175,10 +174,10 @@ func TestUnknownCertificate(t *testing.T) {
 	s.http.Config.ErrorLog = nil
 	src := s.source()
 	src.Auth.CABundle = nil
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.Unreachable, "certificate")
 	src.Auth.CABundle = []byte("not a certificate")
-	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err = newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.InvalidAuth, "CA bundle")
 }
 
@@ -196,7 +195,7 @@ func TestServerErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, func(http.Handler) http.Handler { return answer })
-			_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
+			_, err := newReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
 			if kind := gitrepo.KindOf(err); kind != gitrepo.Protocol && kind != gitrepo.LimitExceeded {
 				t.Errorf("got %v of kind %q, want kind Protocol", err, kind)
 			}
@@ -220,7 +219,7 @@ func TestEndlessReferences(t *testing.T) {
 			}
 		})
 	})
-	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{AdvertisementBytes: 1 << 20}})
+	r := newReader(gitrepo.Options{Limits: gitrepo.Limits{AdvertisementBytes: 1 << 20}})
 	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{})
 	wantError(t, err, gitrepo.LimitExceeded, "references", "1 MiB")
 }
@@ -246,7 +245,7 @@ func TestHangInThePack(t *testing.T) {
 	})
 	defer close(end)
 	first := s.write(t, map[string]string{"a": "a"})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	src := s.source()
 	src.Timeout = time.Minute
 	read(t, r, src, gitrepo.Known{})
@@ -289,14 +288,14 @@ func TestRedirects(t *testing.T) {
 		src.Auth.Username, src.Auth.Password = "ada", secret
 		return src
 	}
-	read(t, gitrepo.NewReader(gitrepo.Options{}), from("/moved/"), gitrepo.Known{})
+	read(t, newReader(gitrepo.Options{}), from("/moved/"), gitrepo.Known{})
 
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), from("/away/"), gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), from("/away/"), gitrepo.Known{})
 	wantError(t, err, gitrepo.Invalid, "redirects to another host", strings.TrimPrefix(elsewhere.URL, "https://"))
 	if reached != nil {
 		t.Errorf("the other host was asked, with headers %v", reached)
 	}
-	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), from("/plain/"), gitrepo.Known{})
+	_, err = newReader(gitrepo.Options{}).Read(t.Context(), from("/plain/"), gitrepo.Known{})
 	if err == nil {
 		t.Error("a redirect from https to http was followed")
 	}
@@ -305,13 +304,21 @@ func TestRedirects(t *testing.T) {
 func TestDeniedNetworks(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	r := gitrepo.NewReader(gitrepo.Options{DeniedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{})
-	wantError(t, err, gitrepo.Invalid, "127.0.0.1", "not allowed")
-
-	metadata := gitrepo.Source{URL: "https://169.254.169.254/latest", Branch: "main"}
-	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), metadata, gitrepo.Known{})
-	wantError(t, err, gitrepo.Invalid, "not allowed")
+	r := gitrepo.NewReader(gitrepo.Options{})
+	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
+		src := s.source()
+		src.URL = strings.Replace(src.URL, "127.0.0.1", host, 1)
+		_, err := r.Read(t.Context(), src, gitrepo.Known{})
+		wantError(t, err, gitrepo.Invalid, "not allowed", "--git-allowed-networks")
+	}
+	for _, host := range []string{"169.254.169.254", "[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]"} {
+		metadata := gitrepo.Source{URL: "https://" + host + "/latest", Branch: "main"}
+		_, err := newReader(gitrepo.Options{}).Read(t.Context(), metadata, gitrepo.Known{})
+		wantError(t, err, gitrepo.Invalid, "not allowed")
+	}
+	if s.handler.Requests() > 0 {
+		t.Error("the server was asked")
+	}
 }
 
 func TestFileURL(t *testing.T) {
@@ -319,7 +326,7 @@ func TestFileURL(t *testing.T) {
 	s := newServer(t, nil)
 	first := s.write(t, map[string]string{"a": "1"})
 	src := gitrepo.Source{URL: "file://" + s.Dir, Branch: "main"}
-	r := gitrepo.NewReader(gitrepo.Options{AllowFile: true})
+	r := newReader(gitrepo.Options{AllowFile: true})
 	wantContent(t, read(t, r, src, gitrepo.Known{}), map[string]string{"a": "1"})
 	s.write(t, map[string]string{"b": "2"})
 	wantContent(t, read(t, r, src, gitrepo.Known{Ancestor: first}), map[string]string{"a": "1", "b": "2"})
@@ -337,5 +344,5 @@ func TestPlainHTTP(t *testing.T) {
 	t.Cleanup(plain.Close)
 	s.write(t, map[string]string{"a": "1"})
 	src := gitrepo.Source{URL: plain.URL + "/" + s.Name(), Branch: "main"}
-	read(t, gitrepo.NewReader(gitrepo.Options{AllowHTTP: true}), src, gitrepo.Known{})
+	read(t, newReader(gitrepo.Options{AllowHTTP: true}), src, gitrepo.Known{})
 }

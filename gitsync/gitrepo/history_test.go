@@ -30,11 +30,11 @@ func TestAncestors(t *testing.T) {
 				t.Fatal(err)
 			}
 			commits := s.chain(t, 0, 100)
-			r := gitrepo.NewReader(gitrepo.Options{})
+			r := newReader(gitrepo.Options{})
 			for _, back := range []int{0, 1, 2, 40, 99} {
 				read(t, r, s.source(), gitrepo.Known{Ancestor: commits[99-back]})
 			}
-			again := gitrepo.NewReader(gitrepo.Options{})
+			again := newReader(gitrepo.Options{})
 			got := s.requests(func() { read(t, again, s.source(), gitrepo.Known{Ancestor: commits[99-30]}) })
 			if got != 4 {
 				t.Errorf("finding an ancestor 30 commits back took %d requests, want 4: the fetch, and 64 commits of history", got)
@@ -54,7 +54,7 @@ func TestAncestorThroughMerge(t *testing.T) {
 	commits := s.chain(t, 0, 3)
 	s.commit(t, gittest.Commit{Branch: "feature", Parent: commits[0], Files: map[string]string{"f": "1"}})
 	merge := s.commit(t, gittest.Commit{Merge: "feature", Files: map[string]string{"f": "1"}})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	head := read(t, r, s.source(), gitrepo.Known{Ancestor: commits[2]})
 	if head.Commit != merge {
 		t.Errorf("got %s, want the merge %s", head.Commit, merge)
@@ -99,11 +99,11 @@ func TestRewrittenHistory(t *testing.T) {
 				s := newServer(t, nil)
 				commits := s.chain(t, 0, 5)
 				known := gitrepo.Known{Ancestor: commits[4], Content: commits[4]}
-				r := gitrepo.NewReader(gitrepo.Options{})
+				r := newReader(gitrepo.Options{})
 				read(t, r, s.source(), gitrepo.Known{})
 				tt.rewrite(t, s, commits)
 				if restarted {
-					r = gitrepo.NewReader(gitrepo.Options{})
+					r = newReader(gitrepo.Options{})
 				}
 				for range 2 {
 					_, err := r.Read(t.Context(), s.source(), known)
@@ -122,7 +122,7 @@ func TestHistoryTooLong(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	commits := s.chain(t, 0, 30)
-	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{History: 10}})
+	r := newReader(gitrepo.Options{Limits: gitrepo.Limits{History: 10}})
 	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{Ancestor: commits[0]})
 	wantError(t, err, gitrepo.HistoryRewritten, "can't tell", "10 generations")
 	if got := s.requests(func() {

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,16 +13,18 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // httpConnector speaks smart HTTP. Connections are kept between looks.
 type httpConnector struct {
 	endpoint  *transport.Endpoint
 	auth      transport.AuthMethod
-	transport *http.Transport
+	transport http.RoundTripper
 }
 
-func newHTTPConnector(ep *transport.Endpoint, auth Auth, dial *net.Dialer) (*httpConnector, error) {
+func newHTTPConnector(ep *transport.Endpoint, auth Auth, networks dialer.Rules) (*httpConnector, error) {
 	roots, err := certificates(auth.CABundle)
 	if err != nil {
 		return nil, err
@@ -31,16 +32,15 @@ func newHTTPConnector(ep *transport.Endpoint, auth Auth, dial *net.Dialer) (*htt
 	return &httpConnector{
 		endpoint: ep,
 		auth:     httpAuth(auth),
-		transport: &http.Transport{
+		transport: dialer.NewTransport(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         dial.DialContext,
 			ForceAttemptHTTP2:   true,
 			TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: 10 * time.Second,
 			IdleConnTimeout:     90 * time.Second,
 			MaxIdleConns:        2,
 			DisableCompression:  true,
-		},
+		}, dialTimeout, networks, refused),
 	}, nil
 }
 
@@ -81,15 +81,24 @@ func (c *httpConnector) open(_ context.Context, m *meter) (session, error) {
 
 // sameOrigin refuses redirects to another host or port: credentials must not
 // follow, and a redirect must not reach where the source's author could not. From
-// http to https on the same host is fine.
+// http to https on the same host is fine, and from https to http never, whatever the port.
 func sameOrigin(req *http.Request, via []*http.Request) error {
-	from, to := via[0].URL, req.URL
+	last, from, to := via[len(via)-1].URL, via[0].URL, req.URL
+	if len(via) > maxRedirects {
+		return newError(Invalid, "the server redirects over and over")
+	}
+	if to.Scheme != "https" && (to.Scheme != from.Scheme || to.Scheme != last.Scheme) {
+		return newError(Invalid, "the server redirects from %s to %s: credentials and files would go over the network in the clear", last.Scheme, to.Scheme)
+	}
 	upgrade := from.Scheme == "http" && to.Scheme == "https" && from.Port() == "" && to.Port() == ""
 	if strings.EqualFold(from.Hostname(), to.Hostname()) && (port(from) == port(to) || upgrade) {
 		return nil
 	}
 	return newError(Invalid, "the server redirects to another host, %s: set the source's url to where the repository is", to.Host)
 }
+
+// maxRedirects is for repositories that were renamed.
+const maxRedirects = 5
 
 func port(u *url.URL) string {
 	switch {

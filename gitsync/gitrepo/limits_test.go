@@ -17,7 +17,7 @@ func TestTreeIsAFileSystem(t *testing.T) {
 	s.write(t, map[string]string{
 		"a.yaml": "a", "a/x.yaml": "x", "a-b": "ab", "a.b/c": "c", "z/y/x/w": "w", "empty": "", "ü/ö": "umlaut",
 	})
-	files := read(t, gitrepo.NewReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).FS()
+	files := read(t, newReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).FS()
 	if err := fstest.TestFS(files, "a.yaml", "a/x.yaml", "a-b", "a.b/c", "z/y/x/w", "empty", "ü/ö"); err != nil {
 		t.Error(err)
 	}
@@ -31,7 +31,7 @@ func TestLinksAndSubmodulesAreNotFollowed(t *testing.T) {
 		Links:      map[string]string{"passwd.yaml": "/etc/passwd", "up": "../..", "alias": "dir"},
 		Submodules: map[string]string{"vendor": strings.Repeat("1", 40)},
 	})
-	snapshot := read(t, gitrepo.NewReader(gitrepo.Options{}), s.source(), gitrepo.Known{})
+	snapshot := read(t, newReader(gitrepo.Options{}), s.source(), gitrepo.Known{})
 	wantContent(t, snapshot, map[string]string{"a.yaml": "a", "dir/b.yaml": "b"})
 	files := snapshot.FS()
 	for _, path := range []string{"passwd.yaml", "up", "alias", "vendor", "alias/b.yaml", "up/etc", "vendor/x", "../a.yaml", "/a.yaml", "dir/../a.yaml"} {
@@ -57,7 +57,7 @@ func TestContentHash(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	s.write(t, map[string]string{"a": "same", "b": "same", "c": "other"})
-	files := read(t, gitrepo.NewReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).FS()
+	files := read(t, newReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).FS()
 	hash := func(path string) string {
 		info, err := fs.Stat(files, path)
 		if err != nil {
@@ -80,7 +80,7 @@ func TestLargeFile(t *testing.T) {
 		}
 	}
 	s.write(t, map[string]string{"a.yaml": "a: 1\n", "large.yaml": noise("l", 30<<20)})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	files := read(t, r, s.source(), gitrepo.Known{}).FS()
 	if got, err := fs.ReadFile(files, "a.yaml"); err != nil || string(got) != "a: 1\n" {
 		t.Errorf("a.yaml: %q, %v", got, err)
@@ -106,7 +106,7 @@ func TestLargeFileChanges(t *testing.T) {
 	s := newServer(t, nil)
 	large := noise("l", 300<<10)
 	s.write(t, map[string]string{"a.yaml": "a: 1\n", "large.yaml": large, "same.yaml": large + "!"})
-	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 64 << 10}})
+	r := newReader(gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 64 << 10}})
 	read(t, r, s.source(), gitrepo.Known{})
 	for i := range 3 {
 		large += "more"
@@ -154,7 +154,7 @@ func TestLimits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := gitrepo.NewReader(gitrepo.Options{Limits: tt.limits})
+			r := newReader(gitrepo.Options{Limits: tt.limits})
 			_, err := r.Read(t.Context(), tt.server.source(), gitrepo.Known{})
 			wantError(t, err, gitrepo.LimitExceeded, tt.says)
 		})

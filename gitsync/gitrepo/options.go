@@ -1,6 +1,6 @@
 package gitrepo
 
-import "net/netip"
+import "github.com/sluice-dev/sluice/internal/dialer"
 
 // Options of a Reader.
 type Options struct {
@@ -9,10 +9,9 @@ type Options struct {
 	// AllowFile permits file:// addresses: whoever writes a source can read any repository on
 	// the controller's disk.
 	AllowFile bool
-	// DeniedNetworks are never connected to, whatever a name resolves to. Nil means the
-	// link-local networks, where cloud providers keep their credentials. It does not hold for
-	// connections that go through a proxy of the environment.
-	DeniedNetworks []netip.Prefix
+	// Networks say what is never connected to, whatever a name resolves to. The names that go
+	// through a proxy of the environment are the proxy's to refuse.
+	Networks dialer.Rules
 	// Limits on what is read; zero fields take the defaults.
 	Limits Limits
 	// Looks and Fetches are how many run at once. A fetch holds a repository in memory, a look
@@ -46,12 +45,6 @@ type Limits struct {
 const treeBytes = 16 << 20
 
 func (o Options) withDefaults() Options {
-	if o.DeniedNetworks == nil {
-		o.DeniedNetworks = []netip.Prefix{
-			netip.MustParsePrefix("169.254.0.0/16"),
-			netip.MustParsePrefix("fe80::/10"),
-		}
-	}
 	setDefault(&o.Looks, 32)
 	setDefault(&o.Fetches, 4)
 	setDefault(&o.Limits.AdvertisementBytes, 16<<20)

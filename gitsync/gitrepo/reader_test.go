@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // server is a repository served over https.
@@ -80,6 +81,12 @@ func (s *server) requests(f func()) int64 {
 	return s.handler.Requests() - before
 }
 
+// newReader returns a reader that may read the servers of tests, which are on loopback.
+func newReader(opts gitrepo.Options) *gitrepo.Reader {
+	opts.Networks.Allowed = append(opts.Networks.Allowed, dialer.Loopback()...)
+	return gitrepo.NewReader(opts)
+}
+
 func read(t *testing.T, r *gitrepo.Reader, src gitrepo.Source, known gitrepo.Known) *gitrepo.Snapshot {
 	t.Helper()
 	snapshot, err := r.Read(t.Context(), src, known)
@@ -131,7 +138,7 @@ func TestReadFollowsTheBranch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	first := s.write(t, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 
 	one := read(t, r, s.source(), gitrepo.Known{})
 	if one.Commit != first || one.Author != "Ada" || one.Subject != "change" {
@@ -172,7 +179,7 @@ func TestWordsOfCommits(t *testing.T) {
 	} {
 		s := newServer(t, nil)
 		s.commit(t, gittest.Commit{Message: message, Files: map[string]string{"a": "a"}})
-		if got := read(t, gitrepo.NewReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).Subject; got != want {
+		if got := read(t, newReader(gitrepo.Options{}), s.source(), gitrepo.Known{}).Subject; got != want {
 			t.Errorf("the subject of %.100q: got %q, want %q", message, got, want)
 		}
 	}
@@ -182,7 +189,7 @@ func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	first := s.write(t, map[string]string{"a.yaml": "a: 1\n"})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	known := gitrepo.Known{Ancestor: first, Content: first}
 
 	if got := s.requests(func() { read(t, r, s.source(), known) }); got != 1 {
@@ -211,7 +218,7 @@ func TestFetchSendsOnlyWhatChanged(t *testing.T) {
 		files[name] = noise(name, 64<<10)
 	}
 	first := s.write(t, files)
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	read(t, r, s.source(), gitrepo.Known{})
 
 	files["a"] += "changed\n"
@@ -242,7 +249,7 @@ func TestOneFetchServesAll(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	want := s.write(t, map[string]string{"a.yaml": "a: 1\n"})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 
 	const callers = 20
 	got := s.requests(func() {
@@ -271,7 +278,7 @@ func TestLargeSnapshotsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	first := s.write(t, map[string]string{"a": noise("a", 64<<10)})
-	r := gitrepo.NewReader(gitrepo.Options{Limits: gitrepo.Limits{CachedBytes: 32 << 10}})
+	r := newReader(gitrepo.Options{Limits: gitrepo.Limits{CachedBytes: 32 << 10}})
 	read(t, r, s.source(), gitrepo.Known{})
 	if got := s.requests(func() { read(t, r, s.source(), gitrepo.Known{Content: first}) }); got != 1 {
 		t.Errorf("nothing new took %d requests, want 1", got)
@@ -291,7 +298,7 @@ func TestFiltersOfTheServerAreUsed(t *testing.T) {
 	}
 	s.write(t, map[string]string{"a.yaml": "a: 1\n", "large.bin": noise("l", 300<<10)})
 	limits := gitrepo.Limits{FileBytes: 64 << 10, PackBytes: 64 << 10}
-	r := gitrepo.NewReader(gitrepo.Options{Limits: limits})
+	r := newReader(gitrepo.Options{Limits: limits})
 	snapshot := read(t, r, s.source(), gitrepo.Known{})
 	if got, err := fs.ReadFile(snapshot.FS(), "a.yaml"); err != nil || string(got) != "a: 1\n" {
 		t.Errorf("a.yaml: %q, %v", got, err)
@@ -303,7 +310,7 @@ func TestFiltersOfTheServerAreUsed(t *testing.T) {
 func TestTimeoutSharedByWaiters(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(http.Handler) http.Handler { return hang(t) })
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	src := s.source()
 	src.Timeout = 300 * time.Millisecond
 	began := time.Now()
@@ -336,7 +343,7 @@ func TestCancelledReadIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	s.write(t, map[string]string{"a": "a"})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Read(ctx, s.source(), gitrepo.Known{}); err == nil {

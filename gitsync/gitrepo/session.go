@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"io"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -43,14 +42,13 @@ func newConnector(src Source, opts Options) (connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := newDialer(opts.DeniedNetworks)
 	switch ep.Protocol {
 	case "ssh":
-		return newSSHConnector(ep, src.Auth, dial)
+		return newSSHConnector(ep, src.Auth, dialer.New(dialTimeout, opts.Networks, refused))
 	case "file":
 		return fileConnector{ep}, nil
 	default:
-		return newHTTPConnector(ep, src.Auth, dial)
+		return newHTTPConnector(ep, src.Auth, opts.Networks)
 	}
 }
 
@@ -61,9 +59,9 @@ func (c fileConnector) open(context.Context, *meter) (session, error) {
 	return gitfile.DefaultClient.NewUploadPackSession(c.endpoint, nil)
 }
 
-// newDialer returns a dialer that refuses addresses in the denied networks.
-func newDialer(denied []netip.Prefix) *net.Dialer {
-	return dialer.New(30*time.Second, denied, func(ip netip.Addr) error {
-		return newError(Invalid, "connections to %s are not allowed", ip)
-	})
+const dialTimeout = 30 * time.Second
+
+// refused is the error of a connection to a denied network.
+func refused(ip netip.Addr) error {
+	return newError(Invalid, "connections to %s are not allowed: if a Git server is there, add it to the controller's --git-allowed-networks", ip)
 }

@@ -113,7 +113,7 @@ func TestSSH(t *testing.T) {
 	s := newSSHServer(t, ed25519Key(t))
 	src := s.source(s.hostKeys[0])
 	first := s.write(t, map[string]string{"a": "1", "b": noise("b", 100<<10)})
-	r := gitrepo.NewReader(gitrepo.Options{})
+	r := newReader(gitrepo.Options{})
 	read(t, r, src, gitrepo.Known{})
 	for range 3 {
 		read(t, r, src, gitrepo.Known{Ancestor: first, Content: first})
@@ -135,7 +135,7 @@ func TestHostKeyAlgorithmsComeFromKnownHosts(t *testing.T) {
 	for _, known := range s.hostKeys {
 		t.Run(known.PublicKey().Type(), func(t *testing.T) {
 			t.Parallel()
-			read(t, gitrepo.NewReader(gitrepo.Options{}), s.source(known), gitrepo.Known{})
+			read(t, newReader(gitrepo.Options{}), s.source(known), gitrepo.Known{})
 		})
 	}
 }
@@ -172,7 +172,7 @@ func TestSSHRefusals(t *testing.T) {
 			t.Parallel()
 			src := good
 			tt.change(&src)
-			_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+			_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 			wantError(t, err, tt.kind, tt.says)
 		})
 	}
@@ -184,7 +184,7 @@ func TestEncryptedKey(t *testing.T) {
 	src := s.source(s.hostKeys[0])
 	src.Auth.PrivateKey, _ = clientKey(t, secret)
 	src.Auth.Passphrase = []byte(secret)
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.Denied, "authenticate") // it was read, and is not the server's
 }
 
@@ -193,7 +193,7 @@ func TestSCPLikeAddress(t *testing.T) {
 	s := newSSHServer(t, ed25519Key(t))
 	src := s.source(s.hostKeys[0])
 	src.URL = "git@127.0.0.1:" + s.Name()
-	_, err := gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.Denied, "no key for 127.0.0.1") // port 22, which known_hosts does not have
 }
 
@@ -217,7 +217,7 @@ func TestSSHHangsInTheHandshake(t *testing.T) {
 		},
 	}
 	began := time.Now()
-	_, err = gitrepo.NewReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
+	_, err = newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.Timeout)
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %s", took)

@@ -66,6 +66,8 @@ type Options struct {
 	Cluster string
 	// WebhookAddress is host:port to take webhooks of forges on. Empty or Off takes none.
 	WebhookAddress string
+	// ForgeHTTP takes plain http for forges on loopback addresses, for trying things out.
+	ForgeHTTP bool
 	// ForgeTimeout is for one request to a forge. Default 30s.
 	ForgeTimeout time.Duration
 }
@@ -165,7 +167,8 @@ func approvalOptions(opts Options) approvals.Options {
 	return approvals.Options{
 		Cluster:          opts.Cluster,
 		SharedNamespaces: opts.SharedNamespaces,
-		DeniedNetworks:   opts.Git.DeniedNetworks,
+		Networks:         opts.Git.Networks,
+		AllowHTTP:        opts.ForgeHTTP,
 		Timeout:          opts.ForgeTimeout,
 	}
 }
@@ -175,6 +178,7 @@ func sourceOptions(opts Options) gitsync.Options {
 		AllowedNamespaces:     opts.SharedNamespaces,
 		DefaultServiceAccount: opts.DefaultServiceAccount,
 		Git:                   opts.Git,
+		ForgeHTTP:             opts.ForgeHTTP,
 		Manifests:             opts.Manifests,
 	}
 }

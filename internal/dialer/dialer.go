@@ -4,15 +4,18 @@ package dialer
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
-	"slices"
 	"syscall"
 	"time"
 )
 
-// New returns a dialer that refuses addresses in the denied networks, after names were resolved:
-// a name may stand for any address. The error of such a connection is what refused returns.
-func New(timeout time.Duration, denied []netip.Prefix, refused func(netip.Addr) error) *net.Dialer {
+// Refused makes the error of a connection that is not allowed.
+type Refused func(netip.Addr) error
+
+// New returns a dialer that refuses addresses that the rules deny, after names were resolved: a
+// name may stand for any address. The error of such a connection is what refused returns.
+func New(timeout time.Duration, rules Rules, refused Refused) *net.Dialer {
 	return &net.Dialer{
 		Timeout: timeout,
 		Control: func(_, address string, _ syscall.RawConn) error {
@@ -20,11 +23,53 @@ func New(timeout time.Duration, denied []netip.Prefix, refused func(netip.Addr) 
 			if err != nil {
 				return err
 			}
-			ip := target.Addr().Unmap().WithZone("")
-			if slices.ContainsFunc(denied, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-				return refused(ip)
+			if ip := target.Addr(); !rules.Allow(ip) {
+				return refused(ip.Unmap().WithZone(""))
 			}
 			return nil
 		},
 	}
+}
+
+// NewTransport returns a transport like base that heeds the rules. The proxies that base.Proxy
+// names were chosen by whoever runs this process and may be anywhere; behind one, names are
+// the proxy's to resolve and to refuse.
+func NewTransport(base *http.Transport, timeout time.Duration, rules Rules, refused Refused) http.RoundTripper {
+	direct := base.Clone()
+	direct.Proxy = nil
+	direct.DialContext = New(timeout, rules, refused).DialContext
+	if base.Proxy == nil {
+		return direct
+	}
+	proxied := base.Clone()
+	proxied.DialContext = (&net.Dialer{Timeout: timeout}).DialContext
+	return &transport{direct: direct, proxied: proxied, rules: rules, refused: refused}
+}
+
+// transport sends what goes through a proxy and what does not on different ways.
+type transport struct {
+	direct, proxied *http.Transport
+	rules           Rules
+	refused         Refused
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	proxy, err := t.proxied.Proxy(req)
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy == nil:
+		return t.direct.RoundTrip(req)
+	}
+	if ip, err := netip.ParseAddr(req.URL.Hostname()); err == nil && !t.rules.Allow(ip) {
+		return nil, t.refused(ip)
+	}
+	return t.proxied.RoundTrip(req)
+}
+
+// CloseIdleConnections lets http.Client close what is kept open.
+func (t *transport) CloseIdleConnections() {
+	t.direct.CloseIdleConnections()
+	t.proxied.CloseIdleConnections()
 }

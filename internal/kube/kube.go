@@ -1,6 +1,6 @@
 // Package kube has the few things that every shell does to objects in the cluster:
-// telling which of two readings is newer, and writing a JSON patch that holds only
-// for what it was decided on.
+// telling which of two readings is newer, writing a JSON patch that holds only
+// for what it was decided on, and telling which Secrets are for other servers.
 package kube
 
 import (

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // controller is the product, as a test can start, halt and kill it.
@@ -74,7 +75,7 @@ func (w *world) start(c *controller) *controller {
 	cfg := controllerAccount(w)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c} })
 	options := app.Options{Version: version, Logger: w.logger(version, &c.sight), Namespaces: []string{w.namespace}}
-	options.Git.AllowHTTP = true
+	options.Git.AllowHTTP, options.ForgeHTTP, options.Git.Networks.Allowed = true, true, dialer.Loopback()
 	if w.options != nil {
 		w.options(&options)
 	}
