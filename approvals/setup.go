@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 // Setup lets mgr answer gates and report to forges.
 func Setup(mgr ctrl.Manager, options Options) error {
 	now := clock.RealClock{}
-	gates := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(v1alpha1.OwnerApprovals), now)
+	gates := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerApprovals), mgr.GetLogger().WithName(v1alpha1.OwnerApprovals)), now)
 	gates.shared = options.SharedNamespaces
 	if err := gates.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gates: %w", err)

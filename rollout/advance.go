@@ -148,9 +148,20 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
-		logger.V(1).Info(action.String(), "why", action.Why())
+		logger.V(verbosity(action)).Info(action.String(), "why", action.Why())
 	}
 	return nil
+}
+
+// verbosity is 0 for what people look for in a log: that a Deployment is taken over, put back or handed back. How far a
+// release is tell the events, which are logged as well.
+func verbosity(action plan.Action) int {
+	switch action.(type) {
+	case plan.TakeOver, plan.HandBack:
+		return 0
+	default:
+		return 1
+	}
 }
 
 // overtaken returns errOutdated if by now the cache has another release than the pass decides on, or another spec of its

@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // putBacks counts what was undone. One that grows all the time is a GitOps tool that does not leave to
@@ -12,3 +14,12 @@ var putBacks = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterO
 	Name: "sluice_put_back_total",
 	Help: "Changes of Deployments that Sluice holds that were made by others and put back, by what was changed.",
 }, []string{"reason"})
+
+// A series that is not there can't be told from a scrape that fails: each begins at 0.
+func init() {
+	for _, reason := range []string{
+		v1alpha1.ReasonWorkloadUnpaused, v1alpha1.ReasonStrategyChanged, v1alpha1.ReasonTemplateChanged, v1alpha1.ReasonHoldRemoved,
+	} {
+		putBacks.WithLabelValues(reason)
+	}
+}

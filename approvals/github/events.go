@@ -41,6 +41,9 @@ var eventKinds = []forge.EventKind{
 	forge.EventStatus, forge.EventCheckRun, forge.EventCheckSuite,
 }
 
+// EventKinds are the kinds of events that are of use, and the one of all others.
+func EventKinds() []forge.EventKind { return append(slices.Clone(eventKinds), forge.EventOther) }
+
 // KindOfEvent is the kind of an event, given its EventHeader.
 func KindOfEvent(name string) forge.EventKind {
 	if kind := forge.EventKind(name); slices.Contains(eventKinds, kind) {

@@ -41,6 +41,13 @@ var webhooks = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterO
 	Help: "Webhooks that were received, by event and by what became of them.",
 }, []string{"event", "result"})
 
+// A series that is not there can't be told from a scrape that fails: each event begins at 0.
+func init() {
+	for _, kind := range github.EventKinds() {
+		webhooks.WithLabelValues(string(kind), accepted.result)
+	}
+}
+
 // count counts a request. Events that are of no use are one: the header is anybody's.
 func count(event string, a answer) {
 	webhooks.WithLabelValues(string(github.KindOfEvent(event)), a.result).Inc()

@@ -85,10 +85,14 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 	begin := time.Now()
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {
-		return fmt.Errorf("find Sluice's kinds: %w", err)
+		return fmt.Errorf("find Sluice's CRDs: %w", err)
+	}
+	policy, err := controlplane.InCheckout("config/policy")
+	if err != nil {
+		return fmt.Errorf("find Sluice's admission policies: %w", err)
 	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), ReadyDelay: readyDelay, Manifests: []string{crds},
+		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), ReadyDelay: readyDelay, Manifests: []string{crds, policy},
 	})
 	if err != nil {
 		return fmt.Errorf("start control plane: %w", err)
@@ -106,13 +110,19 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
+// controllerAccount is the one that the policies in config/policy know as the controller's.
+const controllerAccount = "system:serviceaccount:sluice-system:sluice-controller"
+
 // startController runs the controller in this process, as cmd/sluice runs it.
 func (e *environment) startController(ctx context.Context) error {
 	var err error
 	if e.webhooks, err = agreeOnWebhooks(ctx); err != nil {
 		return err
 	}
-	manager, err := app.New(e.config, app.Options{
+	// The admission policies know the controller by its account, and keep everybody else from what it holds.
+	config := rest.CopyConfig(e.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	manager, err := app.New(config, app.Options{
 		Version:        "demo",
 		Logger:         logr.FromSlogHandler(e.log.Handler()),
 		Git:            gitrepo.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}},

@@ -13,22 +13,24 @@ import (
 )
 
 func newEvents() *cobra.Command {
-	kube := newKubeFlags()
+	kube, pods := newKubeFlags(), false
 	command := &cobra.Command{
 		Use:     "events [RELEASE]",
 		GroupID: groupLook,
-		Short:   "List what happened to a release and all that belongs to it",
-		Long: `List the events of a release, its gates, its Deployment, the ReplicaSets and their pods, the oldest first. The API server
-keeps events for an hour unless told otherwise.`,
-		Example:           "  sluice events web -n shop",
+		Short:   "List what happened to a release",
+		Long: `List the events of a release, its gates and its Deployment, the oldest first; with --pods also those of the ReplicaSets and
+their pods. The API server keeps events for an hour unless told otherwise.`,
+		Example: `  sluice events web -n shop
+  sluice events web -n shop --pods`,
 		ValidArgsFunction: kube.completeReleases,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runEvents(cmd, kube, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runEvents(cmd, kube, args, pods) },
 	}
+	command.Flags().BoolVar(&pods, "pods", false, "list the events of ReplicaSets and pods as well")
 	kube.register(command)
 	return command
 }
 
-func runEvents(command *cobra.Command, kube *kubeFlags, args []string) error {
+func runEvents(command *cobra.Command, kube *kubeFlags, args []string, pods bool) error {
 	c, release, err := kube.release(command, args)
 	if err != nil {
 		return err
@@ -41,6 +43,9 @@ func runEvents(command *cobra.Command, kube *kubeFlags, args []string) error {
 	var events corev1.EventList
 	if err := c.List(ctx, &events, client.InNamespace(release.Namespace)); err != nil {
 		return fmt.Errorf("list events: %w", err)
+	}
+	if !pods {
+		whole.Sets = nil
 	}
 	table := show.Events(whole, events.Items, time.Now())
 	if len(table.Rows) == 0 {

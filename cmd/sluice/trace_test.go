@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,7 +38,11 @@ func TestTrace(t *testing.T) {
 	}
 
 	got := s.ok(viewer, "events", "web")
-	s.want(got, "LAST SEEN", "batchrelease/web", "StepBlocking", "replicaset/web-"+revision, "SuccessfulCreate", pod, "Scheduled", "GatePassed")
+	s.want(got, "LAST SEEN", "batchrelease/web", "StepBlocking", "deployment/web", "GatePassed")
+	if strings.Contains(got, "pod/") || strings.Contains(got, "replicaset/") {
+		t.Errorf("want no events of pods unless they are asked for, got:\n%s", got)
+	}
+	s.want(s.ok(viewer, "events", "web", "--pods"), "replicaset/web-"+revision, "SuccessfulCreate", pod, "Scheduled", "GatePassed")
 }
 
 // podOf is the name of a pod of a revision.

@@ -29,6 +29,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout"
 )
 
@@ -135,11 +136,11 @@ func orOff(address string) string {
 func addReconcilers(mgr manager.Manager, opts Options) error {
 	cached, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
 	sources := gitsync.NewReconciler(
-		cached, live, mgr.GetConfig(), mgr.GetEventRecorder(v1alpha1.OwnerGitsync), now, sourceOptions(opts))
+		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts))
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
-	releases := rollout.NewReconciler(cached, live, mgr.GetEventRecorder(v1alpha1.OwnerRollout), now)
+	releases := rollout.NewReconciler(cached, live, kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout)), now)
 	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -19,7 +20,7 @@ func Events(w *Whole, events []corev1.Event, now time.Time) *metav1.Table {
 	}}
 	ofRelease := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return !w.concerns(&e.InvolvedObject) })
 	slices.SortStableFunc(ofRelease, func(a, b corev1.Event) int {
-		return cmp.Or(lastSeen(&a).Time.Compare(lastSeen(&b).Time), strings.Compare(a.Name, b.Name))
+		return cmp.Or(lastSeen(&a).Time.Compare(lastSeen(&b).Time), earlier(&a, &b), strings.Compare(a.Name, b.Name))
 	})
 	for i := range ofRelease {
 		e := &ofRelease[i]
@@ -29,7 +30,16 @@ func Events(w *Whole, events []corev1.Event, now time.Time) *metav1.Table {
 	return table
 }
 
-// concerns tells whether something is of the release. Pods that are gone are known by the names of their ReplicaSets.
+// earlier orders events of the same second by their versions, where these can be compared.
+func earlier(a, b *corev1.Event) int {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
+// concerns reports whether something is of the release. Pods that are gone are known by the names of their ReplicaSets.
 func (w *Whole) concerns(ref *corev1.ObjectReference) bool {
 	switch ref.Kind {
 	case "BatchRelease":

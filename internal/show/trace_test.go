@@ -1,6 +1,7 @@
 package show
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -77,12 +78,17 @@ func TestEvents(t *testing.T) {
 		event(time.Minute, "Other", corev1.ObjectReference{Kind: "Pod", Name: "api-1"}),
 		{EventTime: metav1.NewMicroTime(noon.Add(-2 * time.Minute)), Reason: "Scaled", InvolvedObject: corev1.ObjectReference{Kind: "ReplicaSet", Name: "web-new", UID: "new"}},
 	}
+	for i, reason := range []string{"Later", "Sooner"} { // in the same second, named against their order
+		e := event(30*time.Minute, reason, corev1.ObjectReference{Kind: "BatchRelease", Name: "web", UID: "release"})
+		e.ResourceVersion, e.Name = strconv.Itoa(1000-i*900), strconv.Itoa(i)
+		events = append(events, e)
+	}
 	var got []any
 	for _, row := range Events(w, events, noon).Rows {
 		got = append(got, row.Cells[0], row.Cells[2], row.Cells[3])
 	}
 	want := []any{
-		"60m", "StepBlocking", "batchrelease/web", "2m", "Scaled", "replicaset/web-new", "60s", "Killing", "pod/web-old-gone",
+		"60m", "StepBlocking", "batchrelease/web", "30m", "Sooner", "batchrelease/web", "30m", "Later", "batchrelease/web", "2m", "Scaled", "replicaset/web-new", "60s", "Killing", "pod/web-old-gone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

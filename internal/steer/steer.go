@@ -55,7 +55,7 @@ func Undo(release *v1alpha1.BatchRelease, kept []Template, number int64) (Change
 	}
 	i := slices.IndexFunc(kept, func(t Template) bool { return t.Number == number })
 	if i < 0 {
-		return Change{}, refuse("revision %d is not kept; %s", number, keptWords(kept))
+		return Change{}, refuse("revision %d is not kept; %s; name one with --to-revision", number, keptWords(kept))
 	}
 	return rollBackTo(release, &kept[i])
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -94,7 +95,20 @@ func (p *pass) meddled() *stop {
 	if meddling == nil {
 		return nil
 	}
-	return &stop{v1alpha1.ReasonDrifted, meddling.Message + "; annotate retry=true to go on"}
+	message := meddling.Message
+	if p.short() {
+		message += "; pods were lost by it and are being replaced"
+	}
+	return &stop{v1alpha1.ReasonDrifted, fmt.Sprintf("%s; to go on: sluice retry %s -n %s", message, p.Release.Name, p.Release.Namespace)}
+}
+
+// short reports whether fewer pods are available than maxUnavailable allows.
+func (p *pass) short() bool {
+	available := int32(0)
+	for i := range p.Sets {
+		available += min(p.Sets[i].Available, p.Sets[i].Replicas)
+	}
+	return available < p.Workload.Replicas-p.fence().unavailable
 }
 
 // acknowledge takes the change off the record, as the annotation retry asks.
