@@ -21,7 +21,7 @@ func summary(s *story, found findings) string {
 	table.Flush()
 	c := s.claims
 	fmt.Fprintf(&out, "\n  least available pods  %d of %d (promised: at least %d)\n", found.leastAvailable, c.replicas, c.replicas-c.maxUnavailable)
-	fmt.Fprintf(&out, "  most pods asked for   %d (promised: at most %d), at most %d ran\n", found.mostDesired, c.replicas+c.maxSurge, found.mostPods)
+	fmt.Fprintf(&out, "  most pods asked for   %d (promised: at most %d); with those that were terminating, %d at most\n", found.mostDesired, c.replicas+c.maxSurge, found.mostPods)
 	fmt.Fprintf(&out, "  gates                 %d passed, by what was merged or posted; none without\n", len(c.confirmations))
 	return out.String()
 }

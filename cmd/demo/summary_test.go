@@ -31,7 +31,7 @@ func TestSummary(t *testing.T) {
   3         nginx:1.29   2345678   8.0 s       1/10 by #2, 3/10 by ci/smoke   released at 20.0 s
 
   least available pods  9 of 10 (promised: at least 9)
-  most pods asked for   12 (promised: at most 12), at most 11 ran
+  most pods asked for   12 (promised: at most 12); with those that were terminating, 11 at most
   gates                 3 passed, by what was merged or posted; none without
 `
 	if diff := cmp.Diff(want, summary(s, findings{leastAvailable: 9, mostDesired: 12, mostPods: 11})); diff != "" {

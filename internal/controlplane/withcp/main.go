@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/sluice-dev/sluice/internal/controlplane"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/node"
@@ -41,6 +44,7 @@ func main() {
 		usage()
 		os.Exit(2)
 	}
+	ctrl.SetLogger(logr.Discard()) // what goes wrong is said once, as an error
 	code, err := runAnywhere(options, flag.Args())
 	if err != nil {
 		fail(err)
