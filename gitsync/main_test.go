@@ -3,7 +3,12 @@ package gitsync_test
 import (
 	"testing"
 
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
-func TestMain(m *testing.M) { cptest.Main(m) }
+func TestMain(m *testing.M) {
+	sandbox.Main(spec.Build)
+	cptest.Main(m)
+}

@@ -98,7 +98,7 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	if m.followed == branchOf(source) && !source.Spec.AllowRewrite {
 		known.Ancestor = m.applied
 	}
-	if m.content != nil && m.path == source.Spec.Path && m.followed == branchOf(source) {
+	if m.content != nil && !m.content.Exceeded && m.path == source.Spec.Path && m.followed == branchOf(source) {
 		known.Content = m.origin.commit
 	}
 	return known
@@ -111,13 +111,17 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 
 // read returns what a commit asks for, which is what it was the last time if it is
 // the same commit.
-func (m *memory) read(head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, opts spec.Options) (*spec.Result, error) {
-	if m.content != nil && m.origin.commit == head.Commit && m.path == source.Spec.Path {
+//
+// A commit of which something took more than it may is read again, since it may have been for want of a quieter moment; the
+// looks at it are further and further apart, as after any failure.
+func (m *memory) read(head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, opts spec.Options, builder spec.Builder) (*spec.Result, error) {
+	if m.content != nil && !m.content.Exceeded && m.origin.commit == head.Commit && m.path == source.Spec.Path {
 		return m.content, nil
 	}
 	if m.reader == nil {
 		m.reader = spec.NewReader(opts)
 	}
+	m.reader.BuildWith(builder)
 	content, err := m.reader.Read(head.FS(), source.Spec.Path)
 	if err != nil {
 		m.content = nil

@@ -83,11 +83,16 @@ func failedRead(message string) outcome {
 }
 
 // contentFailed is the outcome of a repository of which nothing can be said.
-func contentFailed(err error) outcome {
-	if errors.Is(err, spec.ErrLimit) {
-		return stalled(v1alpha1.ReasonLimitExceeded, err.Error())
+func contentFailed(ctx context.Context, err error) (outcome, error) {
+	switch {
+	case ctx.Err() != nil:
+		return outcome{}, ctx.Err()
+	case errors.Is(err, spec.ErrNotBuilt):
+		return failedRead(err.Error()), nil
+	case errors.Is(err, spec.ErrLimit):
+		return stalled(v1alpha1.ReasonLimitExceeded, err.Error()), nil
 	}
-	return stalled(v1alpha1.ReasonInvalidSpec, err.Error())
+	return stalled(v1alpha1.ReasonInvalidSpec, err.Error()), nil
 }
 
 // outcome of a pass that could read the repository.
@@ -116,6 +121,7 @@ func (p *pass) outcome() outcome {
 		o.failed, o.stalled = true, !p.retry
 	case len(all) > 0:
 		o.reason, o.message = v1alpha1.ReasonFilesInvalid, firstOf(all)
+		o.failed = p.desired.Exceeded
 	case p.held != "":
 		o.reason, o.message = v1alpha1.ReasonPruneHeld, p.held
 	default:

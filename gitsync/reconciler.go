@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
@@ -44,6 +45,8 @@ type Options struct {
 	ForgeHTTP bool
 	// Manifests limits what is read of a repository.
 	Manifests spec.Limits
+	// Builds limits what kustomizations may take to build, those of all sources together.
+	Builds sandbox.Options
 }
 
 // Reconciler makes the cluster follow the repositories of ReleaseSources.
@@ -56,6 +59,7 @@ type Reconciler struct {
 	git      *gitrepo.Reader
 	accounts *accounts
 	memories *memories
+	builds   *sandbox.Pool
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from
@@ -75,6 +79,7 @@ func NewReconciler(
 		git:      gitrepo.NewReader(options.Git),
 		accounts: newAccounts(cached, cfg),
 		memories: newMemories(),
+		builds:   sandbox.NewPool(options.Builds),
 	}
 }
 
@@ -156,9 +161,10 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 		memory.refused(err)
 		return readFailed(ctx, err)
 	}
-	desired, err := memory.read(head, source, r.specOptions(source))
+	turn := r.builds.For(ctx, sandbox.Owner{Tenant: source.Namespace, Source: source.Name})
+	desired, err := memory.read(head, source, r.specOptions(source), turn)
 	if err != nil {
-		return contentFailed(err), nil
+		return contentFailed(ctx, err)
 	}
 	pass, err := r.newPass(source, memory, desired)
 	if err != nil {

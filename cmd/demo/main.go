@@ -20,9 +20,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-func main() { os.Exit(realMain(os.Args[1:])) }
+func main() {
+	sandbox.Main(spec.Build) // the controller that runs here builds kustomizations in processes of this program
+	os.Exit(realMain(os.Args[1:]))
+}
 
 // realMain returns the exit code, so that what is deferred on the way still runs.
 func realMain(args []string) int {

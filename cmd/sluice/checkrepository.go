@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/fitness"
 )
@@ -34,6 +35,7 @@ type repositoryFlags struct {
 	git       gitrepo.Options
 	forgeHTTP bool
 	manifests spec.Limits
+	builds    sandbox.Options
 }
 
 func (f *repositoryFlags) register(set *pflag.FlagSet) {
@@ -57,7 +59,7 @@ func (f *repositoryFlags) register(set *pflag.FlagSet) {
 	registerAllowedNetworks(set, &f.git)
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.git.Limits.FileBytes, &f.manifests.FileBytes))
 	registerGitLimits(set, &f.git.Limits)
-	registerManifestLimits(set, &f.manifests)
+	registerManifestLimits(set, &f.manifests, &f.builds)
 }
 
 // check refuses flags that contradict each other.
@@ -93,7 +95,7 @@ func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]fit
 	}
 	look := &look{branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &fitness.Repository{
 		Git: f.git, Source: gitrepo.Source{URL: f.url, Branch: f.branch, Auth: auth}, Path: f.path,
-		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests}).options(),
+		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests, builds: f.builds}).options(ctx),
 	}}
 	if f.forge == "" {
 		return look.findings(ctx), nil

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/fitness"
 	"github.com/sluice-dev/sluice/internal/kube"
@@ -22,8 +23,11 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 	of := "releasesource/" + source.Name + " from here: "
 	here := &look{of: of, branch: source.Branch(), repository: &fitness.Repository{
 		Of: of, Git: f.repository.git, Path: source.Spec.Path,
-		Source:    gitrepo.Source{URL: source.Spec.URL, Branch: source.Branch(), Timeout: source.Spec.Timeout.Duration},
-		Manifests: spec.Options{Namespace: source.Namespace, Limits: f.repository.manifests},
+		Source: gitrepo.Source{URL: source.Spec.URL, Branch: source.Branch(), Timeout: source.Spec.Timeout.Duration},
+		Manifests: spec.Options{
+			Namespace: source.Namespace, Limits: f.repository.manifests,
+			Builder: sandbox.NewPool(f.repository.builds).For(ctx, sandbox.Owner{}),
+		},
 	}}
 	if source.Spec.WebhookSecretRef != nil {
 		here.receiver = "/hooks/" + source.Namespace + "/" + source.Name

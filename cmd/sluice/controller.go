@@ -67,7 +67,7 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
 		"allow http:// forges on loopback addresses, to try things out; needs --git-allowed-networks, too")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "`time` that one request to a forge may take")
-	registerGit(set, &f.app.Git, &f.app.Manifests)
+	registerGit(set, &f.app.Git, &f.app.Manifests, &f.app.Builds)
 	f.log.register(set)
 }
 

@@ -15,11 +15,16 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
-func TestMain(m *testing.M) { cptest.Main(m) }
+func TestMain(m *testing.M) {
+	sandbox.Main(spec.Build)
+	cptest.Main(m)
+}
 
 // TestNoServer: a server that does not answer is an error, and no usage error.
 func TestNoServer(t *testing.T) {

@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
 // registerGit has flags for all options of reading repositories and the manifests in them. The
 // defaults are those of packages gitrepo and spec.
-func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.Limits) {
+func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.Limits, builds *sandbox.Options) {
 	set.BoolVar(&options.AllowHTTP, "git-allow-http", false,
 		"allow http:// repositories: what is read can be changed on its way")
 	set.BoolVar(&options.AllowFile, "git-allow-file", false,
@@ -27,7 +28,7 @@ func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.L
 	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once (default 4)")
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
 	registerGitLimits(set, &options.Limits)
-	registerManifestLimits(set, manifests)
+	registerManifestLimits(set, manifests, builds)
 }
 
 // registerGitLimits has the flags that bound what one repository may cost.
@@ -51,7 +52,12 @@ func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
 }
 
 // registerManifestLimits has the flags that bound what the manifests of one repository may cost.
-func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits) {
+func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits, builds *sandbox.Options) {
+	set.Func("manifests-max-build", "greatest `size` of all files that one kustomization is built from (default 8Mi)", size(&limits.BuildBytes))
+	set.Func("build-memory", "greatest `size` of what building one kustomization holds in memory (default 128Mi)", size(&builds.Limits.Memory))
+	set.DurationVar(&builds.Limits.Time, "build-timeout", 0, "longest `time` that building one kustomization takes (default 10s)")
+	set.DurationVar(&builds.Limits.Total, "build-total-timeout", 0, "longest `time` that building all kustomizations of one commit takes (default 1m0s)")
+	set.IntVar(&builds.Processes, "builds", 0, "`number` of kustomizations that are built at once, each in a process of its own (default 2)")
 	set.Func("manifests-max-total", "greatest `size` of all manifest files (default 64Mi)", size(&limits.TotalBytes))
 	numbers := []struct {
 		flag, usage string
@@ -60,6 +66,8 @@ func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits) {
 		{"manifests-max-entries", "greatest `number` of files and folders (default 50000)", &limits.Entries},
 		{"manifests-max-documents", "greatest `number` of documents in one file (default 2000)", &limits.Documents},
 		{"manifests-max-values", "greatest `number` of values in a document with its aliases written out (default 20000)", &limits.Values},
+		{"manifests-max-depth", "greatest `number` of folders that a manifest is deep (default 64)", &limits.Depth},
+		{"manifests-max-objects", "greatest `number` of objects that one kustomization makes (default 2000)", &limits.Objects},
 		{"manifests-max-kustomizations", "greatest `number` of times that one kustomization may lead to another (default 500)", &limits.Kustomizations},
 	}
 	for _, limit := range numbers {

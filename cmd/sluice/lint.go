@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/gitsync/lint"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
@@ -25,6 +27,7 @@ type sourceFlags struct {
 	namespace string
 	shared    []string
 	limits    spec.Limits
+	builds    sandbox.Options
 }
 
 func (f *sourceFlags) register(set *pflag.FlagSet) {
@@ -33,11 +36,13 @@ func (f *sourceFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
 		"other `namespaces` that releases may be in, separated by commas, as the controller's flag has them")
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.limits.FileBytes))
-	registerManifestLimits(set, &f.limits)
+	registerManifestLimits(set, &f.limits, &f.builds)
 }
 
-func (f *sourceFlags) options() spec.Options {
-	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits}
+// options are those of a reader whose builds end with the context.
+func (f *sourceFlags) options(ctx context.Context) spec.Options {
+	builder := sandbox.NewPool(f.builds).For(ctx, sandbox.Owner{})
+	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits, Builder: builder}
 	if f.namespace == "" {
 		options.Namespace, options.AnyNamespace = "default", true
 	}
@@ -90,7 +95,7 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	for _, trees := range folders {
-		report, err := f.check(trees)
+		report, err := f.check(cmd.Context(), trees)
 		if err != nil {
 			return err
 		}
@@ -124,9 +129,13 @@ func byFolder(paths []string) ([][]worktree, error) {
 
 // check reads a folder, once for all that is named of it. Files are named from the root of the repository for GitHub, which looks for them there,
 // and else from the working folder.
-func (f *lintFlags) check(trees []worktree) (*lint.Report, error) {
+func (f *lintFlags) check(ctx context.Context, trees []worktree) (*lint.Report, error) {
 	tree := trees[0]
-	report, err := lint.Check(tree.files(), tree.folder, f.source.options())
+	files, err := tree.files()
+	if err != nil {
+		return nil, err
+	}
+	report, err := lint.Check(files, tree.folder, f.source.options(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", tree.folder, err)
 	}

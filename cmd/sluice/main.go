@@ -16,9 +16,13 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
 func main() {
+	sandbox.Main(spec.Build) // in a process that builds a kustomization, nothing else is to happen
 	klog.SetLogger(ctrl.Log) // client-go logs where the controller does, once that is known
 	os.Exit(runAs(ctrl.SetupSignalHandler(), calledAs(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
@@ -171,7 +172,7 @@ func TestGitFlags(t *testing.T) {
 			var git gitrepo.Options
 			var manifests spec.Limits
 			set := pflag.NewFlagSet(name, pflag.ContinueOnError)
-			registerGit(set, &git, &manifests)
+			registerGit(set, &git, &manifests, &sandbox.Options{})
 			if err := set.Parse(tc.args); err != nil {
 				t.Fatalf("%s: parse %q: %v", tc.reason, tc.args, err)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,7 +80,7 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.checkCluster(cmd); err != nil {
 		return err
 	}
-	shown, err := f.compare(path)
+	shown, err := f.compare(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ type repository struct {
 	reader *spec.Reader
 }
 
-func (f *planFlags) open(path string) (*repository, error) {
+func (f *planFlags) open(ctx context.Context, path string) (*repository, error) {
 	local, err := gitrepo.OpenLocal(path, gitrepo.Limits{FileBytes: f.source.limits.FileBytes})
 	if err != nil {
 		return nil, err
@@ -134,11 +135,11 @@ func (f *planFlags) open(path string) (*repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &repository{Local: local, folder: tree.folder, reader: spec.NewReader(f.source.options())}, nil
+	return &repository{Local: local, folder: tree.folder, reader: spec.NewReader(f.source.options(ctx))}, nil
 }
 
-func (f *planFlags) compare(path string) (*preview.Preview, error) {
-	repo, err := f.open(path)
+func (f *planFlags) compare(ctx context.Context, path string) (*preview.Preview, error) {
+	repo, err := f.open(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := f.choose(path)
+	chosen, err := f.choose(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
@@ -89,12 +90,16 @@ func (f *simulateFlags) readTrace() (*simulate.Trace, error) {
 }
 
 // choose finds the release that is meant.
-func (f *simulateFlags) choose(path string) (*spec.Release, error) {
+func (f *simulateFlags) choose(ctx context.Context, path string) (*spec.Release, error) {
 	tree, err := findWorktree(path)
 	if err != nil {
 		return nil, err
 	}
-	read, err := spec.NewReader(f.source.options()).Read(tree.files(), tree.folder)
+	files, err := tree.files()
+	if err != nil {
+		return nil, err
+	}
+	read, err := spec.NewReader(f.source.options(ctx)).Read(files, tree.folder)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}

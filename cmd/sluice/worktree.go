@@ -100,5 +100,11 @@ func within(folder, path string) bool {
 	return filepath.IsLocal(filepath.FromSlash(relative(folder, path)))
 }
 
-// files are those of the repository.
-func (w worktree) files() fs.FS { return os.DirFS(w.root) }
+// files are those of the repository: links that lead out of it are not followed.
+func (w worktree) files() (fs.FS, error) {
+	root, err := os.OpenRoot(w.root)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder to read: %w", err)
+	}
+	return root.FS(), nil // it is open for as long as the command runs
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/gitsync/lint"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
@@ -43,7 +44,8 @@ func check(t *testing.T, files map[string]string) *lint.Report {
 	for path, text := range files {
 		tree[path] = &fstest.MapFile{Data: []byte(text)}
 	}
-	report, err := lint.Check(tree, ".", spec.Options{Namespace: "shop"})
+	builder := sandbox.NewPool(sandbox.Options{}).For(t.Context(), sandbox.Owner{})
+	report, err := lint.Check(tree, ".", spec.Options{Namespace: "shop", Builder: builder})
 	if err != nil {
 		t.Fatalf("check: %v", err)
 	}

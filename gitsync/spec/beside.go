@@ -13,6 +13,9 @@ import (
 func (p *pass) readBeside(folders []string) error {
 	taken := map[string]bool{}
 	for _, made := range p.now.builds {
+		if made.broken {
+			continue
+		}
 		for name, state := range made.seen {
 			taken[name] = true
 			if isYAML(name) && !isKustomization(name) && strings.HasPrefix(state, "file ") {
@@ -61,7 +64,7 @@ func (b *beside) visit(folder string) fs.WalkDirFunc {
 			return fmt.Errorf("%w: there are more than %d files and folders below kustomizations", ErrLimit, b.opts.Limits.Entries)
 		}
 		switch {
-		case name != folder && strings.HasPrefix(d.Name(), "."):
+		case name != folder && strings.HasPrefix(d.Name(), "."), d.IsDir() && isTooDeep(name, b.opts.Limits):
 			return skip(d)
 		case d.IsDir() && b.isComponent(name):
 			return fs.SkipDir // of use to those who ask for it

@@ -52,7 +52,10 @@ func TestOnlyCheckedKustomizationsAreRead(t *testing.T) {
 		"app/kustomization.yaml":  "resources: [../evil]\n",
 		"evil/kustomization.yaml": "resources: [\"" + url + "/secret\"]\n",
 	})
-	view := newView(files, Limits{}.withDefaults(), map[string]bool{"app": true})
+	limits := Limits{}.withDefaults()
+	check := newReferenceCheck(files, limits, nil)
+	check.visited["app"] = true // as if the reference had not been seen
+	view := newView(files, limits, check)
 	_, err := kustomize(view, "app")
 	if err == nil || visits.Load() > 0 {
 		t.Errorf("%d requests, error %v", visits.Load(), err)

@@ -1,75 +1,81 @@
 package spec
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
-	"strings"
-	"sync"
-
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // build is what a kustomization came to, and all that it depends on.
 type build struct {
-	// seen are the files and folders that were looked at, and how they were.
+	// seen are the files and folders that it may read, and how they were.
 	seen      map[string]string
 	manifests []located
-	// failed: something of it is wrong, and it is built again each time, to report it again.
-	failed bool
+	errors    []Error
+	// broken: it came to nothing.
+	broken bool
 }
 
 // readKustomizations builds all kustomizations that no other one refers to: a base
 // is not released on its own.
-func (p *pass) readKustomizations(folders []string) {
+func (p *pass) readKustomizations(folders []string) error {
 	referred := map[string]bool{}
-	checked := map[string]map[string]bool{}
+	good := map[string]*referenceCheck{}
+	visits, known := 0, kustomizations{}
 	for _, folder := range folders {
-		check := &referenceCheck{files: p.tree, limits: p.opts.Limits, visited: map[string]bool{}}
+		check := newReferenceCheck(p.tree, p.opts.Limits, known)
 		check.visit(folder)
 		p.errors = append(p.errors, check.errors...)
 		if len(check.errors) == 0 && !check.component {
-			checked[folder] = check.visited
+			good[folder] = check
 		}
 		for visited := range check.visited {
 			referred[visited] = referred[visited] || visited != folder
 		}
-	}
-	for _, folder := range folders {
-		if visited := checked[folder]; visited != nil && !referred[folder] {
-			p.readKustomization(folder, visited)
+		if visits += check.visits; visits > p.opts.Limits.Entries {
+			return fmt.Errorf("%w: the kustomizations refer to each other more than %d times", ErrLimit, p.opts.Limits.Entries)
 		}
 	}
+	for _, folder := range folders {
+		if check := good[folder]; check != nil && !referred[folder] {
+			if err := p.readKustomization(folder, check); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// readKustomization builds what is in a folder, of nothing but the kustomizations that were checked.
-func (p *pass) readKustomization(folder string, checked map[string]bool) {
+// readKustomization builds a kustomization of nothing but the files that were checked, unless it did so before.
+func (p *pass) readKustomization(folder string, check *referenceCheck) error {
+	seen := map[string]string{}
+	for name := range check.inputs {
+		seen[name] = stateOf(p.tree, name)
+	}
 	made := p.before.builds[folder]
-	if made == nil || made.failed || !p.same(made.seen) {
-		if made = p.build(folder, checked); made == nil {
-			return
+	if made == nil || !maps.Equal(made.seen, seen) {
+		file := kustomizationFile(p.tree, folder)
+		made = &build{seen: seen}
+		if exceeded, err := p.build(made, folder, file, slices.Sorted(maps.Keys(seen))); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrNotBuilt, file, err)
+		} else if exceeded {
+			made.seen = nil // another time it may be quicker
+			p.exceeded = true
 		}
 	}
 	p.now.builds[folder] = made
 	p.manifests = append(p.manifests, made.manifests...)
-}
-
-// same tells whether all that was seen is as it was.
-func (p *pass) same(seen map[string]string) bool {
-	for name, state := range seen {
-		if stateOf(p.tree, name) != state {
-			return false
-		}
-	}
-	return true
+	p.errors = append(p.errors, made.errors...)
+	return nil
 }
 
 // stateOf tells contents and kinds of files apart.
 func stateOf(files fs.FS, name string) string {
-	info, err := fs.Lstat(files, name)
+	info, err := lstat(files, name)
 	switch {
 	case err != nil:
 		return "absent"
@@ -88,82 +94,95 @@ func stateOf(files fs.FS, name string) string {
 	return "file " + digest(data)
 }
 
-// build builds a kustomization; nil if there are errors.
-func (p *pass) build(folder string, checked map[string]bool) *build {
-	view := newView(p.tree, p.opts.Limits, checked)
-	file := kustomizationFile(p.tree, folder)
-	objects, err := kustomize(view, folder)
+// build has a kustomization built, and reports whether that took more than it may.
+func (p *pass) build(made *build, folder, file string, names []string) (exceeded bool, err error) {
+	input, err := p.collect(made, folder, file, names)
+	if err != nil || made.errors != nil {
+		made.broken = true
+		return false, err
+	}
+	if p.opts.Builder == nil {
+		return false, errors.New("this program has nothing to build it with")
+	}
+	output, err := p.opts.Builder.Build(input)
+	if limit, ok := errors.AsType[interface {
+		error
+		Exceeds() string
+	}](err); ok {
+		made.fail(file, position{}, "building the kustomization takes more than "+limit.Exceeds()+
+			": make it several, refer to fewer objects, or have the limit raised")
+		return true, nil
+	}
 	if err != nil {
-		p.failBuild(file, view, err)
-		return nil
+		return false, err
 	}
-	made := &build{}
-	for _, object := range objects.Resources() {
-		data, err := object.MarshalJSON()
-		if err != nil {
-			p.fail(file, position{}, fmt.Sprintf("read what kustomize built: %v", err))
-			return nil
-		}
-		made.failed = p.take(made, view, file, data) || made.failed
+	var out buildOutput
+	if err := json.Unmarshal(output, &out); err != nil {
+		return false, fmt.Errorf("read what was built: %w", err)
 	}
-	made.seen = view.seen
-	return made
+	p.takeAll(made, file, out)
+	return false, nil
 }
 
-// take adds what kustomize built of one object, and reports whether it is wrong.
-func (p *pass) take(made *build, view *view, file string, data []byte) bool {
-	m, problems := parseObject(data)
-	origin := view.originOf(data)
-	if origin.file == "" {
-		origin.file = file
+// collect makes the input of a build. What can't be read is an error of what was made.
+func (p *pass) collect(made *build, folder, file string, names []string) ([]byte, error) {
+	files, total := bundle{}, int64(0)
+	for _, name := range names {
+		info, err := lstat(p.tree, name)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		data, err := fs.ReadFile(p.tree, name)
+		if err != nil {
+			made.fail(name, position{}, readProblem(err))
+			continue
+		}
+		files[name] = data
+		if total += int64(len(data)); total > p.opts.Limits.BuildBytes {
+			made.fail(file, position{}, fmt.Sprintf("the files of the kustomization are larger than %d bytes together: make it several", p.opts.Limits.BuildBytes))
+			return nil, nil
+		}
+	}
+	return json.Marshal(buildInput{Folder: folder, Files: files, Limits: p.opts.Limits})
+}
+
+func (b *build) fail(file string, at position, message string) {
+	b.errors = append(b.errors, at.error(file, message))
+}
+
+// takeAll takes in what came of a build: its objects, if all of them are right.
+func (p *pass) takeAll(made *build, file string, out buildOutput) {
+	if made.errors = out.Problems; out.Failure != "" {
+		made.fail(file, position{}, "kustomize: "+out.Failure)
+	}
+	made.broken = made.errors != nil
+	for _, object := range out.Objects {
+		p.take(made, file, object)
+	}
+}
+
+// take adds what kustomize built of one object.
+func (p *pass) take(made *build, file string, built builtObject) {
+	m, problems := parseObject(built.Object)
+	if m == nil && problems == nil {
+		return
+	}
+	origin := Place{File: built.File, Line: built.Line}
+	if origin.File == "" {
+		origin = Place{File: file}
 	}
 	for _, problem := range problems {
-		p.fail(origin.file, origin.find(problem.path), problem.message)
+		made.errors = append(made.errors, Find(p.tree, origin, problem.path, problem.message))
 	}
 	if m != nil {
-		made.manifests = append(made.manifests, located{m, origin.file, origin.find("apiVersion"), file})
+		made.manifests = append(made.manifests, located{m, origin.File, position{built.Line, built.Column}, file})
 	}
-	return len(problems) > 0
-}
-
-// failBuild reports why kustomize failed, at the file that is to blame if it can be told.
-func (p *pass) failBuild(file string, view *view, err error) {
-	p.errors = append(p.errors, view.problems...)
-	if len(view.problems) == 0 {
-		p.fail(file, position{}, "kustomize: "+shorten(err.Error()))
-	}
-}
-
-// maxMessage keeps a message of kustomize, which quotes whole chains of errors, readable.
-const maxMessage = 500
-
-func shorten(message string) string {
-	message = strings.Join(strings.Fields(message), " ")
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return message
-}
-
-// kustomizeOnce: kustomize keeps its OpenAPI schema in variables of the package.
-var kustomizeOnce sync.Mutex
-
-// kustomize runs kustomize, with nothing to read but the view.
-func kustomize(view *view, folder string) (objects resmap.ResMap, err error) {
-	kustomizeOnce.Lock()
-	defer kustomizeOnce.Unlock()
-	defer func() {
-		if reason := recover(); reason != nil { // a repository must not end the controller
-			err = fmt.Errorf("it can't cope with this kustomization: %v", reason)
-		}
-	}()
-	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(view, path.Join("/", folder))
 }
 
 // kustomizationFile is the file of a kustomization's folder.
 func kustomizationFile(files fs.FS, folder string) string {
 	i := slices.IndexFunc(kustomizationNames, func(name string) bool {
-		info, err := fs.Lstat(files, path.Join(folder, name))
+		info, err := lstat(files, path.Join(folder, name))
 		return err == nil && info.Mode().IsRegular()
 	})
 	if i < 0 {
@@ -171,5 +190,3 @@ func kustomizationFile(files fs.FS, folder string) string {
 	}
 	return path.Join(folder, kustomizationNames[i])
 }
-
-var _ filesys.FileSystem = (*view)(nil)

@@ -13,17 +13,31 @@ import (
 
 // referenceCheck follows a kustomization's references to others before kustomize
 // does. It refuses what kustomize would fetch from elsewhere or run, and
-// references that multiply.
+// references that multiply, and learns which files there are to be read.
 type referenceCheck struct {
 	files  fs.FS
 	limits Limits
-	// visited are the folders that were reached.
-	visited map[string]bool
-	visits  int
+	// known are kustomization files that were parsed before, by their contents.
+	known kustomizations
+	// visited are the folders that were reached, inputs what may be looked at, and manifests those inputs that
+	// are parsed as YAML.
+	visited, inputs, manifests map[string]bool
+	visits                     int
 	// component is set if the first one is a component, which is of use to others only.
 	component bool
 	errors    []Error
 	stack     []string
+}
+
+// newReferenceCheck makes a check; known may be nil.
+func newReferenceCheck(files fs.FS, limits Limits, known kustomizations) *referenceCheck {
+	if known == nil {
+		known = kustomizations{}
+	}
+	return &referenceCheck{
+		files: files, limits: limits, known: known,
+		visited: map[string]bool{}, inputs: map[string]bool{}, manifests: map[string]bool{},
+	}
 }
 
 func (c *referenceCheck) fail(file string, at position, message string) {
@@ -43,18 +57,21 @@ func (c *referenceCheck) visit(folder string) {
 		c.fail(file, position{}, "the kustomization refers to itself")
 		return
 	}
+	for _, name := range kustomizationNames {
+		c.inputs[path.Join(folder, name)] = true
+	}
 	c.visited[folder] = true
-	k, doc := c.load(file)
+	k := c.load(file)
 	if k == nil {
 		return
 	}
 	if len(c.stack) == 0 {
-		c.component = k.Kind == types.ComponentKind
+		c.component = k.fields.Kind == types.ComponentKind
 	}
-	c.refuse(file, doc, k)
+	c.refuse(file, k)
 	c.stack = append(c.stack, folder)
 	defer func() { c.stack = c.stack[:len(c.stack)-1] }()
-	for _, name := range slices.Concat(k.Resources, k.Bases, k.Components) {
+	for _, name := range k.folders() {
 		target := inside(path.Join("/", folder, name))
 		if !isRemote(name) && isFolder(c.files, target) && len(c.errors) == 0 {
 			c.visit(target)
@@ -62,32 +79,53 @@ func (c *referenceCheck) visit(folder string) {
 	}
 }
 
+// load reads a kustomization file; nil if it is none.
+func (c *referenceCheck) load(file string) *kustomization {
+	data, problem := readInput(c.files, file, c.limits)
+	if problem != nil {
+		c.errors = append(c.errors, *problem)
+		return nil
+	}
+	hash := digest(data)
+	k := c.known[hash]
+	if k == nil {
+		k = parseKustomization(data, c.limits)
+		c.known[hash] = k
+	}
+	for _, problem := range k.problems {
+		c.fail(file, problem.at, problem.message)
+	}
+	if k.problems != nil {
+		return nil
+	}
+	c.manifests[file] = true
+	return k
+}
+
+// readInput reads a file that a kustomization may be built from.
+func readInput(files fs.FS, name string, limits Limits) ([]byte, *Error) {
+	fail := func(message string) ([]byte, *Error) { return nil, &Error{File: name, Message: message} }
+	switch info, err := lstat(files, name); {
+	case err != nil:
+		return fail(readProblem(err))
+	case isOwn(name):
+		return fail("the file is Sluice's own and is not read")
+	case !info.Mode().IsRegular():
+		return fail("a symbolic link or submodule is not followed")
+	case info.Size() > limits.FileBytes:
+		return fail(tooLarge(info.Size(), limits.FileBytes).Error())
+	}
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return fail(readProblem(err))
+	}
+	return data, nil
+}
+
 // leads reports whether a path, as seen from a folder, leads out of the repository. Kustomize would take the root of
 // the repository for what is above it, and so find what its author does not see there.
 func leads(folder, name string) bool {
 	return path.IsAbs(name) || !fs.ValidPath(path.Join(folder, name))
-}
-
-// load reads a kustomization file.
-func (c *referenceCheck) load(file string) (*types.Kustomization, document) {
-	view := newView(c.files, c.limits, c.visited)
-	data, err := view.ReadFile(file)
-	for _, problem := range view.problems {
-		c.fail(problem.File, position{problem.Line, problem.Column}, problem.Message)
-	}
-	if err != nil {
-		if len(view.problems) == 0 {
-			c.fail(file, position{}, readProblem(err))
-		}
-		return nil, document{}
-	}
-	doc := document{text: data, line: 1}
-	k := &types.Kustomization{}
-	if err := k.Unmarshal(data); err != nil {
-		c.fail(file, doc.find(unknownField(err)), shorten(err.Error()))
-		return nil, doc
-	}
-	return k, doc
 }
 
 var quotedField = regexp.MustCompile(`unknown field "([^"]+)"`)
@@ -99,35 +137,57 @@ func unknownField(err error) string {
 	return ""
 }
 
-// refuse reports what is not supported.
-func (c *referenceCheck) refuse(file string, doc document, k *types.Kustomization) {
-	unsupported := map[string]bool{
-		"generators":                  len(k.Generators) > 0,
-		"transformers":                len(k.Transformers) > 0,
-		"validators":                  len(k.Validators) > 0,
-		"helmCharts":                  len(k.HelmCharts) > 0,
-		"helmChartInflationGenerator": len(k.HelmChartInflationGenerator) > 0,
-		"helmGlobals":                 k.HelmGlobals != nil,
-		"openapi":                     len(k.OpenAPI) > 0,
+// refuse reports what is not supported, and takes note of what is.
+func (c *referenceCheck) refuse(file string, k *kustomization) {
+	for _, name := range k.unsupported() {
+		c.fail(file, k.find(name), name+" is not supported: it runs plug-ins or changes how other kustomizations are read")
 	}
-	for name, used := range unsupported {
-		if used {
-			c.fail(file, doc.find(name), name+" is not supported: it runs plug-ins or changes how other kustomizations are read")
-		}
-	}
-	for name, values := range referencesOf(k) {
+	for field, values := range referencesOf(k.fields) {
 		for _, value := range values {
-			switch {
-			case isRemote(value):
-				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q is not in the repository, and nothing is fetched from elsewhere", name, value))
-			case leads(path.Dir(file), value):
-				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q leads out of the repository: name it from the folder of this file", name, value))
-			case isOwn(path.Join(path.Dir(file), value)):
-				c.fail(file, doc.find(name), fmt.Sprintf("%s: %q is Sluice's own and is not read", name, value))
-			}
+			c.refer(file, k, field, value)
 		}
 	}
 }
+
+// refer takes note of what a field refers to, unless it may not be read.
+func (c *referenceCheck) refer(file string, k *kustomization, field, value string) {
+	name := path.Join(path.Dir(file), value)
+	if problem := refusal(path.Dir(file), value); problem != "" {
+		c.fail(file, k.find(field), fmt.Sprintf("%s: %q %s", field, value, problem))
+		return
+	}
+	if link := linkTo(c.files, name); link != "" {
+		c.fail(file, k.find(field), fmt.Sprintf("%s: %q leads through %q, and a symbolic link or submodule is not followed", field, value, link))
+		return
+	}
+	c.inputs[name] = true
+	if !slices.Contains(generatorFields, field) {
+		c.manifests[name] = true
+	}
+}
+
+// refusal says why what a path leads to is not read; it is empty if it may be.
+func refusal(folder, value string) string {
+	switch name := path.Join(folder, value); {
+	case isRemote(value):
+		return "is not in the repository, and nothing is fetched from elsewhere"
+	case leads(folder, value):
+		return "leads out of the repository: name it from the folder of this file"
+	case isOwn(name):
+		return "is Sluice's own and is not read"
+	case isGits(name):
+		return "is Git's own and is not read"
+	}
+	return ""
+}
+
+// isGits reports whether a path leads into a folder of Git's own, which only a work tree has, and credentials may be in.
+func isGits(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
+}
+
+// generatorFields refer to files whose contents are only copied.
+var generatorFields = []string{"configMapGenerator", "secretGenerator"}
 
 // referencesOf returns all paths of a kustomization by the field they stand in.
 func referencesOf(k *types.Kustomization) map[string][]string {
@@ -177,5 +237,5 @@ func sources(from types.KvPairSources) []string {
 // NewRepoSpecFromURL and IsRemoteFile in its sources.
 var remote = regexp.MustCompile(`(?i)^(git::|https?:|ssh:|file:|[a-z][a-z0-9-]*@|github\.com[/:])|://`)
 
-// isRemote tells whether kustomize would look for a path elsewhere.
+// isRemote reports whether kustomize would look for a path elsewhere.
 func isRemote(value string) bool { return remote.MatchString(value) }

@@ -17,6 +17,8 @@ type Options struct {
 	AnyNamespace bool
 	// Limits; zero fields take the defaults.
 	Limits Limits
+	// Builder builds kustomizations. Without one a repository that has any can't be read.
+	Builder Builder
 }
 
 // Namespaces are all that releases may be in, sorted.
@@ -42,6 +44,12 @@ type Limits struct {
 	Values int
 	// Kustomizations is how often a kustomization may, in all, lead to another one. Default 500.
 	Kustomizations int
+	// Objects that one kustomization makes. Default 2,000.
+	Objects int
+	// BuildBytes of all files that one kustomization is built from. Default 8 MiB.
+	BuildBytes int64
+	// Depth is how many folders deep a manifest may be. Default 64.
+	Depth int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -52,6 +60,9 @@ func (l Limits) withDefaults() Limits {
 		Documents:      cmp.Or(l.Documents, 2_000),
 		Values:         cmp.Or(l.Values, 20_000),
 		Kustomizations: cmp.Or(l.Kustomizations, 500),
+		Objects:        cmp.Or(l.Objects, 2_000),
+		BuildBytes:     cmp.Or(l.BuildBytes, 8<<20),
+		Depth:          cmp.Or(l.Depth, 64),
 	}
 }
 
@@ -66,6 +77,9 @@ type Result struct {
 	Hollow map[string]Error
 	// Files is how many manifest files there are.
 	Files int
+	// Exceeded says that something took more time or memory than it may: another Read may come to
+	// more, or take as much again.
+	Exceeded bool
 }
 
 // Error says what is wrong with a file.
@@ -101,6 +115,9 @@ func NewReader(opts Options) *Reader {
 	return &Reader{opts: opts}
 }
 
+// BuildWith has kustomizations built by another Builder from now on.
+func (r *Reader) BuildWith(builder Builder) { r.opts.Builder = builder }
+
 // Read reads what is below a folder of a repository. Kustomizations may refer to
 // what is outside of that folder, but not of the repository.
 //
@@ -124,7 +141,9 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	for _, file := range found.manifests {
 		pass.readFile(file)
 	}
-	pass.readKustomizations(found.kustomizations)
+	if err := pass.readKustomizations(found.kustomizations); err != nil {
+		return nil, err
+	}
 	if err := pass.readBeside(found.kustomizations); err != nil {
 		return nil, err
 	}
@@ -133,7 +152,9 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	slices.SortFunc(pass.errors, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
-	return &Result{Releases: releases, Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count()}, nil
+	return &Result{
+		Releases: releases, Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded,
+	}, nil
 }
 
 // pass is one Read: what was kept from the one before, and what to keep.
@@ -144,6 +165,8 @@ type pass struct {
 	manifests   []located
 	errors      []Error
 	hollow      map[string]Error
+	// exceeded says that something took more than it may.
+	exceeded bool
 }
 
 // located is a manifest and where it stands.

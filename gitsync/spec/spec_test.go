@@ -1,12 +1,15 @@
 package spec
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
 // tree makes a file system of texts.
@@ -19,7 +22,8 @@ func tree(files map[string]string) fstest.MapFS {
 }
 
 func newTestReader() *Reader {
-	return NewReader(Options{Namespace: "shop", AllowedNamespaces: []string{"extra"}})
+	builder := builds.For(context.Background(), sandbox.Owner{Tenant: "shop"})
+	return NewReader(Options{Namespace: "shop", AllowedNamespaces: []string{"extra"}, Builder: builder})
 }
 
 // read reads files as the source shop/… does.

@@ -45,6 +45,11 @@ func survey(files fs.FS, folder string, limits Limits) (*surveyResult, error) {
 		if err != nil {
 			return err
 		}
+		if d.IsDir() && isTooDeep(name, limits) {
+			s.errors = append(s.errors, Error{File: name, Message: fmt.Sprintf(
+				"the folder is more than %d folders deep, and what it holds is not released: move it up", limits.Depth)})
+			return fs.SkipDir
+		}
 		if entries++; entries > limits.Entries {
 			return fmt.Errorf("%w: there are more than %d files and folders below %q", ErrLimit, limits.Entries, folder)
 		}
@@ -55,6 +60,9 @@ func survey(files fs.FS, folder string, limits Limits) (*surveyResult, error) {
 	})
 	return s, err
 }
+
+// isTooDeep reports whether a folder is one whose files are not looked at: each costs as much as there are folders above it.
+func isTooDeep(folder string, limits Limits) bool { return strings.Count(folder, "/") >= limits.Depth }
 
 func skip(d fs.DirEntry) error {
 	if d.IsDir() {
@@ -147,8 +155,35 @@ func (s *surveyResult) visitLink(files fs.FS, name string) {
 }
 
 func isFolder(files fs.FS, name string) bool {
-	info, err := fs.Lstat(files, name)
+	info, err := lstat(files, name)
 	return err == nil && info.IsDir()
+}
+
+// lstat describes a file or folder that is reached without following a link.
+func lstat(files fs.FS, name string) (fs.FileInfo, error) {
+	if linkTo(files, path.Dir(name)) != "" {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	}
+	return fs.Lstat(files, name)
+}
+
+// linkTo is the first part of a path that is a link, or a submodule; empty if there is none.
+func linkTo(files fs.FS, name string) string {
+	for at := 0; at < len(name); at++ {
+		end := strings.IndexByte(name[at:], '/')
+		if end < 0 {
+			end = len(name) - at
+		}
+		at += end
+		info, err := fs.Lstat(files, name[:at])
+		switch {
+		case err != nil || !fs.ValidPath(name):
+			return ""
+		case !info.IsDir() && !info.Mode().IsRegular():
+			return name[:at]
+		}
+	}
+	return ""
 }
 
 func isYAML(name string) bool {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
 const lfsPointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
@@ -116,7 +118,7 @@ func TestBesideKustomization(t *testing.T) {
 func TestBesideIsLimited(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "resources: []\n", "a/1.txt": "", "a/2.txt": "", "a/3.txt": ""}
-	_, err := NewReader(Options{Namespace: "shop", Limits: Limits{Entries: 4}}).Read(tree(files), ".")
+	_, err := NewReader(Options{Namespace: "shop", Builder: builds.For(t.Context(), sandbox.Owner{}), Limits: Limits{Entries: 4}}).Read(tree(files), ".")
 	if err == nil || !strings.Contains(err.Error(), "more than 4 files and folders") {
 		t.Errorf("want the limit, got %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,21 +15,20 @@ import (
 )
 
 // view shows a repository to kustomize, as a read-only file system with the
-// repository at its root. It records what kustomize looks at.
+// repository at its root.
 type view struct {
 	files  fs.FS
 	limits Limits
-	// checked are the folders whose kustomizations may be read: no other can bring in what nobody looked at.
-	checked map[string]bool
-	seen    map[string]string
-	// origins are the documents that were read.
+	// check has the folders whose kustomizations may be read: no other can bring in what nobody looked at.
+	check *referenceCheck
+	// origins are the documents that objects are built from.
 	origins []origin
 	// problems of files that were read.
 	problems []Error
 }
 
-func newView(files fs.FS, limits Limits, checked map[string]bool) *view {
-	return &view{files: files, limits: limits, checked: checked, seen: map[string]string{}}
+func newView(files fs.FS, limits Limits, check *referenceCheck) *view {
+	return &view{files: files, limits: limits, check: check}
 }
 
 var errReadOnly = errors.New("the repository can't be written to")
@@ -43,34 +43,25 @@ func inside(name string) string {
 
 func (v *view) stat(name string) (string, fs.FileInfo, error) {
 	name = inside(name)
-	v.seen[name] = stateOf(v.files, name)
-	info, err := fs.Lstat(v.files, name)
+	info, err := lstat(v.files, name)
 	return name, info, err
 }
 
 // ReadFile implements filesys.FileSystem.
 func (v *view) ReadFile(name string) ([]byte, error) {
-	name, info, err := v.stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case isOwn(name):
-		return nil, v.fail(name, position{}, "the file is Sluice's own and is not read")
-	case slices.Contains(kustomizationNames, path.Base(name)) && !v.checked[path.Dir(name)]:
-		return nil, v.fail(name, position{}, "the file is one of a kustomization that none refers to, and is not read")
-	case !info.Mode().IsRegular():
-		return nil, v.fail(name, position{}, "a symbolic link or submodule is not followed")
-	case info.Size() > v.limits.FileBytes:
-		return nil, v.fail(name, position{}, tooLarge(info.Size(), v.limits.FileBytes).Error())
-	}
-	data, err := fs.ReadFile(v.files, name)
+	name, _, err := v.stat(name)
 	if err != nil {
-		return nil, v.fail(name, position{}, readProblem(err))
+		return nil, err
 	}
-	if isYAML(name) {
-		err = v.inspect(name, data)
+	if slices.Contains(kustomizationNames, path.Base(name)) && !v.check.visited[path.Dir(name)] {
+		return nil, v.fail(name, position{}, "the file is one of a kustomization that none refers to, and is not read")
 	}
-	return data, err
+	data, problem := readInput(v.files, name, v.limits)
+	if problem != nil {
+		v.problems = append(v.problems, *problem)
+		return nil, problem
+	}
+	return data, nil
 }
 
 func (v *view) fail(name string, at position, message string) error {
@@ -79,23 +70,42 @@ func (v *view) fail(name string, at position, message string) error {
 	return problem
 }
 
-// inspect checks a YAML file before kustomize sees it, and remembers its objects.
-func (v *view) inspect(name string, data []byte) error {
+// inspectAll checks all that kustomize will parse before it sees it, and remembers its objects.
+func (v *view) inspectAll(folder string) []Error {
+	objects := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(v.check.manifests)) {
+		if info, err := lstat(v.files, name); err != nil || !info.Mode().IsRegular() {
+			continue // kustomize will say what is missing
+		}
+		if data, problem := readInput(v.files, name, v.limits); problem != nil {
+			v.problems = append(v.problems, *problem)
+		} else {
+			objects[name] = v.inspect(name, data)
+		}
+	}
+	if v.check.made(folder, objects, map[string]int{}) > v.limits.Objects {
+		v.problems = append(v.problems, tooManyObjects(kustomizationFile(v.files, folder), v.limits))
+	}
+	return v.problems
+}
+
+// inspect checks a file of YAML, remembers its objects, and counts them.
+func (v *view) inspect(name string, data []byte) int {
 	documents, problems := split(data, v.limits)
+	count := 0
 	for _, doc := range documents {
 		content, found := doc.toJSON(v.limits)
 		problems = append(problems, found...)
-		if o := (origin{file: name, doc: doc}); json.Unmarshal(content, &o.header) == nil && o.header.Kind != "" {
+		o := origin{file: name, doc: doc}
+		if json.Unmarshal(content, &o.header) == nil && o.header.Kind != "" {
 			v.origins = append(v.origins, o)
 		}
+		count += max(1, len(o.header.Items))
 	}
-	var first error
 	for _, problem := range problems {
-		if err := v.fail(name, problem.at, problem.message); first == nil {
-			first = err
-		}
+		_ = v.fail(name, problem.at, problem.message)
 	}
-	return first
+	return count
 }
 
 // CleanedAbs implements filesys.FileSystem.
@@ -155,7 +165,11 @@ func (v *view) WriteFile(string, []byte) error { return errReadOnly }
 type origin struct {
 	file   string
 	doc    document
-	header header
+	header struct {
+		header
+		// Items of a list.
+		Items []json.RawMessage `json:"items"`
+	}
 }
 
 func (o origin) find(path string) position {

@@ -28,6 +28,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals/webhook"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout"
@@ -56,6 +57,8 @@ type Options struct {
 	Git gitrepo.Options
 	// Manifests limits what is read of a repository's manifests.
 	Manifests spec.Limits
+	// Builds limits what building kustomizations may take.
+	Builds sandbox.Options
 	// SharedNamespaces are those that sources of any namespace may write into; into all others
 	// only their own sources may.
 	SharedNamespaces []string
@@ -181,6 +184,7 @@ func sourceOptions(opts Options) gitsync.Options {
 		Git:                   opts.Git,
 		ForgeHTTP:             opts.ForgeHTTP,
 		Manifests:             opts.Manifests,
+		Builds:                opts.Builds,
 	}
 }
 

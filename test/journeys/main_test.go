@@ -7,6 +7,8 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
@@ -15,6 +17,7 @@ import (
 const journeysAtOnce = "16"
 
 func TestMain(m *testing.M) {
+	sandbox.Main(spec.Build)
 	flag.Parse()
 	if err := flag.Set("test.parallel", journeysAtOnce); err != nil {
 		panic(err)

@@ -1,0 +1,30 @@
+package sandbox
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// looks is how often the memory is looked at.
+const looks = 5 * time.Millisecond
+
+// watch ends the process when it holds more memory than it may. The limits of the kernel stand behind it: they are
+// coarser, since Go takes memory from the kernel in large parts.
+func watch(limit int64) {
+	runtime.GOMAXPROCS(2) // one works, and one watches
+	debug.SetMemoryLimit(limit / 4 * 3)
+	debug.SetMaxStack(int(limit / 4))
+	ticker := time.NewTicker(looks) // before there can't be a new descriptor, which the first timer takes
+	go func() {
+		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		for range ticker.C {
+			metrics.Read(samples)
+			if held := int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64()); held > limit {
+				os.Exit(exitMemory) //nolint:forbidigo // it is the process's own end
+			}
+		}
+	}()
+}

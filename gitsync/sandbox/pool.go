@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+)
+
+// DefaultProcesses is how many processes a pool has at a time. With the memory of each, they are what all sources together
+// may take beside the controller itself.
+const DefaultProcesses = 2
+
+// DefaultLimits on one process.
+func DefaultLimits() Limits {
+	return Limits{Time: 10 * time.Second, Memory: 128 << 20, Bytes: 16 << 20, Total: time.Minute}
+}
+
+// Options of a Pool.
+type Options struct {
+	// Processes at a time. Default DefaultProcesses.
+	Processes int
+	// Limits on each; zero fields take the defaults.
+	Limits Limits
+}
+
+// Owner is on whose behalf something runs.
+type Owner struct{ Tenant, Source string }
+
+// Pool gives processes to those who wait for one. Whoever took the least time lately is next, first among tenants
+// and then among the sources of a tenant, so that one who has many or slow ones waits behind all others; and a source that was
+// slow lately never gets the last process that is free.
+type Pool struct {
+	limits    Limits
+	processes int
+
+	mu      sync.Mutex
+	running int
+	// slow is how many of those that run belong to a source that was slow lately.
+	slow    int
+	waiting []*ticket
+	// spent is the time that tenants, as owners without a source, and sources took lately.
+	spent  map[Owner]time.Duration
+	halved time.Time
+}
+
+// ticket is of one who waits.
+type ticket struct {
+	owner Owner
+	// turn is closed when it is theirs.
+	turn chan struct{}
+	slow bool
+}
+
+// NewPool makes a pool of processes that all have the same limits. Zero values take the defaults.
+func NewPool(options Options) *Pool {
+	normal, limits := DefaultLimits(), options.Limits
+	return &Pool{
+		processes: cmp.Or(options.Processes, DefaultProcesses),
+		limits: Limits{
+			Time:   cmp.Or(limits.Time, normal.Time),
+			Memory: cmp.Or(limits.Memory, normal.Memory),
+			Bytes:  cmp.Or(limits.Bytes, normal.Bytes),
+			Total:  cmp.Or(limits.Total, normal.Total),
+		},
+		spent: map[Owner]time.Duration{},
+	}
+}
+
+// Limits on each process.
+func (p *Pool) Limits() Limits { return p.limits }
+
+// run has the input served in a process, when it is the owner's turn, and says how long that took without the wait.
+func (p *Pool) run(ctx context.Context, owner Owner, input []byte) ([]byte, time.Duration, error) {
+	mine, err := p.acquire(ctx, owner)
+	if err != nil {
+		return nil, 0, err
+	}
+	began := time.Now()
+	output, err := run(ctx, p.limits, input)
+	took := time.Since(began)
+	p.release(mine, took)
+	return output, took, err
+}
+
+func (p *Pool) acquire(ctx context.Context, owner Owner) (*ticket, error) {
+	mine := &ticket{owner: owner, turn: make(chan struct{})}
+	p.mu.Lock()
+	p.waiting = append(p.waiting, mine)
+	p.dispatch()
+	p.mu.Unlock()
+	select {
+	case <-mine.turn:
+		return mine, nil
+	case <-ctx.Done():
+		p.giveUp(mine)
+		return nil, ctx.Err()
+	}
+}
+
+// giveUp takes a ticket back, and the turn that came meanwhile.
+func (p *Pool) giveUp(mine *ticket) {
+	p.mu.Lock()
+	for i, other := range p.waiting {
+		if other == mine {
+			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+			p.mu.Unlock()
+			return
+		}
+	}
+	p.mu.Unlock()
+	p.release(mine, 0)
+}
+
+func (p *Pool) release(done *ticket, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget()
+	p.running--
+	if done.slow {
+		p.slow--
+	}
+	p.spent[done.owner] += took
+	p.spent[Owner{Tenant: done.owner.Tenant}] += took
+	p.dispatch()
+}
+
+// memory is the time after which what was spent counts half.
+const memory = time.Minute
+
+// negligible is what is forgotten of what was spent.
+const negligible = time.Millisecond
+
+// forget halves what was spent, as often as it is time to.
+func (p *Pool) forget() {
+	now := time.Now()
+	for ; now.Sub(p.halved) >= memory && len(p.spent) > 0; p.halved = p.halved.Add(memory) {
+		for owner, spent := range p.spent {
+			if p.spent[owner] = spent / 2; spent < negligible {
+				delete(p.spent, owner)
+			}
+		}
+	}
+	if len(p.spent) == 0 {
+		p.halved = now
+	}
+}
+
+// dispatch gives what is free to those whose turn it is.
+func (p *Pool) dispatch() {
+	for p.running < p.processes {
+		i := p.next()
+		if i < 0 {
+			return
+		}
+		chosen := p.waiting[i]
+		p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+		p.running++
+		if chosen.slow = p.isSlow(chosen.owner); chosen.slow {
+			p.slow++
+		}
+		close(chosen.turn)
+	}
+}
+
+// next is the place in the queue of who is next, -1 if nobody is.
+func (p *Pool) next() int {
+	best := -1
+	for i, t := range p.waiting {
+		if p.isSlow(t.owner) && p.slow >= max(1, p.processes-1) {
+			continue
+		}
+		if best < 0 || p.compare(t.owner, p.waiting[best].owner) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+// compare says who of two took less time.
+func (p *Pool) compare(a, b Owner) int {
+	return cmp.Or(
+		cmp.Compare(p.spent[Owner{Tenant: a.Tenant}], p.spent[Owner{Tenant: b.Tenant}]),
+		cmp.Compare(p.spent[a], p.spent[b]),
+	)
+}
+
+// isSlow reports whether a source took a good part of what one process may lately.
+func (p *Pool) isSlow(owner Owner) bool { return p.spent[owner] > p.limits.Time/8 }

@@ -1,0 +1,120 @@
+package spec
+
+import (
+	"path"
+	"slices"
+
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// kustomization is what a kustomization's file holds. It depends on the content only.
+type kustomization struct {
+	doc      document
+	fields   *types.Kustomization
+	problems []problem
+}
+
+// kustomizations are files by the digests of their contents.
+type kustomizations map[string]*kustomization
+
+func (k *kustomization) find(field string) position { return k.doc.find(field) }
+
+// parseKustomization parses a file as kustomize does, once all in it that is YAML is known to be small.
+func parseKustomization(data []byte, limits Limits) *kustomization {
+	k := &kustomization{doc: document{text: data, line: 1}, fields: &types.Kustomization{}}
+	documents, problems := split(data, limits)
+	for _, doc := range documents {
+		_, found := doc.toJSON(limits)
+		problems = append(problems, found...)
+	}
+	if k.problems = problems; problems != nil {
+		return k
+	}
+	if err := k.fields.Unmarshal(data); err != nil {
+		k.problems = []problem{{k.find(unknownField(err)), shorten(err.Error())}}
+		return k
+	}
+	for field, patches := range k.patches() {
+		for _, patch := range patches {
+			k.problems = append(k.problems, k.checkPatch(field, patch, limits)...)
+		}
+	}
+	return k
+}
+
+// checkPatch checks the aliases of a patch that stands in the kustomization's own file.
+func (k *kustomization) checkPatch(field, patch string, limits Limits) []problem {
+	documents, problems := split([]byte(patch), limits)
+	for i := range problems {
+		problems[i] = problem{k.find(field), field + ": " + problems[i].message}
+	}
+	for _, doc := range documents {
+		if found := checkAliases(doc, limits); found != nil {
+			problems = append(problems, problem{k.find(field), field + ": " + found.message})
+		}
+	}
+	return problems
+}
+
+// patches are those that stand in the file itself, by field.
+func (k *kustomization) patches() map[string][]string {
+	all := map[string][]string{}
+	for _, patch := range k.fields.Patches {
+		all["patches"] = append(all["patches"], patch.Patch)
+	}
+	for _, patch := range k.fields.PatchesJson6902 {
+		all["patchesJson6902"] = append(all["patchesJson6902"], patch.Patch)
+	}
+	for _, patch := range k.fields.PatchesStrategicMerge {
+		all["patchesStrategicMerge"] = append(all["patchesStrategicMerge"], string(patch))
+	}
+	return all
+}
+
+// folders are the paths at which there may be other kustomizations.
+func (k *kustomization) folders() []string {
+	return slices.Concat(k.fields.Resources, k.fields.Bases, k.fields.Components)
+}
+
+// unsupported are the fields that are given, and may not be.
+func (k *kustomization) unsupported() []string {
+	given := map[string]bool{
+		"generators":                  len(k.fields.Generators) > 0,
+		"transformers":                len(k.fields.Transformers) > 0,
+		"validators":                  len(k.fields.Validators) > 0,
+		"helmCharts":                  len(k.fields.HelmCharts) > 0,
+		"helmChartInflationGenerator": len(k.fields.HelmChartInflationGenerator) > 0,
+		"helmGlobals":                 k.fields.HelmGlobals != nil,
+		"openapi":                     len(k.fields.OpenAPI) > 0,
+	}
+	var names []string
+	for name, is := range given {
+		if is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// made is how many objects the kustomization of a folder makes, given how many its files hold, with each counted as
+// often as it is referred to. It never is much more than a limit. The references were checked: they make no circle.
+func (c *referenceCheck) made(folder string, objects, done map[string]int) int {
+	if sum, found := done[folder]; found {
+		return sum
+	}
+	sum := 0
+	if k := c.load(kustomizationFile(c.files, folder)); k != nil {
+		sum = len(k.fields.ConfigMapGenerator) + len(k.fields.SecretGenerator)
+		for _, reference := range k.folders() {
+			if name := path.Join(folder, reference); isFolder(c.files, name) {
+				sum += c.made(name, objects, done)
+			} else {
+				sum += objects[name]
+			}
+			sum = min(sum, c.limits.Objects+1)
+		}
+	}
+	done[folder] = sum
+	return sum
+}
