@@ -33,9 +33,20 @@ func Given(raw []byte) (string, error) {
 	return digest(value)
 }
 
-// Digest returns the digest of a template with the API server's defaults. The
-// pod-template-hash label does not count, as in the native controller's comparison.
+// Digest returns the digest of a template with the API server's defaults. Two templates have the same
+// one exactly if the native controller takes them for the same (EqualIgnoreHash in
+// pkg/controller/deployment/util of Kubernetes): the pod-template-hash label does not count, nor how a
+// quantity or a time is written, nor whether a list is empty or not there.
 func Digest(template *corev1.PodTemplateSpec) (string, error) {
+	canonical := template.DeepCopy()
+	delete(canonical.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	canonicalise(canonical)
+	return digest(canonical)
+}
+
+// Former returns the digest that Digest returned before it compared as the native controller does. Records
+// of releases that were begun then have it.
+func Former(template *corev1.PodTemplateSpec) (string, error) {
 	if _, labelled := template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; labelled {
 		template = template.DeepCopy()
 		delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)

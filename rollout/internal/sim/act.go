@@ -146,7 +146,7 @@ func (x *pass) createSet(a plan.CreateSet) {
 		x.sawSet(*existing)
 		return
 	}
-	x.sawSet(*w.addSet(Set{Revision: a.Revision, Replicas: a.Replicas, Desired: -1}))
+	x.sawSet(*w.addSet(Set{Revision: a.Revision, Number: w.native().number(), Replicas: a.Replicas, Desired: -1}))
 	x.process.scaled = w.Now
 }
 

@@ -19,8 +19,7 @@ func (w *World) Unfinished() string {
 	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {
 		return "" // what the native controller makes of several active ReplicaSets then is its own affair
 	}
-	native := native{w, w.Workload.Spec}
-	if w.Release.Purged && native.scalingEvent() {
+	if w.Release.Purged && w.native().scalingEvent() {
 		return w.workloadLeft() // it was scaled to what it had: the native controller never gets over that
 	}
 	checks := []string{w.workloadLeft(), w.setsLeft()}
@@ -35,7 +34,7 @@ func (w *World) workloadLeft() string {
 	switch {
 	case d.Hold != nil:
 		return "the workload is held"
-	case !w.Release.Purged && (native{w, w.Workload.Spec}).scalingEvent():
+	case !w.Release.Purged && w.native().scalingEvent():
 		return "the native controller sees a scaling event that does not end"
 	default:
 		return ""
@@ -70,7 +69,7 @@ func (w *World) keptLeft() string {
 func (w *World) setsLeft() string {
 	for i := range w.Sets {
 		s, want := &w.Sets[i], int32(0)
-		if s.Revision == w.Workload.Template {
+		if s == w.updated() {
 			want = w.Workload.Replicas
 		}
 		if s.Replicas != want || s.Pods.Available != want || s.Pods.total() != want {
@@ -89,13 +88,13 @@ func (w *World) releaseLeft() string {
 		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
 	case status.Held != nil:
 		return "the status says that the workload is held"
-	case w.Workload.Template != status.UpdateRevision && !w.saidDrifted():
+	case !same(w.Workload.Template, status.UpdateRevision) && !w.saidDrifted():
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
 	case w.saidDrifted() && w.Release.Spec.Drift == v1alpha1.DriftRevert:
 		return "drift is not reverted"
-	case w.Workload.Template == status.UpdateRevision && w.saidDrifted():
+	case same(w.Workload.Template, status.UpdateRevision) && w.saidDrifted():
 		return "the status says that the workload has drifted"
-	case w.Release.Template != "" && status.UpdateRevision != w.Release.Template && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
+	case w.Release.Template != "" && !same(status.UpdateRevision, w.Release.Template) && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
 		return fmt.Sprintf("%s is released, wanted is %s", status.UpdateRevision, w.Release.Template)
 	case w.Release.Annotations[v1alpha1.CurrentStableAnnotation] != status.UpdateRevision:
 		return "current-stable-revision does not name what runs"

@@ -110,6 +110,14 @@ func families() map[string]family {
 			Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject),
 				Event{Kind: Drift, Text: "v9"}, Event{Kind: Rollback, Text: "true"}, Event{Kind: Give, Text: "v3"})},
 		},
+		"written otherwise": {
+			begin:       releasing,
+			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v2~"}, {Kind: Give, Text: "v1~"}, {Kind: EditTemplate, Text: "v2~"}, {Kind: PassDies}}, Budget: map[Kind]uint8{Give: 2}},
+		},
+		"written otherwise, after": {
+			begin:       released,
+			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v2~"}, {Kind: Drift, Text: "v2~"}, {Kind: Give, Text: "v1~"}, {Kind: Rollback, Text: "true"}}, Budget: map[Kind]uint8{Give: 2}},
+		},
 		"ready, not available": {
 			begin:       func(s Setup) *State { s.MinReady = true; return releasing(s) },
 			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Rollback, Text: "true"}, {Kind: PodFails, Text: "v1"}}},

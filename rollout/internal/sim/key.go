@@ -145,12 +145,25 @@ func (e *encoder) set(s *Set) {
 	e.flag(present != nil && present.Generation == s.Generation, s.Observed)
 	e.text(s.Revision)
 	e.number(int64(s.Desired))
+	e.number(int64(s.Max))
+	e.number(e.rank(s))
 	for _, n := range []int32{
 		s.Replicas, s.Status.Current, s.Status.Ready, s.Status.Available,
 		s.Pods.Pending, s.Pods.Failing, s.Pods.Warming, s.Pods.Available, s.Pods.Going,
 	} {
 		e.number(int64(n))
 	}
+}
+
+// rank is where a ReplicaSet stands by the number of its revision; the number itself does not matter.
+func (e *encoder) rank(s *Set) int64 {
+	rank := int64(0)
+	for i := range e.world.Sets {
+		if e.world.Sets[i].Number < s.Number {
+			rank++
+		}
+	}
+	return rank
 }
 
 func (e *encoder) gates(gates []Gate) {

@@ -116,11 +116,11 @@ func (p *Past) begin(attempt int64) {
 // all the same. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
 	p, d := &w.Past, &w.Workload
-	updated := s.Revision == d.Template
+	updated := same(s.Revision, d.Template)
 	if p.NativeGrowth = p.NativeGrowth || updated || p.Meddled; !updated {
 		return
 	}
-	if s.Revision == w.Release.Annotations[v1alpha1.CurrentStableAnnotation] {
+	if same(s.Revision, w.Release.Annotations[v1alpha1.CurrentStableAnnotation]) {
 		return
 	}
 	status := w.Release.Status
@@ -128,7 +128,7 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 	if status.RollbackTo != "" {
 		limit = max(limit, d.Replicas-(total(w.Sets)-s.Replicas))
 	}
-	if d.Hold != nil && status.UpdateRevision == d.Template && s.Replicas > 0 && len(w.Sets) > 1 && !p.Rescaled && !p.Meddled && replicas > limit {
+	if d.Hold != nil && same(status.UpdateRevision, d.Template) && s.Replicas > 0 && len(w.Sets) > 1 && !p.Rescaled && !p.Meddled && replicas > limit {
 		w.breach("I3 the native controller finds no lone ReplicaSet", fmt.Sprintf("%s %d -> %d", s.Revision, s.Replicas, replicas))
 	}
 }
@@ -138,7 +138,7 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 func (n native) judgeSaturated() {
 	w, d, status := n.World, &n.Workload, n.Release.Status
 	emptied := total(n.Sets) > n.current().Replicas
-	if !emptied || d.Hold == nil || w.Past.Meddled || n.Template != d.Template || status.UpdateRevision != d.Template || status.RollbackTo != "" {
+	if !emptied || d.Hold == nil || w.Past.Meddled || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.RollbackTo != "" {
 		return
 	}
 	if most(w.allowed(status), d.Replicas) < d.Replicas {
@@ -201,7 +201,7 @@ func staysAvailable(w *World, c change) string {
 func withinStep(w *World, c change) string {
 	s := c.grown()
 	status := c.pass.intent
-	if s == nil || s.Revision != status.UpdateRevision {
+	if s == nil || !same(s.Revision, status.UpdateRevision) {
 		return ""
 	}
 	limit := c.pass.window.mostOf(w, w.allowed(status))
@@ -284,7 +284,7 @@ func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
 	}
-	s := w.Set(w.Workload.Template)
+	s := w.updated()
 	if s == nil || total(w.Sets) != s.Replicas || s.Replicas < c.pass.window.least(w) {
 		return "not all pods are updated"
 	}
@@ -298,7 +298,7 @@ func handsBackAtEnd(w *World, c change) string {
 // any change of them, where the native controller has added updated pods meanwhile.
 func neverFalls(w *World, c change) string {
 	s, p := c.shrunk(), &w.Past
-	if s == nil || s.Revision != c.pass.intent.UpdateRevision || p.Lowered || p.NativeGrowth {
+	if s == nil || !same(s.Revision, c.pass.intent.UpdateRevision) || p.Lowered || p.NativeGrowth {
 		return ""
 	}
 	if least, back := w.steppedBack(c.pass.intent); back && s.Replicas >= least {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -15,7 +17,7 @@ func (w *World) SyncWorkload() bool {
 	if d.Absent {
 		return false
 	}
-	changed := native{w, d.Spec}.turn()
+	changed := w.native().turn()
 	if d.behind() > 0 {
 		d.Seen, d.Earlier, d.Version = d.Generation, nil, w.next()
 		changed = true
@@ -43,27 +45,83 @@ type native struct {
 	Spec
 }
 
+// native is the Deployment controller with the present spec.
+func (w *World) native() native { return native{w, w.Workload.Spec} }
+
 func (n native) turn() bool {
+	counted := n.count()
 	switch {
 	case n.Paused:
-		return n.scale() || n.cleanUp()
+		return n.scale() || n.cleanUp() || counted
 	case n.scalingEvent():
-		return n.scale()
+		return n.scale() || counted
 	case n.Strategy == Recreate:
-		return n.recreate()
+		return n.recreate() || counted
 	default:
-		return n.roll()
+		return n.roll() || counted
 	}
 }
 
-// current is the ReplicaSet of the template: "new" to the native controller.
-func (n native) current() *Set { return n.Set(n.Template) }
+// count gives the new ReplicaSet a higher number than the others have.
+func (n native) count() bool {
+	s, number := n.current(), n.number()
+	if s == nil || s.Number >= number {
+		return false
+	}
+	s.Number, s.Version = number, n.next()
+	return true
+}
+
+// number is what the new ReplicaSet has, at the least, for its revision.
+func (n native) number() int64 {
+	latest := int64(0)
+	for _, s := range n.old() {
+		latest = max(latest, s.Number)
+	}
+	return latest + 1
+}
+
+// create makes the new ReplicaSet.
+func (n native) create() {
+	s := Set{Revision: n.Template, Number: n.number()}
+	n.annotate(&s)
+	n.addSet(s)
+}
+
+// annotate notes for how many replicas a ReplicaSet is scaled, and how many there may be in all.
+func (n native) annotate(s *Set) { s.Desired, s.Max = n.Replicas, n.Replicas+n.surge() }
+
+// surge is MaxSurge: none unless the strategy is a rolling update.
+func (n native) surge() int32 {
+	if n.Strategy != RollingUpdate {
+		return 0
+	}
+	surge, _ := fence(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)
+	return surge
+}
+
+// current is FindNewReplicaSet: the oldest of the template, "new" to the native controller.
+func (n native) current() *Set { return n.setOf(n.Template) }
+
+// setOf is the oldest ReplicaSet of a template, nil if there is none.
+func (w *World) setOf(template string) *Set {
+	for i := range w.Sets {
+		if same(w.Sets[i].Revision, template) {
+			return &w.Sets[i]
+		}
+	}
+	return nil
+}
+
+// updated is the ReplicaSet of the workload's template.
+func (w *World) updated() *Set { return w.setOf(w.Workload.Template) }
 
 func (n native) old() []*Set {
+	current := n.current()
 	var old []*Set
 	for i := range n.Sets {
-		if n.Sets[i].Revision != n.Template {
-			old = append(old, &n.Sets[i])
+		if s := &n.Sets[i]; s != current {
+			old = append(old, s)
 		}
 	}
 	return old
@@ -96,25 +154,62 @@ func (n native) scale() bool {
 	return changed
 }
 
-// scaleInProportion lets the active ReplicaSets share what is to be added or taken away. The
-// largest gets what is left over.
+// scaleInProportion lets the active ReplicaSets share what is to be added or taken away, each by what
+// share it had of all that there could be when it was last scaled. The largest gets what is left over.
 func (n native) scaleInProportion() {
 	active, sum := n.active(), total(n.Sets)
-	slices.SortStableFunc(active, func(a, b *Set) int { return int(b.Replicas - a.Replicas) })
 	allowed := int32(0)
 	if n.Replicas > 0 {
-		surge, _ := fence(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)
-		allowed = n.Replicas + surge
+		allowed = n.Replicas + n.surge()
 	}
-	left := allowed - sum
-	for _, s := range active[1:] {
-		part := s.Replicas * (allowed - sum) / sum
-		left -= part
-		n.resize(s, s.Replicas+part)
+	add, added := allowed-sum, int32(0)
+	slices.SortFunc(active, func(a, b *Set) int {
+		byAge := cmp.Compare(a.Made, b.Made)
+		if add > 0 {
+			byAge = -byAge
+		}
+		return cmp.Or(cmp.Compare(b.Replicas, a.Replicas), byAge)
+	})
+	sizes := make([]int32, len(active))
+	for i, s := range active {
+		part := n.part(s, add, added)
+		sizes[i] = s.Replicas + part
+		added += part
 	}
-	n.resize(active[0], max(active[0].Replicas+left, 0))
-	for _, s := range active {
-		s.Desired = n.Replicas
+	sizes[0] = max(sizes[0]+add-added, 0)
+	for i, s := range active {
+		n.resize(s, sizes[i])
+		n.annotate(s)
+	}
+}
+
+// part is GetReplicaSetProportion.
+func (n native) part(s *Set, add, added int32) int32 {
+	switch {
+	case add > added:
+		return min(n.fraction(s), add-added)
+	case add < added:
+		return max(n.fraction(s), add-added)
+	default:
+		return 0
+	}
+}
+
+// fraction is how many pods a ReplicaSet gets, or loses, by its share alone.
+func (n native) fraction(s *Set) int32 {
+	before := s.Max
+	if before == 0 {
+		for i := range n.Sets {
+			before += n.Sets[i].Status.Current
+		}
+	}
+	switch {
+	case n.Replicas == 0:
+		return -s.Replicas
+	case before == 0:
+		return 0
+	default:
+		return int32(math.Round(float64(s.Replicas*(n.Replicas+n.surge()))/float64(before))) - s.Replicas
 	}
 }
 
@@ -157,15 +252,18 @@ func (n native) resize(s *Set, replicas int32) bool {
 		n.judgeNative(s, replicas)
 	}
 	n.World.resize(s, replicas)
-	s.Desired = n.Replicas
+	n.annotate(s)
 	return true
 }
 
-// cleanUp is T4: old ReplicaSets without pods beyond revisionHistoryLimit are deleted.
+// cleanUp is T4: old ReplicaSets without pods beyond revisionHistoryLimit are deleted, those with the
+// lowest numbers.
 func (n native) cleanUp() bool {
-	excess := len(n.old()) - n.Workload.HistoryLimit
+	old := clones(n.old())
+	slices.SortStableFunc(old, func(a, b Set) int { return cmp.Compare(a.Number, b.Number) })
+	excess := len(old) - n.Workload.HistoryLimit
 	changed := false
-	for _, s := range clones(n.old())[:max(excess, 0)] {
+	for _, s := range old[:max(excess, 0)] {
 		if s.Replicas == 0 && s.Status.Current == 0 && s.Observed {
 			n.Sets = slices.DeleteFunc(n.Sets, func(other Set) bool { return other.UID == s.UID })
 			changed = true
@@ -193,7 +291,7 @@ func (n native) recreate() bool {
 		return changed
 	}
 	if n.current() == nil {
-		n.addSet(Set{Revision: n.Template, Desired: n.Replicas})
+		n.create()
 		changed = true
 	}
 	return n.resize(n.current(), n.Replicas) || n.cleanUp() || changed
@@ -203,7 +301,7 @@ func (n native) recreate() bool {
 func (n native) roll() bool {
 	created := n.current() == nil
 	if created {
-		n.addSet(Set{Revision: n.Template, Desired: n.Replicas})
+		n.create()
 	}
 	return n.grow() || n.shrink() || n.complete() && n.cleanUp() || created
 }

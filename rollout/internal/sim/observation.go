@@ -15,17 +15,6 @@ import (
 // releaseUID is that of the release.
 const releaseUID types.UID = "release-1"
 
-// Digest is the digest of a revision's template with defaults.
-func Digest(revision string) string { return "digest-" + revision }
-
-// Given is the digest of a revision's template as given.
-func Given(revision string) string {
-	if revision == "" {
-		return ""
-	}
-	return "given-" + revision
-}
-
 func version(n int64) string { return strconv.FormatInt(n, 10) }
 
 // observation is the pass's view as the plan takes it.
@@ -35,7 +24,7 @@ func (x *pass) observation() plan.Observation {
 		Release:     x.release.object(),
 		ReleaseLive: x.releaseLive,
 		Given:       Given(x.release.Template),
-		Workload:    x.workload.observed(x.workloadLive),
+		Workload:    x.observedWorkload(),
 		Kept:        x.kept,
 		KeptLive:    x.keptLive,
 		GatesLive:   x.gatesLive,
@@ -70,14 +59,15 @@ func (r *Release) object() *v1alpha1.BatchRelease {
 	return object
 }
 
-func (d *Workload) observed(live bool) *plan.Workload {
+func (x *pass) observedWorkload() *plan.Workload {
+	d := &x.workload
 	if d.Absent {
 		return nil
 	}
 	w := &plan.Workload{
-		UID: d.UID, Name: Name, Live: live, Behind: d.behind(),
+		UID: d.UID, Name: Name, Live: x.workloadLive, Behind: d.behind(),
 		Replicas: d.Replicas, Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
-		Digest: Digest(d.Template), Revision: d.Template, Hold: d.Hold,
+		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
 	}
 	if d.ownStrategy() == RollingUpdate {
 		w.MaxSurge, w.MaxUnavailable = d.MaxSurge, d.MaxUnavailable

@@ -49,7 +49,7 @@ func (w *World) MakeReady(s *Set) bool {
 		return false
 	}
 	s.Pods.Pending--
-	w.comeUp(s, s.Revision == w.Sick)
+	w.comeUp(s, same(s.Revision, w.Sick))
 	return true
 }
 
@@ -97,7 +97,7 @@ func (w *World) FailPod(s *Set) bool {
 
 // HealPod lets a failing pod become available, unless its revision is sick.
 func (w *World) HealPod(s *Set) bool {
-	if s.Pods.Failing == 0 || s.Revision == w.Sick {
+	if s.Pods.Failing == 0 || same(s.Revision, w.Sick) {
 		return false
 	}
 	s.Pods.Failing--

@@ -91,7 +91,7 @@ func (x *pass) readDrift(t plan.Template) {
 	case x.report.Ended != "":
 	case x.workload.Template != asked:
 		x.outdated("the workload")
-	case released == asked:
+	case same(released, asked):
 		x.drift = &plan.Drift{Digest: Digest(released)}
 	default:
 		x.drift = &plan.Drift{Digest: Digest(released), Fields: []string{released + " -> " + asked}}
@@ -100,14 +100,14 @@ func (x *pass) readDrift(t plan.Template) {
 
 // resolve is the server's dry run.
 func (x *pass) resolve(t plan.Template) {
-	revision := x.templateOf(t)
+	template := x.templateOf(t)
 	x.resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{
-		Digest: Digest(revision), Revision: revision,
+		Digest: Digest(template), Revision: revisionOf(template, x.sets),
 	}}
 	if t.Given {
-		x.resolved.Given = Given(revision)
+		x.resolved.Given = Given(template)
 	}
-	if revision == x.world.Refused {
+	if same(template, x.world.Refused) {
 		x.resolved.Refused = "it is refused"
 	}
 }

@@ -20,7 +20,7 @@ func standsStill(_ *World, c change) string {
 	if !c.pass.stands() || intent.RollbackTo != "" {
 		return ""
 	}
-	if s := c.grown(); s != nil && s.Revision == intent.UpdateRevision && s.Revision != c.pass.release.stable() {
+	if s := c.grown(); s != nil && same(s.Revision, intent.UpdateRevision) && !same(s.Revision, c.pass.release.stable()) {
 		return fmt.Sprintf("%s is raised to %d", s.Revision, s.Replicas)
 	}
 	if a, is := c.action.(plan.TakeOver); is && a.Template != nil && c.workload.Hold == nil && c.pass.stored.Held == nil {

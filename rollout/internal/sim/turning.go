@@ -10,7 +10,7 @@ import (
 // leavesBad is I6.
 func leavesBad(w *World, c change) string {
 	s := c.grown()
-	if s == nil || w.Past.Bad == "" || s.Revision != w.Past.Bad {
+	if s == nil || w.Past.Bad == "" || !same(s.Revision, w.Past.Bad) {
 		return ""
 	}
 	return s.Revision + " was rolled back"
@@ -18,7 +18,7 @@ func leavesBad(w *World, c change) string {
 
 // keepsOut is I6 for what is given: whatever happens, it is not what the workload is to run.
 func keepsOut(w *World, c change) string {
-	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || w.Workload.Template != w.Past.Barred {
+	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || !same(w.Workload.Template, w.Past.Barred) {
 		return ""
 	}
 	return w.Past.Barred + " was rolled back and is still what is given"
@@ -58,10 +58,10 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 			p.Bad = status.Rollback.From
 		}
 	}
-	if p.Barred == status.RollbackTo {
+	if same(p.Barred, status.RollbackTo) {
 		p.Barred = "" // it is what Git brings back
 	}
-	if p.Bad == status.RollbackTo {
+	if same(p.Bad, status.RollbackTo) {
 		p.Bad = ""
 	}
 }
@@ -94,7 +94,7 @@ func goesBackToStable(w *World, c change) string {
 		return ""
 	}
 	for _, k := range w.Kept {
-		if k.Revision == w.Workload.Template && k.Outcome == v1alpha1.OutcomeRolledBack {
+		if same(k.Revision, w.Workload.Template) && k.Outcome == v1alpha1.OutcomeRolledBack {
 			return k.Revision + " was rolled back"
 		}
 	}

@@ -179,7 +179,7 @@ func (w *walk) about(kind Kind) string {
 			choice = append(choice, w.state.Sets[i].Revision)
 		}
 	case Give, EditTemplate, Drift, CreateWorkload:
-		choice = []string{"v1", "v2", "v3"}
+		choice = []string{"v1", "v2", "v3", "v2~"}
 	case Rollback:
 		choice = []string{"true", "true", "v1", "v2", "v9"}
 	case Freeze:

@@ -105,9 +105,11 @@ type Set struct {
 	// present spec.
 	Status   SetStatus
 	Observed bool
-	// Desired is the native controller's desired-replicas annotation, -1 if there is none.
-	Desired int32
-	Pods    Pods
+	// Desired is the native controller's desired-replicas annotation, -1 if there is none, Max its
+	// max-replicas, 0 if there is none, and Number that of the revision.
+	Desired, Max int32
+	Number       int64
+	Pods         Pods
 }
 
 // SetStatus is a ReplicaSet's status. The available pods are among the ready ones.
@@ -180,7 +182,7 @@ func New(s Setup) *World {
 	}
 	w.Workload.Seen = w.Workload.Generation
 	w.addSet(Set{
-		Revision: "v1", Replicas: s.Replicas, Desired: s.Replicas, Observed: true,
+		Revision: "v1", Number: 1, Replicas: s.Replicas, Desired: s.Replicas, Max: s.Replicas + w.native().surge(), Observed: true,
 		Status: SetStatus{s.Replicas, s.Replicas, s.Replicas}, Pods: Pods{Available: s.Replicas},
 	})
 	return w

@@ -1,0 +1,76 @@
+package podtemplate
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// canonicalise gives templates that are the same to apiequality.Semantic the same JSON. Times need nothing:
+// their JSON is in UTC.
+func canonicalise(template *corev1.PodTemplateSpec) { settle(reflect.ValueOf(template).Elem()) }
+
+var quantityType = reflect.TypeFor[resource.Quantity]()
+
+// settle makes empty lists and maps nil, and writes quantities in one way, in all that a value holds.
+func settle(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			settle(v.Elem())
+		}
+	case reflect.Struct:
+		settleStruct(v)
+	case reflect.Slice:
+		if v.Len() == 0 {
+			v.SetZero()
+		}
+		for i := range v.Len() {
+			settle(v.Index(i))
+		}
+	case reflect.Map:
+		settleMap(v)
+	default: // nothing but one way to write it
+	}
+}
+
+func settleStruct(v reflect.Value) {
+	if v.Type() == quantityType {
+		v.Set(reflect.ValueOf(shortest(v.Interface().(resource.Quantity))))
+		return
+	}
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() {
+			settle(v.Field(i))
+		}
+	}
+}
+
+func settleMap(v reflect.Value) {
+	if v.Len() == 0 {
+		v.SetZero()
+		return
+	}
+	if kind := v.Type().Elem().Kind(); kind == reflect.String {
+		return
+	}
+	for _, key := range v.MapKeys() {
+		value := reflect.New(v.Type().Elem()).Elem()
+		value.Set(v.MapIndex(key))
+		settle(value)
+		v.SetMapIndex(key, value)
+	}
+}
+
+// shortest is a quantity in the shorter of its decimal and its binary notation, which is how people mostly write
+// it: 1Gi, 500m, 1G.
+func shortest(q resource.Quantity) resource.Quantity {
+	amount := q.DeepCopy()
+	decimal := resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI).String()
+	binary := resource.NewDecimalQuantity(*amount.AsDec(), resource.BinarySI).String()
+	if len(binary) < len(decimal) {
+		return resource.MustParse(binary)
+	}
+	return resource.MustParse(decimal)
+}
