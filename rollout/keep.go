@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,8 +80,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
 		return fmt.Errorf("read ControllerRevision %s: %w", wanted.Name, gone(err))
 	}
-	kept, want := keptFrom(&existing), keptFrom(wanted)
-	if ownedBy(&existing, v.release.UID) && kept.Digest == want.Digest {
+	if ownedBy(&existing, v.release.UID) && digestOfKept(&existing) == digestOfKept(wanted) {
 		v.sawKept(&existing)
 		return nil
 	}
@@ -151,6 +151,15 @@ func keptFrom(revision metav1.Object) plan.Kept {
 			Forced:     annotations[v1alpha1.ForcedAnnotation],
 		},
 	}
+}
+
+// digestOfKept is the digest of a kept template itself; what is recorded of it may be of an earlier rule.
+func digestOfKept(revision *appsv1.ControllerRevision) string {
+	var template corev1.PodTemplateSpec
+	if json.Unmarshal(revision.Data.Raw, &template) != nil {
+		return ""
+	}
+	return digestOf(&template)
 }
 
 // keptTemplate reads a kept template.

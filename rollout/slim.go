@@ -14,6 +14,9 @@ import (
 // hashAnnotation holds, beside the digest, the pod template hash of a slim Deployment.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 
+// formerAnnotation holds the digest that the template had by the former rule, if that is another one.
+const formerAnnotation = v1alpha1.Prefix + "former-template-digest"
+
 // Slim is a cache transform: of the pod template of Deployments and ReplicaSets, which is most
 // of their size, it leaves digest and hash, as annotations of an otherwise empty template. It
 // also takes off what nobody reads. Whoever needs the template of a cached object reads it live.
@@ -51,6 +54,9 @@ func slim(template *corev1.PodTemplateSpec, collisions *int32) error {
 	marks := map[string]string{
 		v1alpha1.DigestAnnotation: digest,
 		hashAnnotation:            podtemplate.Hash(template, collisions),
+	}
+	if former := formerDigest(template); former != digest {
+		marks[formerAnnotation] = former
 	}
 	*template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: marks}}
 	return nil

@@ -168,10 +168,8 @@ func (r *Reconciler) try(ctx context.Context, v *view, template json.RawMessage)
 // revisionOfTemplate is the hash of the ReplicaSet that has the template already, or the one
 // that it is going to have.
 func (v *view) revisionOfTemplate(d *appsv1.Deployment, digest string) string {
-	for _, set := range v.sets {
-		if digestOfSet(set) == digest {
-			return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-		}
+	if set := v.setOf(digest); set != nil {
+		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	}
 	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
 }

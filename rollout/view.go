@@ -113,6 +113,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 	for _, set := range v.sets {
 		o.Sets = append(o.Sets, v.planSet(set))
 	}
+	renewDigests(&o, v.renewed())
 	return o
 }
 
@@ -145,12 +146,28 @@ func (v *view) workload() *plan.Workload {
 // revisionOf is the pod template hash of the Deployment's template: that of its ReplicaSet if
 // it has one.
 func (v *view) revisionOf(digest string) string {
-	for _, set := range v.sets {
-		if digestOfSet(set) == digest {
-			return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-		}
+	if set := v.setOf(digest); set != nil {
+		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	}
 	return hashOfDeployment(v.deployment)
+}
+
+// setOf is the oldest ReplicaSet of a template, nil if there is none (FindNewReplicaSet of the native controller).
+func (v *view) setOf(digest string) *appsv1.ReplicaSet {
+	var found *appsv1.ReplicaSet
+	for _, set := range v.sets {
+		if digestOfSet(set) == digest && (found == nil || older(set, found)) {
+			found = set
+		}
+	}
+	return found
+}
+
+func older(a, b *appsv1.ReplicaSet) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name < b.Name
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
 func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {

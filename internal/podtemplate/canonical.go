@@ -7,9 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// canonicalise gives templates that are the same to apiequality.Semantic the same JSON. Times need nothing:
-// their JSON is in UTC.
-func canonicalise(template *corev1.PodTemplateSpec) { settle(reflect.ValueOf(template).Elem()) }
+// Canonical is a template written so that those that are the same to apiequality.Semantic have the same
+// JSON. Times need nothing: their JSON is in UTC.
+func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	canonical := template.DeepCopy()
+	settle(reflect.ValueOf(canonical).Elem())
+	return canonical
+}
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 

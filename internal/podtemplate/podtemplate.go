@@ -38,9 +38,8 @@ func Given(raw []byte) (string, error) {
 // pkg/controller/deployment/util of Kubernetes): the pod-template-hash label does not count, nor how a
 // quantity or a time is written, nor whether a list is empty or not there.
 func Digest(template *corev1.PodTemplateSpec) (string, error) {
-	canonical := template.DeepCopy()
+	canonical := Canonical(template)
 	delete(canonical.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	canonicalise(canonical)
 	return digest(canonical)
 }
 

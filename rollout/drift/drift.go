@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
 // restartedAt is what kubectl rollout restart writes into a template. The pods are other ones
@@ -49,7 +51,7 @@ func All(released, present *corev1.PodTemplateSpec) ([]string, error) {
 
 // tree is the template as JSON has it, but for what does not count.
 func tree(template *corev1.PodTemplateSpec) (any, error) {
-	counted := template.DeepCopy()
+	counted := podtemplate.Canonical(template)
 	delete(counted.Annotations, restartedAt)
 	data, err := json.Marshal(counted)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // roll takes the held workload through the steps.
 func (p *pass) roll() bool {
-	if p.nativeMayAct() {
+	if p.nativeMayAct() || p.newSetGoes() {
 		return true
 	}
 	if why := p.stopped(); why != nil {
@@ -80,10 +80,27 @@ func (p *pass) arrived() bool {
 
 // updateSet is the ReplicaSet of the workload's template; the oldest if there are several.
 func (p *pass) updateSet() *Set {
+	return p.newSet(func(s *Set) bool { return !s.Deleting })
+}
+
+// newSetGoes reports whether the ReplicaSet that is the new one to the native controller is being deleted. Until it
+// is gone its name is taken, and with another one beside it we and that controller would mean two.
+func (p *pass) newSetGoes() bool {
+	set := p.NewSet()
+	return set != nil && set.Deleting
+}
+
+// NewSet is the ReplicaSet that is the new one to the native controller (FindNewReplicaSet): the oldest of the
+// workload's template, nil if there is none.
+func (o *Observation) NewSet() *Set {
+	return o.newSet(func(*Set) bool { return true })
+}
+
+func (o *Observation) newSet(counts func(*Set) bool) *Set {
 	var found *Set
-	for i := range p.Sets {
-		set := &p.Sets[i]
-		if set.Digest == p.Workload.Digest && !set.Deleting && (found == nil || older(set, found)) {
+	for i := range o.Sets {
+		set := &o.Sets[i]
+		if set.Digest == o.Workload.Digest && counts(set) && (found == nil || older(set, found)) {
 			found = set
 		}
 	}
