@@ -138,9 +138,9 @@ func drawValue(t *rapid.T, v reflect.Value, depth int) {
 	some := rapid.IntRange(0, depth).Draw(t, "some") <= 1
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
+		for _, field := range v.Fields() {
 			if rapid.IntRange(0, 2+depth).Draw(t, "field") == 0 || depth < 2 {
-				drawValue(t, v.Field(i), depth+1)
+				drawValue(t, field, depth+1)
 			}
 		}
 	case reflect.Pointer:
@@ -188,7 +188,7 @@ func rewrite(t *rapid.T, v reflect.Value, changes *int) {
 		drawValue(t, v, 1)
 		return
 	}
-	if q, is := v.Interface().(resource.Quantity); is {
+	if q, is := reflect.TypeAssert[resource.Quantity](v); is {
 		v.Set(reflect.ValueOf(otherwise(t, q)))
 		return
 	}
