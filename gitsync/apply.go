@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -51,13 +52,13 @@ func (p *pass) apply(ctx context.Context, release *spec.Release) error {
 		return err
 	}
 	if live == nil {
-		return p.write(ctx, release, p.memory.origin, nil)
+		return p.write(ctx, release, p.lastOrigin(release), nil)
 	}
 	if err := p.mayWrite(ctx, live); err != nil {
 		return err
 	}
 	if p.asGitAsks(live, release) {
-		p.remember(release, live.UID, live.Generation)
+		p.remember(release, live.UID, live.Generation, p.originOf(live, release))
 		return nil
 	}
 	return p.write(ctx, release, p.originOf(live, release), live)
@@ -126,20 +127,29 @@ func (p *pass) mayWrite(ctx context.Context, live *v1alpha1.BatchRelease) error 
 // what Git says of it.
 func (p *pass) asGitAsks(live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	return live.Annotations[v1alpha1.AppliedDigestAnnotation] == release.Digest &&
+		live.Annotations[v1alpha1.GitTemplateAnnotation] == release.TemplateDigest &&
 		live.Labels[v1alpha1.SourceLabel] == p.source.LabelIn(live.Namespace) &&
 		holds(live, release)
 }
 
 // holds tells whether a release has all that its manifest says, whatever else
-// defaults have added.
+// defaults, and people, have added. Of the template it has nothing else.
 func holds(live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	var wanted v1alpha1.BatchRelease
 	data, err := json.Marshal(release.Object().Object)
 	if err != nil || json.Unmarshal(data, &wanted) != nil {
 		return false
 	}
-	return subset.Of(toValue(wanted.Spec), toValue(live.Spec)) &&
+	return hasTemplate(live, release) && subset.Of(toValue(wanted.Spec), toValue(live.Spec)) &&
 		subset.Of(toValue(wanted.Labels), toValue(live.Labels)) && subset.Of(toValue(wanted.Annotations), toValue(live.Annotations))
+}
+
+func hasTemplate(live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	if live.Spec.Template == nil {
+		return false
+	}
+	given, err := podtemplate.Given(live.Spec.Template.Raw)
+	return err == nil && given == release.TemplateDigest
 }
 
 func toValue(typed any) any {
@@ -160,13 +170,20 @@ func (p *pass) originOf(live *v1alpha1.BatchRelease, release *spec.Release) orig
 		author:  live.Annotations[v1alpha1.AuthorAnnotation],
 		subject: live.Annotations[v1alpha1.SubjectAnnotation],
 	}
-	if known.commit == "" || live.Spec.Template == nil {
-		return p.memory.origin
-	}
-	if given, err := podtemplate.Given(live.Spec.Template.Raw); err != nil || given != release.TemplateDigest {
+	recorded := live.Annotations[v1alpha1.GitTemplateAnnotation]
+	if known.commit == "" || recorded != release.TemplateDigest && !(recorded == "" && hasTemplate(live, release)) {
 		return p.memory.origin
 	}
 	return known
+}
+
+// lastOrigin is the commit that brought the template of a release that is not there: somebody may have deleted it, and
+// the template is no newer for that.
+func (p *pass) lastOrigin(release *spec.Release) origin {
+	if known, found := p.written(keyOf(release)); found && known.template == release.TemplateDigest {
+		return known.origin
+	}
+	return p.memory.origin
 }
 
 // write applies a release, of which live is in the cluster so far. What is frozen is never without the
@@ -186,12 +203,35 @@ func (p *pass) write(ctx context.Context, release *spec.Release, from origin, li
 	if err := p.applyObject(ctx, object); err != nil {
 		return fmt.Errorf("apply BatchRelease %s: %w", release.Name, err)
 	}
-	p.remember(release, object.GetUID(), object.GetGeneration())
 	if freeze != "" {
 		p.rememberFreeze(keyOf(release), freeze)
 	}
-	p.note(&p.applied, release.Namespace+"/"+release.Name)
+	if live == nil || live.ResourceVersion != object.GetResourceVersion() {
+		p.note(&p.applied, release.Namespace+"/"+release.Name)
+	}
+	if err := p.takeOwnership(ctx, object); err != nil {
+		return fmt.Errorf("take over the fields of BatchRelease %s: %w", release.Name, err)
+	}
+	if !keptTemplate(object, release) {
+		return fmt.Errorf("apply BatchRelease %s: %w", release.Name, errRewritten)
+	}
+	p.remember(release, object.GetUID(), object.GetGeneration(), from)
 	return nil
+}
+
+// errRewritten: the object is applied again with each look, which changes nothing unless it is rewritten in another way.
+var errRewritten = errors.New("the API server keeps another spec.template than Git gives, and it is not released: " +
+	"an admission webhook or policy changes it; have it leave BatchReleases alone, or bring the change to Git")
+
+// keptTemplate reports whether the API server keeps the template of a release as it was applied.
+func keptTemplate(object *unstructured.Unstructured, release *spec.Release) bool {
+	template, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template")
+	data, err := json.Marshal(template)
+	if err != nil {
+		return false
+	}
+	given, err := podtemplate.Given(data)
+	return err == nil && given == release.TemplateDigest
 }
 
 // leaveSuspend leaves it to people to suspend a release that Git does not: suspend: false in a manifest is what it
@@ -210,6 +250,7 @@ func annotationsOf(release *spec.Release, from origin) map[string]string {
 		v1alpha1.SubjectAnnotation:       from.subject,
 		v1alpha1.FileAnnotation:          release.File,
 		v1alpha1.AppliedDigestAnnotation: release.Digest,
+		v1alpha1.GitTemplateAnnotation:   release.TemplateDigest,
 	}
 	if release.TemplateFile != "" {
 		annotations[v1alpha1.TemplateFileAnnotation] = release.TemplateFile
@@ -231,10 +272,12 @@ func (p *pass) written(key client.ObjectKey) (written, bool) {
 	return known, found
 }
 
-func (p *pass) remember(release *spec.Release, uid types.UID, generation int64) {
+func (p *pass) remember(release *spec.Release, uid types.UID, generation int64, from origin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.memory.written[keyOf(release)] = written{uid: uid, generation: generation, digest: release.Digest}
+	p.memory.written[keyOf(release)] = written{
+		uid: uid, generation: generation, digest: release.Digest, template: release.TemplateDigest, origin: from,
+	}
 }
 
 // with returns the given labels or annotations with some more.

@@ -59,6 +59,9 @@ type written struct {
 	generation int64
 	// digest of what was applied.
 	digest string
+	// template is the digest of the template, and origin the commit that brought it.
+	template string
+	origin   origin
 }
 
 // memories of all sources.

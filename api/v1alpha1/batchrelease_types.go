@@ -51,6 +51,7 @@ type BatchReleaseSpec struct {
 	// than Sluice are neither lost nor refused.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
 	// +kubebuilder:validation:Schemaless
 	Template *runtime.RawExtension `json:"template,omitempty"`
 

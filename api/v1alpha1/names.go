@@ -48,6 +48,9 @@ const (
 	KustomizationAnnotation = Prefix + "kustomization"
 	// AppliedDigestAnnotation on an object from Git is the digest of what was applied.
 	AppliedDigestAnnotation = Prefix + "applied-digest"
+	// GitTemplateAnnotation on a BatchRelease from Git is the digest of spec.template as Git gives it. A template
+	// that has another digest was put there by somebody else, and is not released.
+	GitTemplateAnnotation = Prefix + "git-template"
 	// RequestedAtAnnotation on a ReleaseSource asks for a sync now, on a Gate for a look at the forge.
 	RequestedAtAnnotation = Prefix + "requestedAt"
 
@@ -155,6 +158,7 @@ const (
 	ReasonJumped           = "Jumped"
 	ReasonJumpRefused      = "JumpRefused"
 	ReasonDrifted          = "Drifted"
+	ReasonChangedPastGit   = "ChangedPastGit"
 	ReasonPausePoint       = "PausePoint"
 	ReasonWillNotFit       = "WillNotFit"
 )
@@ -162,7 +166,7 @@ const (
 // ReasonWarnings of the condition Preflight: the release starts, and people may want to know.
 const ReasonWarnings = "Warnings"
 
-// Reasons of the condition Drifted of a BatchRelease.
+// Reasons of the condition Drifted of a BatchRelease, besides ReasonChangedPastGit.
 const (
 	// ReasonTemplateChanged: the workload's template is not, or was not, the one that is released.
 	ReasonTemplateChanged = "TemplateChanged"

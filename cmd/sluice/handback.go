@@ -34,7 +34,7 @@ In the middle of a release a Deployment goes back to the stable revision, unless
 one that it has, and the native controller takes all pods to it.
 
 While a controller runs it takes back what it holds, so that the command refuses to do anything. To have a
-Deployment back then, delete its BatchRelease.
+Deployment back then, delete its BatchRelease: in Git, if it comes from there, or it is made anew.
 
 It exits with 0 when everything was handed back, or nothing was to be; with 1 when something could not be,
 or a controller runs; with 2 when it was called wrongly.`,

@@ -74,6 +74,8 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "resume"
 	case stalled(status):
 		return status.Reason
+	case status.Reason == v1alpha1.ReasonChangedPastGit:
+		return "sync"
 	case changedOutOfBand(release):
 		return "retry"
 	case status.PausePoint != nil:
@@ -87,7 +89,8 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 // changedOutOfBand reports whether a release stands because somebody has changed the Deployment that it holds.
 func changedOutOfBand(release *v1alpha1.BatchRelease) bool {
 	status := &release.Status
-	return status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
+	return status.Phase != v1alpha1.PhaseCompleted && status.Reason != v1alpha1.ReasonChangedPastGit &&
+		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
 }
 
 // stalled reports whether only a change can help.

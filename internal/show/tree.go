@@ -58,7 +58,8 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 		return Good
 	case outcome != UnderWay, changedOutOfBand(release):
 		return Bad
-	case status.CurrentStepState == v1alpha1.StepBlocking, status.Reason == v1alpha1.ReasonSuspended, status.Reason == v1alpha1.ReasonFrozen:
+	case status.CurrentStepState == v1alpha1.StepBlocking, status.Reason == v1alpha1.ReasonSuspended, status.Reason == v1alpha1.ReasonFrozen,
+		status.Reason == v1alpha1.ReasonChangedPastGit:
 		return Waiting
 	default:
 		return Moving

@@ -158,7 +158,8 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 // Retry lets a release go on that has failed, or that stands because its workload was changed out of band.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 	status := &release.Status
-	meddled := status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
+	meddled := status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted) &&
+		status.Reason != v1alpha1.ReasonChangedPastGit
 	if status.Phase != v1alpha1.PhaseFailed && !meddled {
 		return Change{}, refuse("there is nothing to try again: %s", standing(release))
 	}

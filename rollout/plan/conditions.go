@@ -24,6 +24,7 @@ func fromInt(n int32) *intstr.IntOrString {
 
 // setConditions derives the conditions from the rest of the status.
 func (p *pass) setConditions() {
+	p.sayPastGit()
 	phase := p.status.Phase
 	reason, message := p.status.Reason, p.status.Message
 	stalled := p.stalled
@@ -40,7 +41,7 @@ func (p *pass) setConditions() {
 	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil
 	p.setCondition(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
 	ready := phase == v1alpha1.PhaseCompleted && stalled == nil &&
-		reason != v1alpha1.ReasonWorkloadNotFound && reason != v1alpha1.ReasonDrifted
+		reason != v1alpha1.ReasonWorkloadNotFound && reason != v1alpha1.ReasonDrifted && reason != v1alpha1.ReasonChangedPastGit
 	if stalled != nil {
 		reason, message = stalled.Reason, stalled.Message
 	}
@@ -129,7 +130,7 @@ func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 }
 
 // warnings are the reasons that people are warned of.
-var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit}
+var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit}
 
 // turnedRound reports whether a rollback begins that nobody has asked for.
 func (p *pass) turnedRound() bool {
@@ -146,7 +147,7 @@ func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 	switch p.status.Reason {
 	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonDeadlineExceeded,
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
-		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen:
+		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonChangedPastGit:
 		return started || !again
 	case v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit:
 		return p.status.Message != before.Message

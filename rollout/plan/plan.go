@@ -94,11 +94,16 @@ type pass struct {
 	blocked bool
 	// stalled is why the release can't go on until somebody changes something.
 	stalled *Event
+	// pastGit says that spec.template is not Git's, and counts as not given.
+	pastGit bool
 }
 
 func newPass(o Observation) *pass {
 	p := &pass{Observation: o, status: *o.Release.Status.DeepCopy()}
 	p.status.ObservedGeneration = o.Release.Generation
+	if pastGit(&o) {
+		p.pastGit, p.Given, p.Resolved = true, "", nil
+	}
 	if p.anotherWorkload() && o.Workload.Live {
 		p.forgetWorkload()
 	}

@@ -129,6 +129,8 @@ func (p *pass) setMeddled() {
 	switch {
 	case meddling != nil:
 		p.setCondition(v1alpha1.ConditionDrifted, true, meddling.Message, meddling.Reason)
+	case p.pastGit:
+		p.setCondition(v1alpha1.ConditionDrifted, true, pastGitWords, v1alpha1.ReasonChangedPastGit)
 	case p.Workload != nil && p.Workload.heldBy(p.Release):
 		p.drop(v1alpha1.ConditionDrifted)
 	}

@@ -80,6 +80,8 @@ func (p *pass) answerRetry() bool {
 func (p *pass) chooseTemplate() bool {
 	current := p.status.Resolved
 	switch {
+	case p.pastGit && current == nil:
+		return true
 	case p.Given == "" && current == nil:
 		p.stall(v1alpha1.ReasonNoTemplate, "spec.template is missing: there is nothing to release")
 		return true

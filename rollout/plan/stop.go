@@ -22,10 +22,11 @@ var stops = []func(*pass) *stop{
 	(*pass).suspended,
 	(*pass).frozen,
 	(*pass).meddled,
+	(*pass).changedPastGit,
 }
 
 // stopReasons are the reasons of all stops.
-var stopReasons = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonDrifted}
+var stopReasons = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit}
 
 // stop joins the reasons that there are now, nil if there are none.
 func (p *pass) stop() *stop {

@@ -1,0 +1,83 @@
+package gitsync
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// takeOwnership takes what Git gives of a release away from all its other owners, such as a kubectl apply from before
+// the release came to Git. The API server keeps a field as long as one owner has it: what Git takes away later would stay.
+func (p *pass) takeOwnership(ctx context.Context, release *unstructured.Unstructured) error {
+	owned, changed, err := soleOwner(release.GetManagedFields(), v1alpha1.OwnerGitsync)
+	if err != nil || !changed {
+		return err
+	}
+	patch := &unstructured.Unstructured{Object: map[string]any{}}
+	patch.SetManagedFields(owned)
+	patch.SetResourceVersion(release.GetResourceVersion())
+	data, err := patch.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encode field owners: %w", err)
+	}
+	return p.writer.Patch(ctx, release, client.RawPatch(types.MergePatchType, data))
+}
+
+// soleOwner returns the owners of an object's fields with no other one for what the owner applies, and whether that is
+// a change. Status and other subresources are left alone.
+func soleOwner(entries []metav1.ManagedFieldsEntry, owner string) ([]metav1.ManagedFieldsEntry, bool, error) {
+	applied := &fieldpath.Set{}
+	for _, entry := range entries {
+		if entry.Manager != owner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
+			continue
+		}
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, false, err
+		}
+		applied = applied.Union(fields)
+	}
+	var kept []metav1.ManagedFieldsEntry
+	changed := false
+	for _, entry := range entries {
+		others := entry.Subresource == "" && (entry.Manager != owner || entry.Operation != metav1.ManagedFieldsOperationApply)
+		if !others {
+			kept = append(kept, entry)
+			continue
+		}
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, false, err
+		}
+		rest := fields.Difference(applied)
+		if !rest.Equals(fields) {
+			changed = true
+			if entry.FieldsV1.Raw, err = rest.ToJSON(); err != nil {
+				return nil, false, fmt.Errorf("encode fields of %s: %w", entry.Manager, err)
+			}
+		}
+		if !rest.Empty() {
+			kept = append(kept, entry)
+		}
+	}
+	return kept, changed, nil
+}
+
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	fields := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return fields, nil
+	}
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		return nil, fmt.Errorf("read fields of %s: %w", entry.Manager, err)
+	}
+	return fields, nil
+}
