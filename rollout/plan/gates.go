@@ -23,11 +23,21 @@ func (p *pass) passStep() {
 		return
 	case p.lastStep():
 		p.finish()
+	case p.exceeds():
+		return
 	default:
 		// Whoever finds the pods of the next step in one that was jumped back to would take them away again.
 		p.out.StatusFirst = p.stepsBack()
 		p.enterStep(p.stepIndex() + 1)
 	}
+}
+
+// exceeds reports whether more pods run the revision than this step or the next says, because spec.replicas fell:
+// a step that is entered keeps the pods that it finds, so that what is too many goes first.
+func (p *pass) exceeds() bool {
+	next := *p
+	next.status.CurrentStepIndex = p.stepIndex() + 1
+	return p.rescaling() && p.updateSet().Replicas > max(p.target, next.share().entered(p.Workload.Replicas))
 }
 
 // indexed is a gate's policy with its place in the step.

@@ -1,6 +1,11 @@
 package plan
 
-import "github.com/sluice-dev/sluice/api/v1alpha1"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 // ledger is the arithmetic of one pass: what the sets have, and are to have.
 type ledger struct {
@@ -17,10 +22,21 @@ type ledger struct {
 
 func (p *pass) ledger() *ledger {
 	l := &ledger{pass: p, fence: p.fence(), update: p.updateSet(), old: p.oldSets(), want: map[*Set]int32{}}
+	if p.status.RollbackTo == "" { // of what is not approved pods go first, of what is stable they go last
+		slices.SortStableFunc(l.old, func(a, b *Set) int { return cmp.Compare(p.steady(a), p.steady(b)) })
+	}
 	for _, set := range l.sets() {
 		l.want[set] = set.Replicas
 	}
 	return l
+}
+
+// steady is 1 for the set of the stable revision and 0 for others.
+func (p *pass) steady(s *Set) int {
+	if s.Revision == p.status.StableRevision {
+		return 1
+	}
+	return 0
 }
 
 // sets are all of them, that of the new revision first.
@@ -174,7 +190,14 @@ func (l *ledger) growOld(others int32) bool {
 
 // alone reports whether the updated pods, some of which are to go back, are all that there are. The native
 // controller sets a lone active set to all replicas, so that another one must have a pod first.
-func (l *ledger) alone() bool { return l.back && l.oldTotal() == 0 && l.oldReplicas() == 0 }
+func (l *ledger) alone() bool {
+	return l.takesBack() && l.want[l.update] > 0 && l.oldTotal() == 0 && l.oldReplicas() == 0
+}
+
+// takesBack reports whether updated pods may make room for old ones.
+func (l *ledger) takesBack() bool {
+	return l.back || l.rescaling() && l.status.RollbackTo == "" && l.target < l.Workload.Replicas
+}
 
 // shrinking reports whether pods are still to go that the status may count as available:
 // once such a set grows again nobody could tell them from new ones.

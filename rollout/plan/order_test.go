@@ -159,9 +159,9 @@ func TestPausePointsHold(t *testing.T) {
 			inStep(2).ordered(3).listed(7, broken("v1-0"), broken("v1-3"), pausing("v1-3")),
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},
-		"younger versions wait too": {
+		"versions that go later wait too": {
 			held(10).fence("1", "2").at(1, 5).sets(set("v1", 2), set("v1b", 6), set("v2", 2)).ordered(3).
-				listed(7, pausing("v1-0")),
+				listed(7, pausing("v1-0")).status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "v1b" }),
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},
 	})

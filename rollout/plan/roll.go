@@ -217,7 +217,10 @@ func (p *pass) enterStep(index int32) {
 	p.status.Replicas = replicas
 	p.status.TargetReplicas = p.share().entered(replicas)
 	if update := p.updateSet(); update != nil && !p.stepsBack() {
-		p.status.TargetReplicas = max(p.status.TargetReplicas, min(update.Replicas, replicas))
+		p.status.TargetReplicas = max(p.status.TargetReplicas, min(update.Replicas, p.share().most(replicas)))
+		if update.Replicas > p.status.TargetReplicas && p.status.RollbackTo == "" {
+			p.status.Replicas = 0 // an old pod has yet to come in the place of one of them
+		}
 	}
 	p.target = p.status.TargetReplicas
 	best := int32(0)
@@ -276,6 +279,8 @@ func (p *pass) follow() {
 	if p.rescaling() {
 		p.target = p.share().rescaled(p.target, p.status.Replicas, replicas)
 	}
+	// A step that was made smaller meanwhile holds for the pods that are not made yet.
+	p.target = min(p.target, max(p.share().entered(replicas), p.updated()))
 	p.target = max(p.target, p.only())
 	if p.rescaling() && !p.conforms() {
 		return
@@ -319,14 +324,14 @@ func (p *pass) count() {
 	p.status.MaxSurge, p.status.MaxUnavailable = fromInt(f.surge), fromInt(f.unavailable)
 }
 
-// recordProgress notes when more updated pods are available than ever before in the release; or, where they are
-// taken back, when there are fewer.
+// recordProgress notes when more updated pods are available than ever before in the release. Where they are taken
+// back, by a jump or with spec.replicas, the mark comes down with them: the pods that come next are progress again.
 func (p *pass) recordProgress() {
 	update, progress := p.updateSet(), p.status.Progress
 	switch {
 	case progress == nil, update.Available > progress.Available && !p.goingBack():
 		p.status.Progress = &v1alpha1.Progress{Available: update.Available, Since: *p.now()}
-	case p.stepsBack() && update.Replicas < progress.Available:
+	case update.Replicas < progress.Available:
 		p.status.Progress = &v1alpha1.Progress{Available: update.Replicas, Since: *p.now()}
 	}
 }

@@ -60,7 +60,8 @@ func TestTheTargetWhenAStepIsEntered(t *testing.T) {
 	}{
 		"the step's share":                                {held(10), 1, 5},
 		"pods that run the revision already stay":         {held(10).sets(set("v1", 3), set("v2", 7)), 1, 7},
-		"but there are no more updated pods than all":     {held(10).sets(set("v2", 12)), 1, 10},
+		"but for one, short of 100%":                      {held(10).sets(set("v2", 12)), 1, 9},
+		"and there are no more updated pods than all":     {held(10).sets(set("v2", 12)), 2, 10},
 		"pods of a set that is being deleted don't count": {held(10).sets(set("v2", 7, func(s *Set) { s.Deleting = true })), 1, 5},
 	}
 	for name, test := range tests {
@@ -141,6 +142,12 @@ func TestFollowSpecReplicas(t *testing.T) {
 		},
 		"a rollback adds to no bad pod: the rest is the target": {
 			rollingBack(15).at(0, 1).scaledFrom(10).sets(set("v2", 9), set("v1", 1)), numbers{6, 6, 15},
+		},
+		"a step that was made smaller holds for the pods that are not made yet": {
+			held(10).steps(step("1"), step("20%"), step("100%")).at(1, 5).sets(set("v1", 8), set("v2", 3)), numbers{3, 3, 10},
+		},
+		"and for one that is scaled at the same time": {
+			held(20).steps(step("1"), step("20%"), step("100%")).at(1, 5).scaledFrom(10).sets(set("v1", 19), set("v2", 1)), numbers{4, 4, 20},
 		},
 		"steps were taken out: the last that is left means all": {
 			held(10).at(7, 5).sets(set("v1", 5), set("v2", 5)), numbers{10, 10, 10},

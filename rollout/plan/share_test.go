@@ -25,7 +25,9 @@ func TestShareIsRoundedUpWhenAStepIsEntered(t *testing.T) {
 		want     int32
 	}{
 		"number":            {"a number is what it says", "3", 10, 3},
-		"number above":      {"there are no more pods than replicas", "30", 10, 10},
+		"number above":      {"short of 100% one old pod stays, whatever the number", "30", 10, 9},
+		"number, all":       {"so it does where the number is that of all pods", "2", 2, 1},
+		"number, one pod":   {"with one pod there is none to update before 100%", "1", 1, 0},
 		"percent":           {"30% of 10", "30%", 10, 3},
 		"rounded up":        {"10% of 11 is more than one pod", "10%", 11, 2},
 		"a small share":     {"a percentage above 0 is at least one pod", "1%", 10, 1},
@@ -63,7 +65,7 @@ func TestShareAfterScalingUpgradesNothingByItself(t *testing.T) {
 		"up never lowers":   {"what is updated stays", "10%", 2, 11, 12, 2},
 		"down never raises": {"fewer replicas are no reason to update", "90%", 5, 11, 10, 5},
 		"number, down":      {"a number is at most what is left beside one old pod", "8", 8, 15, 6, 5},
-		"number, all":       {"where there was no old pod none is kept", "8", 8, 8, 6, 6},
+		"number, all":       {"one old pod comes back where there was none", "8", 8, 8, 6, 5},
 		"number, back up":   {"a number comes back with the replicas", "3", 0, 0, 10, 3},
 		"all":               {"100% stays 100%", "100%", 10, 10, 15, 15},
 		"to none":           {"none of none", "30%", 3, 10, 0, 0},

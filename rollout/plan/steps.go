@@ -54,18 +54,26 @@ func checkRange(value, low, high int64, unit string) error {
 // all reports whether the share is every pod.
 func (s share) all() bool { return s.percent && s.value == 100 }
 
-// entered is the target when a step is entered: a percentage is rounded up, but short of
-// 100% at least one old pod stays.
+// entered is the target when a step is entered: a percentage is rounded up. Short of 100% at least one
+// old pod stays, whatever the share says and however few pods there are: the native controller sets a lone
+// ReplicaSet to all that somebody scales the workload to, and the new one must not be that.
 func (s share) entered(replicas int32) int32 {
-	switch {
-	case s.all():
+	if s.all() {
 		return replicas
-	case s.percent:
-		up := (s.value*int64(replicas) + 99) / 100
-		return max(min(int32(up), replicas-1), 0)
-	default:
-		return int32(min(s.value, int64(replicas)))
 	}
+	wanted := s.value
+	if s.percent {
+		wanted = (s.value*int64(replicas) + 99) / 100
+	}
+	return int32(max(min(wanted, int64(replicas)-1), 0))
+}
+
+// most is how many pods may run the revision in a step of this share, if they do already.
+func (s share) most(replicas int32) int32 {
+	if s.all() {
+		return replicas
+	}
+	return max(replicas-1, 0)
 }
 
 // rescaled is the target after spec.replicas went from before to replicas. Scaling alone must
@@ -75,19 +83,16 @@ func (s share) rescaled(target, before, replicas int32) int32 {
 	if s.all() {
 		return replicas
 	}
-	bound := replicas - 1
-	if before > 0 && target >= before { // there was no old pod to keep
-		bound = replicas
-	}
+	bound := s.most(replicas)
 	wanted := s.value
 	if s.percent {
 		wanted = s.value * int64(replicas) / 100
 	}
 	if replicas > before {
-		return max(min(max(int32(wanted), target), bound), 0)
+		return min(max(int32(wanted), target), bound)
 	}
 	least := min(target, 1)
-	return max(min(max(int32(min(wanted, int64(target))), least), target, bound), 0)
+	return min(max(int32(min(wanted, int64(target))), least), target, bound)
 }
 
 // fence is how far the pods may stray from spec.replicas.

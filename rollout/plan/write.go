@@ -84,7 +84,7 @@ func (l *ledger) fits(grow []Action) bool {
 	for _, action := range grow {
 		total += action.(ScaleSet).To - action.(ScaleSet).From
 	}
-	joined := l.back && l.oldReplicas() == 0 && l.oldTotal() == 1
+	joined := l.takesBack() && l.oldReplicas() == 0 && l.oldTotal() == 1
 	return total <= l.Workload.Replicas+l.surge || joined || l.update.Replicas == 0 && l.active() <= 2
 }
 

@@ -267,6 +267,9 @@ func (e Event) pass(s *State) bool {
 		}
 	}
 	report := s.Process.Pass(s.World, mishaps)
+	if len(report.Done) == 0 && report.Ended == "" {
+		s.judgeRest()
+	}
 	s.Process.recall(s.World)
 	return len(report.Done) > 0 || s.Process.known() != before
 }

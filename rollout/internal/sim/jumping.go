@@ -39,16 +39,13 @@ func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (least int32, b
 	if jump == nil || !jump.RemovePods || jump.Attempt != status.Attempt || jump.To != status.CurrentStepIndex {
 		return 0, false
 	}
-	if w.Past.Rescaled {
-		return status.TargetReplicas, true
-	}
-	return Target(w.steps(status)[jump.To], w.Workload.Replicas), true
+	return Rescaled(w.steps(status)[jump.To], w.Past.Entered, w.Workload.Replicas), true
 }
 
 // opensWhenBack: nobody is asked before the pods are what the step says, unless others have changed them since.
 func opensWhenBack(w *World, c change) string {
 	target, back := w.steppedBack(c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.NativeGrowth || len(w.Sets) < 2 {
+	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.Meddled || len(w.Sets) < 2 {
 		return ""
 	}
 	if s := w.Set(c.pass.intent.UpdateRevision); s != nil && s.Replicas > target {

@@ -185,8 +185,11 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Rescaled, p.Lowered, p.NativeGrowth, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Lowered, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
+	e.number(int64(p.Had))
+	e.number(int64(p.Step))
+	e.number(int64(p.Entered))
 	e.text(p.Bad)
 	e.text(p.Barred)
 	e.number(int64(len(p.Confirmed)))

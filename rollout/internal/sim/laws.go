@@ -11,9 +11,12 @@ import (
 // Past is what the laws remember of what has happened.
 type Past struct {
 	// Attempt is the last one that a write belonged to, and what has happened since it began:
-	// spec.replicas were changed, or lowered, the native controller added updated pods.
-	Attempt                         int64
-	Rescaled, Lowered, NativeGrowth bool
+	// spec.replicas were lowered. Had is how many pods ran its revision before.
+	Attempt int64
+	Lowered bool
+	Had     int32
+	// Step is the step that the last write belonged to, and Entered what spec.replicas were when it was entered.
+	Step, Entered int32
 	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
 	// then: it is not released until another one is given.
 	Bad, Barred string
@@ -81,6 +84,7 @@ var laws = []law{
 	{"I1 the ReplicaSets add up to at most replicas + maxSurge", withinSurge},
 	{"I2 no write takes available pods below replicas - maxUnavailable", staysAvailable},
 	{"I3 updated pods stay within the step whose predecessors' gates have passed", withinStep},
+	{"I3 the version before keeps the pods that the step leaves it", keepsOld},
 	{"I3 a workload is handed back when all its pods are updated, or its release is deleted", handsBackAtEnd},
 	{"I5 the updated count never falls", neverFalls},
 	{"I3 the gates of a step that is jumped back to are opened when its pods are there", opensWhenBack},
@@ -95,7 +99,7 @@ var laws = []law{
 
 // judge holds a write against the laws.
 func (w *World) judge(c change) {
-	w.Past.begin(c.pass.intent.Attempt)
+	w.Past.begin(w, c.pass.intent)
 	for _, l := range laws {
 		if how := l.holds(w, c); how != "" {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
@@ -103,32 +107,32 @@ func (w *World) judge(c change) {
 	}
 }
 
-// begin forgets what happened in an earlier attempt.
-func (p *Past) begin(attempt int64) {
-	if p.Attempt != attempt {
-		p.Attempt, p.Rescaled, p.Lowered, p.NativeGrowth = attempt, false, false, false
+// begin forgets what happened in an earlier attempt, and in an earlier step.
+func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
+	if p.Attempt != intent.Attempt {
+		p.Attempt, p.Lowered, p.Step, p.Had = intent.Attempt, false, -1, 0
+		if s := w.Set(intent.UpdateRevision); s != nil {
+			p.Had = s.Replicas
+		}
+	}
+	if p.Step != intent.CurrentStepIndex {
+		p.Step, p.Entered = intent.CurrentStepIndex, w.Workload.Replicas
 	}
 }
 
-// judgeNative holds the native controller against I3, when it adds pods to a workload that is
-// held: there must always be another active ReplicaSet, so that it does not make every pod an
-// updated one (T1). Somebody who scales, from 0 in particular, or meddles can bring that about
-// all the same. What is stable it may add at any time.
+// judgeNative holds the native controller against I3, when it adds pods to a workload that is held: it must
+// never find a ReplicaSet alone, or none with pods, that it makes every pod of though nobody has approved that
+// many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
-	p, d := &w.Past, &w.Workload
-	updated := same(s.Revision, d.Template)
-	if p.NativeGrowth = p.NativeGrowth || updated || p.Meddled; !updated {
+	d, status := &w.Workload, w.Release.Status
+	if d.Hold == nil || w.Past.Meddled || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
 		return
 	}
-	if same(s.Revision, w.Release.Annotations[v1alpha1.CurrentStableAnnotation]) {
-		return
+	limit := int32(0)
+	if same(s.Revision, status.UpdateRevision) {
+		limit = most(w.allowed(w.Release.Spec, status), d.Replicas)
 	}
-	status := w.Release.Status
-	limit := most(w.allowed(status), d.Replicas)
-	if status.RollbackTo != "" {
-		limit = max(limit, d.Replicas-(total(w.Sets)-s.Replicas))
-	}
-	if d.Hold != nil && same(status.UpdateRevision, d.Template) && s.Replicas > 0 && len(w.Sets) > 1 && !p.Rescaled && !p.Meddled && replicas > limit {
+	if replicas > limit {
 		w.breach("I3 the native controller finds no lone ReplicaSet", fmt.Sprintf("%s %d -> %d", s.Revision, s.Replicas, replicas))
 	}
 }
@@ -141,7 +145,7 @@ func (n native) judgeSaturated() {
 	if !emptied || d.Hold == nil || w.Past.Meddled || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.RollbackTo != "" {
 		return
 	}
-	if most(w.allowed(status), d.Replicas) < d.Replicas {
+	if most(w.allowed(n.Release.Spec, status), d.Replicas) < d.Replicas {
 		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
 	}
 }
@@ -204,7 +208,7 @@ func withinStep(w *World, c change) string {
 	if s == nil || !same(s.Revision, status.UpdateRevision) {
 		return ""
 	}
-	limit := c.pass.window.mostOf(w, w.allowed(status))
+	limit := c.share()
 	if status.RollbackTo != "" && w.Past.Meddled {
 		return "" // good pods that were there when the step began are made up for
 	}
@@ -217,10 +221,58 @@ func withinStep(w *World, c change) string {
 	return fmt.Sprintf("%d updated pods, at most %d", s.Replicas, limit)
 }
 
+// keepsOld is I3 seen from the other side: where old pods go so that more of what is left is updated than the
+// steps allow, it is the same as if updated pods had come.
+func keepsOld(w *World, c change) string {
+	s, status := c.shrunk(), c.pass.intent
+	if s == nil || same(s.Revision, status.UpdateRevision) || status.RollbackTo != "" || w.Past.Meddled {
+		return ""
+	}
+	old := total(w.Sets)
+	if update := w.Set(status.UpdateRevision); update != nil {
+		old -= update.Replicas
+	}
+	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return c.shareOf(d.Replicas) - d.Replicas })
+	if old >= least {
+		return ""
+	}
+	return fmt.Sprintf("%d old pods are left, at least %d", old, least)
+}
+
+// share is how many pods may run the update revision, at most, by what the pass can have seen of spec.replicas.
+func (c change) share() int32 {
+	return c.pass.window.extreme(c.pass.world, func(d *Workload) int32 { return c.shareOf(d.Replicas) })
+}
+
+// shareOf is the same for one number of replicas. Pods that ran the revision before the attempt stay, as long as spec.replicas
+// don't fall, but for one in whose place an old one comes.
+func (c change) shareOf(replicas int32) int32 {
+	w, status := c.pass.world, c.pass.intent
+	limit := w.share(c.pass.release.Spec, status, replicas)
+	if w.Past.Lowered && len(c.pass.window.workloads) == 0 {
+		return limit
+	}
+	return max(limit, min(w.Past.Had, replicas-1))
+}
+
+// share is the largest target of the steps up to the last one whose predecessors' gates have all passed. A percentage
+// is rounded up for the replicas that there were when the step was entered, and down for all others.
+func (w *World) share(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus, replicas int32) int32 {
+	limit := int32(0)
+	for i, step := range w.allowed(spec, status) {
+		target := Target(step, replicas)
+		if int32(i) <= status.CurrentStepIndex {
+			target = Rescaled(step, w.Past.Entered, replicas)
+		}
+		limit = max(limit, target)
+	}
+	return limit
+}
+
 // allowed are the steps up to the last one whose predecessors' gates have all passed. Where they
 // mix pods and percentages, a step may come to less than one before it.
-func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
-	steps := w.steps(status)
+func (w *World) allowed(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
+	steps := stepsOf(spec, status)
 	return steps[:min(w.passed(status)+1, len(steps))]
 }
 
@@ -245,11 +297,15 @@ func most(steps []v1alpha1.Step, replicas int32) int32 {
 }
 
 func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
+	return stepsOf(w.Release.Spec, status)
+}
+
+func stepsOf(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	if status.RollbackTo == "" {
-		return w.Release.Spec.Strategy.Steps
+		return spec.Strategy.Steps
 	}
-	if w.Release.Spec.Rollback != nil {
-		return w.Release.Spec.Rollback.Steps
+	if spec.Rollback != nil {
+		return spec.Rollback.Steps
 	}
 	return Steps("1 none", "100%")
 }
@@ -294,17 +350,22 @@ func handsBackAtEnd(w *World, c change) string {
 	return ""
 }
 
-// neverFalls is I5: within an attempt only fewer spec.replicas take updated pods away, or a jump back that is to; or
-// any change of them, where the native controller has added updated pods meanwhile.
+// neverFalls is I5: within an attempt updated pods go only with spec.replicas, down to the step's share of them and no
+// further; by a jump back that is to take them away; and one of them where there was no old pod left.
 func neverFalls(w *World, c change) string {
-	s, p := c.shrunk(), &w.Past
-	if s == nil || !same(s.Revision, c.pass.intent.UpdateRevision) || p.Lowered || p.NativeGrowth {
+	s, p, status := c.shrunk(), &w.Past, c.pass.intent
+	if s == nil || !same(s.Revision, status.UpdateRevision) || p.Meddled {
 		return ""
 	}
-	if least, back := w.steppedBack(c.pass.intent); back && s.Replicas >= least {
+	if least, back := w.steppedBack(status); back && s.Replicas >= least {
 		return ""
 	}
-	if c.before(s) > w.Workload.Replicas && s.Replicas >= min(c.pass.intent.TargetReplicas, w.Workload.Replicas) {
+	least := min(c.before(s), c.pass.window.least(w)-1)
+	if p.Lowered {
+		step := stepsOf(c.pass.release.Spec, status)[status.CurrentStepIndex]
+		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -Rescaled(step, p.Entered, d.Replicas) })
+	}
+	if s.Replicas >= least {
 		return ""
 	}
 	return fmt.Sprintf("%d -> %d updated pods", c.before(s), s.Replicas)
@@ -368,11 +429,6 @@ func (v *window) leastAvailable(w *World) int32 {
 		_, unavailable := d.fence(d.Replicas)
 		return unavailable - d.Replicas
 	})
-}
-
-// mostOf is the largest target of some steps.
-func (v *window) mostOf(w *World, steps []v1alpha1.Step) int32 {
-	return v.extreme(w, func(d *Workload) int32 { return most(steps, d.Replicas) })
 }
 
 // least is spec.replicas.

@@ -13,7 +13,6 @@ func (w *World) Scale(replicas int32) bool {
 	if d.Absent || d.Replicas == replicas {
 		return false
 	}
-	w.Past.Rescaled = true
 	w.Past.Lowered = w.Past.Lowered || replicas < d.Replicas
 	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true

@@ -241,7 +241,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 		x.outdated("the release")
 		return
 	}
-	w.Past.begin(status.Attempt)
+	w.Past.begin(w, status)
 	w.Past.recorded(w, status)
 	w.judgeStep(&x.release, status)
 	w.judgeJump(status)

@@ -1,0 +1,39 @@
+package sim
+
+import "fmt"
+
+// judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the workload to, no more
+// pods run the update revision than the steps allow of that number.
+func (w *World) judgeRest() {
+	d, status := &w.Workload, w.Release.Status
+	update := w.Set(status.UpdateRevision)
+	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.Meddled || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
+		return
+	}
+	limit := w.share(w.Release.Spec, status, d.Replicas)
+	if !w.Past.Lowered {
+		limit = max(limit, w.Past.Had)
+	}
+	if update.Replicas > limit && !w.needed(update) {
+		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
+	}
+}
+
+// settled reports whether nobody but the process and people has anything left to do.
+func (w *World) settled() bool {
+	if w.Lag.any() || w.Workload.Absent || w.Workload.behind() > 0 {
+		return false
+	}
+	for i := range w.Sets {
+		if !w.Sets[i].settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// needed reports whether all pods of a ReplicaSet are available, and none may go.
+func (w *World) needed(s *Set) bool {
+	_, unavailable := w.Workload.fence(w.Workload.Replicas)
+	return s.Status.Available >= s.Replicas && effective(w.Sets) <= w.Workload.Replicas-unavailable
+}

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// others lets everybody but the controller and people take turns until nobody has anything left to do.
+func (s *State) others() {
+	for changed := true; changed; {
+		changed = s.SyncWorkload()
+		for i := range s.Sets {
+			changed = s.SyncSet(&s.Sets[i]) || changed
+			changed = s.MakeReady(&s.Sets[i]) || changed
+		}
+	}
+}
+
+// rested lets the controller go on too, until it has nothing left to do.
+func (s *State) rested(t *testing.T) {
+	t.Helper()
+	for range maxEvents {
+		s.others()
+		if !(Event{Kind: Pass}).Apply(s) {
+			return
+		}
+	}
+	t.Fatalf("it goes on and on: %s", s.World)
+}
+
+func wantLaws(t *testing.T, what string, s *State) {
+	t.Helper()
+	for _, broken := range s.Broken {
+		t.Errorf("%s: %s", what, broken)
+	}
+	s.Broken = nil
+}
+
+// TestScaledAtAnyMomentOfARelease scales a release after each event of its way, up, down, and there and back: with the
+// controller there, and with it away until everybody else has come to rest. The laws hold, and the end is reached.
+func TestScaledAtAnyMomentOfARelease(t *testing.T) {
+	t.Parallel()
+	cases := map[string]Setup{
+		"percentages":              ten("10% none", "50% none", "60%", "100%").of(20).limits(1, 0),
+		"gates pass by themselves": ten("25% soak", "50% soak", "100%").of(20),
+		"numbers":                  ten("3 none", "8", "12", "100%").of(15),
+		"numbers and percentages":  ten("5 none", "10%", "80%", "100%").of(12).limits(0, 1),
+		"a step of all pods":       ten("2", "50%", "100%").of(2).limits(1, 0),
+		"a step of more than all":  ten("5 none", "6", "100%").of(3).limits(0, 1),
+		"one pod":                  ten("1", "100%").of(1).limits(1, 0),
+	}
+	for name, setup := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs := 0
+			for moment := releasing(setup); moment != nil; moment, _ = Calm(moment) {
+				for _, sizes := range [][]int32{{1}, {2}, {8}, {40}, {3, 20}, {30, 4}} {
+					scaledAt(t, moment.Clone(), sizes, true)
+					scaledAt(t, moment.Clone(), sizes, false)
+					runs += 2
+				}
+			}
+			t.Logf("%d runs", runs)
+		})
+	}
+}
+
+func scaledAt(t *testing.T, s *State, sizes []int32, there bool) {
+	t.Helper()
+	what := fmt.Sprintf("scaled to %d, controller there %t, at %s", sizes, there, s.World)
+	for _, n := range sizes {
+		s.Scale(n)
+		if there {
+			s.rested(t)
+		} else {
+			s.others()
+		}
+		wantLaws(t, what, s)
+	}
+	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
+	wantLaws(t, what, s)
+	if left := s.Unfinished(); left != "" {
+		t.Errorf("%s: it does not end well: %s", what, left)
+	}
+}
+
+// slow lets half of the deadline go by before each pod comes up, and everybody else take turns meanwhile.
+func (s *State) slow(t *testing.T, deadline time.Duration) bool {
+	t.Helper()
+	s.Now = s.Now.Add(deadline * 6 / 10)
+	came := false
+	for i := range s.Sets {
+		came = s.MakeReady(&s.Sets[i]) || came
+	}
+	for changed := true; changed; {
+		changed = s.SyncWorkload()
+		for i := range s.Sets {
+			changed = s.SyncSet(&s.Sets[i]) || changed
+		}
+		changed = s.Approve() || (Event{Kind: Pass}).Apply(s) || changed
+	}
+	return came
+}
+
+// TestSlowReleaseIsNeverFailed: pods that take more than half of the deadline each are progress, whatever somebody scales
+// the workload to on the way.
+func TestSlowReleaseIsNeverFailed(t *testing.T) {
+	t.Parallel()
+	const deadline = 10 * time.Minute
+	for _, from := range []int32{0, 3, 10, 14} {
+		for _, to := range []int32{20, 8, 2, 30} {
+			s := releasing(Setup{
+				Replicas: 20, Steps: Steps("50%", "100%"), HistoryLimit: 10, Deadline: deadline,
+				MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0), OnFailure: v1alpha1.FailureRollback,
+			})
+			scaled := false
+			for range 200 {
+				if set := s.Set("v2"); !scaled && set != nil && set.Pods.Available == from {
+					s.Scale(to)
+					scaled = true
+				}
+				if s.slow(t, deadline); s.waitsForPerson() {
+					s.Confirm()
+				}
+			}
+			if status := s.Release.Status; !completed(s) || status.RollbackTo != "" {
+				t.Errorf("scaled from 20 to %d at %d updated pods, a pod every 6 minutes, deadline 10: %s %s", to, from, s.World, status.Message)
+			}
+			wantLaws(t, fmt.Sprintf("scaled to %d", to), s)
+		}
+	}
+}
