@@ -170,12 +170,10 @@ func percentOf(value intstr.IntOrString, replicas int32, up bool) int32 {
 
 // target is how many pods a step updates: rounded up, and short of 100% one old pod stays.
 func target(step v1alpha1.Step, replicas int32) int32 {
-	switch n := percentOf(step.Replicas, replicas, true); {
-	case step.Replicas == intstr.FromString("100%"), step.Replicas.Type == intstr.Int:
-		return min(n, replicas)
-	default:
-		return max(min(n, replicas-1), 0)
+	if step.Replicas == intstr.FromString("100%") {
+		return replicas
 	}
+	return max(min(percentOf(step.Replicas, replicas, true), replicas-1), 0)
 }
 
 // managerOf is the field manager that wrote a field last; empty if none owns it.

@@ -111,7 +111,7 @@ func (w *World) judge(c change) {
 func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 	if p.Attempt != intent.Attempt {
 		p.Attempt, p.Lowered, p.Step, p.Had = intent.Attempt, false, -1, 0
-		if s := w.Set(intent.UpdateRevision); s != nil {
+		if s := w.setOf(intent.UpdateRevision); s != nil {
 			p.Had = s.Replicas
 		}
 	}
@@ -125,6 +125,9 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 // many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
 	d, status := &w.Workload, w.Release.Status
+	if total(w.Sets) == 0 { // from 0 back up: still to come
+		return
+	}
 	if d.Hold == nil || w.Past.Meddled || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
 		return
 	}
@@ -229,7 +232,7 @@ func keepsOld(w *World, c change) string {
 		return ""
 	}
 	old := total(w.Sets)
-	if update := w.Set(status.UpdateRevision); update != nil {
+	if update := w.setOf(status.UpdateRevision); update != nil {
 		old -= update.Replicas
 	}
 	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return c.shareOf(d.Replicas) - d.Replicas })

@@ -6,7 +6,7 @@ import "fmt"
 // pods run the update revision than the steps allow of that number.
 func (w *World) judgeRest() {
 	d, status := &w.Workload, w.Release.Status
-	update := w.Set(status.UpdateRevision)
+	update := w.setOf(status.UpdateRevision)
 	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.Meddled || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
 		return
 	}
