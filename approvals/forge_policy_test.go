@@ -174,14 +174,14 @@ var approvalCases = map[string]approvalCase{
 			s.review("ada", "APPROVE")
 			s.merge("grace", "merge")
 		},
-		says: "ada is behind the release",
+		says: "ada wrote the release",
 	},
 	"merger-is-author": {
 		reason: "where the merge is the approval, who made the release does not merge it",
 		policy: v1alpha1.PullRequestGate{ForbidSelfApproval: true},
 		before: by("ada"),
 		act:    func(s *shop) { s.merge("ada", "rebase") },
-		says:   "is behind the release",
+		says:   "by ada, who wrote the release: another person must approve",
 	},
 	"merger-is-another": {
 		reason: "anybody else may",

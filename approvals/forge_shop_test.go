@@ -63,6 +63,7 @@ func (w *forgeWorld) newShop(name string, before ...func(*shop)) *shop {
 		w.Fatalf("create source: %v", err)
 	}
 	s.commit = s.sync()
+	s.stable = s.commit
 	return s
 }
 

@@ -107,6 +107,32 @@ func (r *ForgeGates) look(ctx context.Context, g *v1alpha1.Gate, facts gate.Fact
 	if !recorded {
 		r.looks.forget(g.UID) // what was seen is lost
 	}
+	if err != nil || !recorded {
+		return err
+	}
+	return r.tellRefusal(ctx, g, facts)
+}
+
+// tellRefusal says below a pull request that was merged in vain why it was, and what helps. It is said once.
+func (r *ForgeGates) tellRefusal(ctx context.Context, g *v1alpha1.Gate, facts gate.Facts) error {
+	if g.Status.Refusal == nil {
+		return nil
+	}
+	text := report.Refused(g)
+	digest := digestOf(text)
+	if g.Status.Refusal.ToldDigest == digest {
+		return nil
+	}
+	err := r.forges.ask(ctx, facts.Source, needsTeams(g), func(ctx context.Context, api *github.Client) error {
+		return api.Comment(ctx, int(g.Status.PullRequest.Number), text)
+	})
+	if err != nil {
+		r.looks.forget(g.UID)
+		return err
+	}
+	status := *g.Status.DeepCopy()
+	status.Refusal.ToldDigest = digest
+	_, err = r.record(ctx, g, facts.Release, status)
 	return err
 }
 
@@ -146,6 +172,10 @@ func (r *ForgeGates) gatherApproval(ctx context.Context, api *github.Client, g *
 		return err
 	}
 	into.Approval = &approval
+	facts.Forge = into
+	if approval.Permissions, err = api.Permissions(ctx, gate.Candidates(g, facts)...); err != nil {
+		return err
+	}
 	if approval.PullRequest.State != forge.PullOpen {
 		return nil
 	}

@@ -35,8 +35,8 @@ type forgeWorld struct {
 	*world
 	forge  *devforge.Forge
 	tokens map[string]string
-	// commit is the release commit.
-	commit string
+	// commit is the release commit, and stable the one before.
+	commit, stable string
 	// more are namespaces that are watched, too.
 	more []string
 }
@@ -52,6 +52,7 @@ func newForgeWorld(t *testing.T) *forgeWorld {
 		t.Fatal(err)
 	}
 	w.tokens = forgetest.Invite(t, w.forge, "shop/web", "sluice", "ada", "grace", "eve", "ci")
+	w.stable = w.write("ada", "main", "README", "The shop.\n")
 	w.commit = w.write("ada", "main", "web.yaml", "image: web:2\n")
 	w.addSource("shop", w.forge.URL())
 	return w
@@ -188,7 +189,7 @@ func (w *forgeWorld) blockOn(release *v1alpha1.BatchRelease, policy v1alpha1.Gat
 		Spec: v1alpha1.GateSpec{
 			ReleaseRef: v1alpha1.ReleaseReference{Name: release.Name, UID: release.UID},
 			Revision:   status.UpdateRevision, Attempt: status.Attempt, Step: status.CurrentStepIndex, Commit: status.Commit,
-			Type: policy.Type(), Policy: policy, Nonce: strings.ToUpper(string(release.UID)) + fmt.Sprint(status.CurrentStepIndex),
+			StableCommit: w.stable, Type: policy.Type(), Policy: policy, Nonce: strings.ToUpper(string(release.UID)) + fmt.Sprint(status.CurrentStepIndex),
 		},
 	}
 	if err := w.Create(w.Context(), g); err != nil {

@@ -49,6 +49,9 @@ type GateSpec struct {
 	// Commit brought the revision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
+	// StableCommit is the commit that ran before, as far as it is known: what is released came after it.
+	// +optional
+	StableCommit string `json:"stableCommit,omitempty"`
 	// Step is the index of the step after which the gate stands.
 	Step int32 `json:"step"`
 	// Index is the place of the policy in the step's list of gates.
@@ -164,7 +167,8 @@ type WindowGate struct {
 
 // PullRequestGate says whose approval lets a release go on. The merge puts the gate's record onto the
 // tracked branch; that is the approval. Approvers and teams say who may approve: the one who
-// merges, or those who review where minApprovals is more than 0. Neither given: whoever the forge lets.
+// merges, or those who review where minApprovals is more than 0. Neither given: every person with write access to the
+// repository. Nobody counts who has none.
 type PullRequestGate struct {
 	// MinApprovals is how many reviewers must have approved the head that was merged. Default 0:
 	// the merge is the approval.
@@ -172,7 +176,8 @@ type PullRequestGate struct {
 	// +kubebuilder:validation:Maximum=10
 	// +optional
 	MinApprovals int32 `json:"minApprovals,omitempty"`
-	// Approvers are logins of people whose approval counts.
+	// Approvers are logins of people whose approval counts. A program's is its slug with [bot]: it counts only if it is
+	// named here.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
@@ -187,8 +192,9 @@ type PullRequestGate struct {
 	// +listType=atomic
 	// +optional
 	Teams []string `json:"teams,omitempty"`
-	// ForbidSelfApproval lets no author or committer of the release commit, nor the author of a
-	// pull request that brought it in, approve it.
+	// ForbidSelfApproval lets nobody approve who has a part in what came since the commit that ran before: author,
+	// committer or co-author of a commit, author of a pull request, or who pushed. Where nobody is known to answer for
+	// one of the commits, the gate does not pass.
 	// +optional
 	ForbidSelfApproval bool `json:"forbidSelfApproval,omitempty"`
 }
@@ -264,6 +270,10 @@ type GateStatus struct {
 	// PullRequest is the one that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`
+	// Refusal says why the pull request was answered in vain: it was merged in a way that the policy does not take. It is
+	// unset while nothing is refused.
+	// +optional
+	Refusal *Refusal `json:"refusal,omitempty"`
 	// Record is the file that passes a pullRequest gate when it is on the tracked branch. It is
 	// given where the source has no forge, for people to put it there.
 	// +optional
@@ -290,6 +300,15 @@ type Force struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
+}
+
+// Refusal says why an answer does not pass a gate.
+type Refusal struct {
+	// Message is a sentence for people: why, and what helps.
+	Message string `json:"message"`
+	// ToldDigest is the digest of what was said of it below the pull request.
+	// +optional
+	ToldDigest string `json:"toldDigest,omitempty"`
 }
 
 // PullRequestReference says where a pull request is.

@@ -142,6 +142,7 @@ const (
 	ReasonUpgrading        = "StepUpgrading"
 	ReasonBlocking         = "StepBlocking"
 	ReasonGateRejected     = "GateRejected"
+	ReasonApprovalRefused  = "ApprovalRefused"
 	ReasonHandingBack      = "HandingBack"
 	ReasonCompleted        = "Completed"
 	ReasonRollingBack      = "RollingBack"

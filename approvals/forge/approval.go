@@ -39,10 +39,12 @@ type ApprovalQuery struct {
 	Number int
 	// Tip is the commit of the tracked branch that was read by Git.
 	Tip string
-	// Reviews asks for the reviews and the commits of the pull request.
-	Reviews bool
-	// ReleaseCommit asks who made that commit and who brought it in. Optional.
-	ReleaseCommit string
+	// Branch is the tracked branch: who moved it is asked.
+	Branch string
+	// Reviews asks for the reviews of the pull request, Commits for its commits.
+	Reviews, Commits bool
+	// ReleaseCommit asks who made what that commit has and StableCommit has not, and who brought it in. Optional.
+	ReleaseCommit, StableCommit string
 	// Approvers asks for the accounts of these logins.
 	Approvers []string
 	// Teams asks for the members of these teams: slug, or organization/slug. A slug alone is
@@ -57,12 +59,13 @@ type ApprovalQuery struct {
 //	merged, and by somebody else than us        PullRequest.Merged, MergedBy, Self
 //	still on the tracked branch                 OnTracked
 //	the record and no other file                Files: exactly one, with its path and not renamed
+//	and nothing else with the same merge        Result.Files, and how it came to the branch: Pushes
 //	the same as was reviewed                    Files[0].BlobSHA, against what Git has on the branch
 //	did not come with the release itself        PullRequest.MergeCommit, Release.Commit.SHA
 //	enough approvals, none taken back           Reviews: the latest of each reviewer
 //	of what was merged                          Reviews.CommitID, PullRequest.Head.SHA
-//	by those who may                            Reviews.Reviewer, Approvers, Teams
-//	and not by those behind the release         Release, Commits, PullRequest.Author
+//	by those who may                            Reviews.Reviewer, Approvers, Teams, Permissions
+//	and not by those behind the release         Release, Pushes, Commits, PullRequest.Author
 type Approval struct {
 	// Repository is the one that is configured.
 	Repository Repository
@@ -75,24 +78,24 @@ type Approval struct {
 	// OnTracked reports whether the result of the merge is the tip that was asked about, or
 	// one of its ancestors.
 	OnTracked bool
+	// Result is what the merge made of the branch.
+	Result Result
+	// Pushes are the moves of the tracked branch, newest first, as far back as is asked about.
+	Pushes []Push
+	// PushesTold reports whether the forge tells who moves branches. Some older ones don't.
+	PushesTold bool
 
 	// Reviews are all reviews, oldest first. Set if they were asked for.
 	Reviews []Review
-	// Commits are all commits of the pull request; there is at least one. Set with Reviews.
+	// Commits are all commits of the pull request; there is at least one. Set if they were asked for.
 	Commits []Commit
-	// Release is set if its commit was asked about.
+	// Release is set if its commits were asked about.
 	Release ReleaseOrigin
+	// Permissions are what those may do with the repository of whom that was asked.
+	Permissions []Permission
 	// Approvers are the accounts of the logins asked about, in that order; one that nobody
 	// has is not Known.
 	Approvers []Account
 	// Teams are those asked about, in that order.
 	Teams []Team
-}
-
-// ReleaseOrigin is who is behind a release commit.
-type ReleaseOrigin struct {
-	Commit Commit
-	// PullRequests brought the commit to a branch: their authors and who merged them are known
-	// by account, unlike the commit's.
-	PullRequests []PullRequest
 }

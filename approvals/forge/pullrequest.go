@@ -89,7 +89,10 @@ type Review struct {
 	// State is the present one: a review that is dismissed was something else before.
 	State ReviewState
 	// CommitID is the head that the reviewer saw.
-	CommitID    string
+	CommitID string
+	// Belongs reports whether the forge counts the reviewer among those who work on the repository. It is no right to
+	// anything, and may be false of those whose membership is not shown to us.
+	Belongs     bool
 	SubmittedAt time.Time
 	URL         string
 }
@@ -101,6 +104,11 @@ type Commit struct {
 	// Addresses are free text: whoever makes a commit can name somebody else.
 	Author    Account
 	Committer Account
+	// AuthorAddress is the e-mail address of the author, and CoAuthors those of the message's Co-authored-by lines.
+	AuthorAddress string
+	CoAuthors     []string
+	// Parents, the first one first.
+	Parents []string
 	// Verified reports whether the forge accepts the commit's signature; Verification says why
 	// or why not, in the forge's word.
 	Verified     bool

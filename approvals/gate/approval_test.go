@@ -66,7 +66,9 @@ func TestWhatKeepsNoRuleFromHolding(t *testing.T) {
 	}{
 		"a merge commit is the tip": {mergeAlone, func(s approving) { s.source.Status.ObservedCommit = mergeCommit }},
 		"a squash or a rebase makes another commit": {mergeAlone, func(s approving) {
-			s.pull.MergeCommit = "5905459054590545905459054590545905459054"
+			s.pull.MergeCommit = squashed
+			s.forge.Approval.Result.Commit = forge.Commit{SHA: squashed, Parents: []string{releaseCommit}}
+			s.forge.Approval.Pushes[0].After = squashed
 		}},
 		"a record that was there for an earlier step is changed": {mergeAlone, func(s approving) {
 			s.forge.Approval.Files[0].Status = forge.FileModified
@@ -81,14 +83,45 @@ func TestWhatKeepsNoRuleFromHolding(t *testing.T) {
 			s.pull.MergedBy = forge.Account{ID: carol.ID, Login: "caroline"}
 		}},
 		"who is behind the release is known by its pull request alone": {mergeAlone, func(s approving) {
-			s.forge.Approval.Release = originOf(forge.Account{}, forge.Account{})
-			s.forge.Approval.Release.PullRequests = []forge.PullRequest{{Number: 3, Merged: true, Author: ada}}
+			s.broughtBy(brought{merged: true, proposal: ada})
+		}},
+		"who pushed is known, and the commit names nobody": {mergeAlone, func(s approving) { s.broughtBy(brought{pusher: ada}) }},
+		"the key of an account has signed it":              {mergeAlone, func(s approving) { s.broughtBy(brought{committer: ada, signed: true}) }},
+		"the forge has signed what it merged": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{committer: webflow, signed: true, proposal: ada})
+		}},
+		"who merged the change has looked at it": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, committer: carol, merged: true, proposal: ada})
+		}},
+		"a forge that does not tell who pushes, and a merge of its own": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{committer: ada, signed: true})
+			s.forge.Approval.Pushes, s.forge.Approval.PushesTold = nil, false
+		}},
+		"an approval of an earlier step lies between": {mergeAlone, func(s approving) {
+			a := s.forge.Approval
+			earlier := forge.Commit{SHA: olderHead, Author: carol, Parents: []string{stableCommit}}
+			a.Release.Commits[0].Parents = []string{olderHead}
+			a.Release.Commits, a.Release.Total = append([]forge.Commit{earlier}, a.Release.Commits...), 2
+			a.Release.Changes = append(a.Release.Changes, forge.Change{SHA: olderHead, Result: forge.Result{
+				Commit: earlier, Files: []forge.ChangedFile{{Path: ".sluice/approvals/shop/api.yaml"}},
+			}})
+			a.Pushes[1].Before = olderHead
+		}},
+		"the push of its head alone, as a merge queue does": {mergeAlone, func(s approving) {
+			s.pull.MergeCommit = headCommit
+			s.forge.Approval.Result.Commit = forge.Commit{SHA: headCommit, Parents: []string{releaseCommit}}
+			s.forge.Approval.Pushes[0] = forge.Push{Before: releaseCommit, After: headCommit, Kind: forge.PushPlain, Actor: carol}
+		}},
+		"a program that is named": {mergeAlone, func(s approving) {
+			s.list(renovate)
+			s.pull.MergedBy = renovate
 		}},
 		"nobody need be known where everybody may": {mergeAlone, func(s approving) {
 			s.policy.ForbidSelfApproval, s.forge.Approval.Release = false, forge.ReleaseOrigin{}
 		}},
 		"those behind the release may approve where that is not forbidden": {reviewed, func(s approving) {
-			s.policy.ForbidSelfApproval, s.forge.Approval.Release = false, originOf(carol, dave)
+			s.policy.ForbidSelfApproval = false
+			s.broughtBy(brought{author: carol, committer: dave, pusher: carol})
 		}},
 		"anybody else's review changes nothing": {reviewed, func(s approving) {
 			s.also(says(200, mallory, forge.ReviewChangesRequested), says(201, forge.Account{}, forge.ReviewChangesRequested))
@@ -128,6 +161,9 @@ func brokenRules() map[string]broken {
 		anew  = ": delete this Gate to ask anew"
 		still = ": approve it now, which still counts, or delete this Gate to ask anew"
 		one   = "1 of 2 approvals is missing"
+
+		another = ": another person must approve" + anew
+		force   = ": 'sluice approve web -n shop --force' passes the gate past its policy"
 	)
 	onBranch := func(change func(*v1alpha1.ApprovalRecord)) func(approving) {
 		return func(s approving) { change(&s.source.Status.Approvals[0]) }
@@ -175,18 +211,70 @@ func brokenRules() map[string]broken {
 		},
 		"a merge that made nothing known": {mergeAlone, func(s approving) { s.pull.MergeCommit = "" }, "it is not known what the merge made of the branch" + anew},
 
-		"merged by one who is not listed":          {mergeAlone, mergedBy(mallory), "by mallory, who is not one of the approvers" + anew},
-		"merged by a login that changed hands":     {mergeAlone, mergedBy(forge.Account{ID: 67, Login: "carol"}), "by carol, who is not one of the approvers" + anew},
-		"merged by the author of the release":      {mergeAlone, func(s approving) { s.forge.Approval.Release = originOf(carol, webflow) }, "by carol, who is behind the release" + anew},
-		"merged by the committer of the release":   {mergeAlone, func(s approving) { s.forge.Approval.Release = originOf(ada, carol) }, "by carol, who is behind the release" + anew},
-		"merged by who proposed the release":       {mergeAlone, func(s approving) { s.forge.Approval.Release.PullRequests = []forge.PullRequest{{Author: carol}} }, "by carol, who is behind the release" + anew},
-		"nobody known behind the release":          {mergeAlone, func(s approving) { s.forge.Approval.Release = originOf(forge.Account{}, webflow) }, unknownAuthor},
-		"a committer of the release who is nobody": {mergeAlone, func(s approving) { s.forge.Approval.Release = originOf(ada, forge.Account{}) }, unknownAuthor},
-		"a proposal that brought nothing in": {mergeAlone, func(s approving) {
-			s.forge.Approval.Release = originOf(forge.Account{}, webflow)
-			s.forge.Approval.Release.PullRequests = []forge.PullRequest{{Author: ada}}
-		}, unknownAuthor},
-		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Commit.SHA = headCommit }, "it is not known which commit is released, and so not who must not approve it"},
+		"merged by one who is not listed":        {mergeAlone, mergedBy(mallory), "by mallory, who is not one of the approvers" + another},
+		"merged by a login that changed hands":   {mergeAlone, mergedBy(forge.Account{ID: 67, Login: "carol"}), "by carol, who is not one of the approvers" + another},
+		"merged by the author of the release":    {mergeAlone, cameBy(brought{author: carol, pusher: ada}), "by carol, who wrote the release" + another},
+		"merged by the committer of the release": {mergeAlone, cameBy(brought{author: ada, committer: carol, pusher: ada}), "by carol, who committed the release" + another},
+		"merged by a co-author of the release":   {mergeAlone, cameBy(brought{author: ada, coAuthor: carol, pusher: ada}), "by carol, who wrote the release with others" + another},
+		"merged by who pushed the release":       {mergeAlone, cameBy(brought{author: ada, pusher: carol}), "by carol, who pushed the release" + another},
+		"merged by who proposed the release":     {mergeAlone, cameBy(brought{author: ada, merged: true, proposal: carol}), "by carol, who opened pull request #3 of the release" + another},
+		"merged by who made a commit of the proposal": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, merged: true, proposal: ada})
+			s.forge.Approval.Release.Proposals[0].Commits = []forge.Commit{{Author: carol}}
+		}, "by carol, who wrote the release" + another},
+		"merged by who pushed to the proposal": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, merged: true, proposal: ada})
+			s.forge.Approval.Release.Proposals[0].Pushers = []forge.Account{carol}
+		}, "by carol, who pushed to pull request #3 of the release" + another},
+		"merged by who made an earlier commit of it": {mergeAlone, func(s approving) { s.earlier(carol, ada) }, "by carol, who wrote the release" + another},
+		"merged by who pushed an earlier commit":     {mergeAlone, func(s approving) { s.earlier(ada, carol) }, "by carol, who pushed the release" + another},
+		"merged by who made a commit that it merged": {mergeAlone, func(s approving) {
+			a := s.forge.Approval
+			a.Release.Commits[0].Parents = append(a.Release.Commits[0].Parents, olderHead)
+			a.Release.Commits = append([]forge.Commit{{SHA: olderHead, Author: carol, Parents: []string{stableCommit}}}, a.Release.Commits...)
+			a.Release.Total = 2
+		}, "by carol, who wrote the release" + another},
+		"merged by who made a commit of the gate's own pull request": {mergeAlone, func(s approving) {
+			s.forge.Approval.Commits = append(s.forge.Approval.Commits, forge.Commit{Author: carol})
+		}, "by carol, who made a commit of the pull request" + another},
+		"merged by one who may only read":        {mergeAlone, func(s approving) { s.forge.Approval.Permissions[0].Write = false }, "by carol, who has no write access to the repository" + another},
+		"merged by one of whom it was not asked": {mergeAlone, func(s approving) { s.forge.Approval.Permissions = nil }, "by carol, who is not known to have write access to the repository" + another},
+		"merged by a program that is not named":  {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(renovate), "by renovate[bot], who is no person, and not named in approvers" + another},
+
+		"a name in a commit that nobody answers for":          {mergeAlone, cameBy(brought{author: ada, committer: ada}), unattributed},
+		"a proposal that somebody else than the forge merged": {mergeAlone, cameBy(brought{author: ada, committer: ada, proposal: ada}), unattributed},
+		"a merge of no proposal":                              {mergeAlone, cameBy(brought{author: ada, committer: ada, merged: true}), unattributed},
+		"a proposal of nobody known":                          {mergeAlone, cameBy(brought{author: ada, merged: true, proposal: forge.Account{Login: "ghost"}}), unattributed},
+		"a push of nobody known":                              {mergeAlone, cameBy(brought{author: ada, pusher: forge.Account{Login: "ghost"}}), unattributed},
+		"signed by the forge alone":                           {mergeAlone, cameBy(brought{author: ada, committer: webflow, signed: true}), unattributed},
+		"signed for nobody known":                             {mergeAlone, cameBy(brought{author: ada, signed: true}), unattributed},
+		"a proposal into another branch": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, merged: true, proposal: ada})
+			s.forge.Approval.Release.Proposals[0].PullRequest.Base.Ref = "dev"
+		}, unattributed},
+		"what was merged is not read":          {mergeAlone, func(s approving) { s.forge.Approval.Commits = nil }, "who made its commits is not known"},
+		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "it is not known which commit is released, and so not who must not approve it" + force},
+		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "it is not known which commit ran before, and so not who is behind what came since" + force},
+		"another commit before":                {mergeAlone, func(s approving) { s.forge.Approval.Release.Stable = headCommit }, "it is not known who is behind the release"},
+		"too many commits":                     {mergeAlone, func(s approving) { s.forge.Approval.Release.Total = 251 }, "251 commits came since 57ab1e5, and at most 250 can be looked at for who is behind them" + force},
+		"no commits": {mergeAlone, func(s approving) {
+			s.forge.Approval.Release.Total, s.forge.Approval.Release.Commits = 0, nil
+		}, "1e1001e brings no commit that 57ab1e5 had not, so that nobody is known to be behind the release" + force},
+
+		"a merge that changes more": {mergeAlone, func(s approving) {
+			s.forge.Approval.Result.Files = append(s.forge.Approval.Result.Files, forge.ChangedFile{Path: "README"})
+		}, "along with something else: commit 3e663e6 changes more than " + recordPath + anew},
+		"a merge that changes more than is shown": {mergeAlone, func(s approving) { s.forge.Approval.Result.More = true }, "along with something else: commit 3e663e6 changes more than " + recordPath + anew},
+		"a merge that was not read":               {mergeAlone, func(s approving) { s.forge.Approval.Result = forge.Result{} }, "it is not known what the merge changed"},
+		"a push that brought more": {mergeAlone, func(s approving) {
+			s.forge.Approval.Pushes[0].Kind, s.forge.Approval.Pushes[0].Before = forge.PushPlain, stableCommit
+		}, "it came to branch main along with something else, by a push" + anew},
+		"a push that went on": {mergeAlone, func(s approving) { s.forge.Approval.Pushes[0].After = tipCommit }, "the forge does not say that it came to branch main alone" + anew},
+		"a forge that does not say with what the head was pushed": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{committer: ada, signed: true})
+			a := s.forge.Approval
+			s.pull.MergeCommit, a.Result.Commit.SHA, a.Pushes, a.PushesTold = headCommit, headCommit, nil, false
+		}, "the forge does not say that it came to branch main alone" + anew},
 
 		"too few approvals":                {reviewed, func(s approving) { s.forge.Approval.Reviews = s.forge.Approval.Reviews[:1] }, one + still},
 		"no approvals":                     {reviewed, func(s approving) { s.forge.Approval.Reviews = nil }, "2 of 2 approvals are missing" + still},
@@ -203,20 +291,41 @@ func brokenRules() map[string]broken {
 		"a review of one who pushed to the pull request": {reviewed, func(s approving) {
 			s.forge.Approval.Commits = append(s.forge.Approval.Commits, forge.Commit{SHA: olderHead, Author: dave, Committer: webflow})
 		}, one + " (dave made a commit of the pull request)" + still},
-		"a review of one who committed to it": {reviewed, func(s approving) { s.forge.Approval.Commits[0].Committer = dave }, one + " (dave made a commit of the pull request)" + still},
-		"commits that were not read":          {reviewed, func(s approving) { s.forge.Approval.Commits = nil }, "who made its commits is not known"},
-		"self-approval where forbidden":       {reviewed, func(s approving) { s.forge.Approval.Release = originOf(dave, webflow) }, one + " (dave is behind the release)" + still},
-		"self-approval by the committer":      {reviewed, func(s approving) { s.forge.Approval.Release = originOf(ada, dave) }, one + " (dave is behind the release)" + still},
-		"self-approval by who proposed it": {reviewed, func(s approving) {
-			s.forge.Approval.Release.PullRequests = []forge.PullRequest{{Author: dave}}
-		}, one + " (dave is behind the release)" + still},
+		"a review of one who committed to it":    {reviewed, func(s approving) { s.forge.Approval.Commits[0].Committer = dave }, one + " (dave made a commit of the pull request)" + still},
+		"commits that were not read":             {reviewed, func(s approving) { s.policy.ForbidSelfApproval, s.forge.Approval.Commits = false, nil }, "who made its commits is not known"},
+		"self-approval where forbidden":          {reviewed, cameBy(brought{author: dave, pusher: ada}), one + " (dave wrote the release)" + still},
+		"self-approval by the committer":         {reviewed, cameBy(brought{author: ada, committer: dave, pusher: ada}), one + " (dave committed the release)" + still},
+		"self-approval by who pushed":            {reviewed, cameBy(brought{author: ada, pusher: dave}), one + " (dave pushed the release)" + still},
+		"self-approval by who proposed it":       {reviewed, cameBy(brought{author: ada, merged: true, proposal: dave}), one + " (dave opened pull request #3 of the release)" + still},
+		"reviewer who may only read":             {reviewed, func(s approving) { s.forge.Approval.Permissions[1].Write = false }, one + " (dave has no write access to the repository)" + still},
+		"reviewer of whom it was not asked":      {reviewed, func(s approving) { s.forge.Approval.Permissions = s.forge.Approval.Permissions[:1] }, one + " (dave is not known to have write access to the repository)" + still},
+		"a program in nobody's name":             {reviewed, by(forge.Account{ID: 14, Login: "ci[bot]", Type: forge.TypeBot}), one + " (ci[bot] is not one of the approvers)" + still},
 		"an approver whose account is not known": {reviewed, func(s approving) { s.forge.Approval.Approvers = []forge.Account{{Login: "carol"}} }, one + " (carol is not one of the approvers)" + still},
 		"one who has left the team":              {reviewed, func(s approving) { s.forge.Approval.Teams[0].Members = nil }, one + " (dave is not one of the approvers)" + still},
 	}
 }
 
-const unknownAuthor = "the forge has no account for the author or committer of 1e1001e, and they must not approve it: " +
-	"release by a pull request, or with an address of an account"
+const unattributed = "it is not known who brought commit 1e1001e, whose author is free text: it came by no pull request that the " +
+	"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign " +
+	"commits; for this release: 'sluice approve web -n shop --force' passes the gate past its policy"
+
+const squashed = "5905459054590545905459054590545905459054"
+
+var renovate = forge.Account{ID: 20, Login: "renovate[bot]", Type: forge.TypeBot}
+
+// cameBy has the release come in a way.
+func cameBy(b brought) func(approving) { return func(s approving) { s.broughtBy(b) } }
+
+// earlier puts a commit before the release commit that somebody wrote and somebody pushed.
+func (s approving) earlier(author, pusher forge.Account) {
+	a := s.forge.Approval
+	commit := forge.Commit{SHA: olderHead, Author: author, Committer: author, Parents: []string{stableCommit}}
+	a.Release.Commits[0].Parents = []string{olderHead}
+	a.Release.Commits, a.Release.Total = append([]forge.Commit{commit}, a.Release.Commits...), 2
+	a.Release.Changes = append([]forge.Change{{SHA: olderHead}}, a.Release.Changes...)
+	a.Pushes[1].Before = olderHead
+	a.Pushes = append(a.Pushes, forge.Push{Before: stableCommit, After: olderHead, Kind: forge.PushPlain, Actor: pusher})
+}
 
 // list lets somebody approve.
 func (s approving) list(who forge.Account) {
@@ -235,6 +344,9 @@ func TestEveryRuleAloneKeepsTheGateShut(t *testing.T) {
 			if want := "pull request #12 was merged, but " + tc.want; got.Decision != v1alpha1.DecisionWaiting || got.Message != want {
 				t.Errorf("the gate must wait, and say what is missing and what helps:\n got %s: %s\nwant Waiting: %s", got.Decision, got.Message, want)
 			}
+			if refused, lags := got.Refusal != nil, strings.HasPrefix(tc.want, "Git does not show"); refused == lags {
+				t.Errorf("it must be told as refused, unless Git is only late: got %+v", got.Refusal)
+			}
 			if len(got.Evidence) != 0 || got.DecidedAt != nil || got.PullRequest == nil {
 				t.Errorf("a gate that waits has no evidence, and keeps its pull request: %+v", got)
 			}
@@ -245,14 +357,19 @@ func TestEveryRuleAloneKeepsTheGateShut(t *testing.T) {
 // TestNoOtherRuleIsBroken: a table of rules that are broken alone must break no other.
 func TestNoOtherRuleIsBroken(t *testing.T) {
 	t.Parallel()
-	several := map[string]int{"a record for another release": 2} // what is not there has no blob either
+	several := map[string]int{
+		"a record for another release":               2,                                       // what is not there has no blob either
+		"merged by nobody known":                     2,                                       // of whom nothing could be asked
+		"merged by our own account":                  2,                                       // which is a program
+		"a record that came with the release commit": 2, "a merge that made nothing known": 2, // which is not what was read
+	}
 	for name, tc := range brokenRules() {
 		scene := tc.scene()
 		tc.change(scene)
-		judged := approval{scene.forge.Approval, scene.forge.Self, scene.gate, scene.policy, scene.source}
+		judged := approvalOf(scene.gate, scene.facts())
 		var problems []string
 		for _, rule := range mergeRules {
-			if problem := rule(judged); problem != "" {
+			if problem := rule.check(judged); problem != "" {
 				problems = append(problems, problem)
 			}
 		}

@@ -18,6 +18,13 @@ func waiting(message string, wakeUp time.Time) Decision {
 	}
 }
 
+// refused keeps a gate closed whose pull request was answered in a way that the policy does not take.
+func refused(message, why string) Decision {
+	decision := waiting(message, time.Time{})
+	decision.Status.Refusal = &v1alpha1.Refusal{Message: why}
+	return decision
+}
+
 // passed opens a gate for good.
 func passed(message string, fact v1alpha1.Evidence, now time.Time) Decision {
 	return decided(v1alpha1.DecisionPassed, message, now, fact)
@@ -42,6 +49,9 @@ func (d Decision) keeping(g *v1alpha1.Gate) Decision {
 	d.Status.PullRequest, d.Status.Force = before.PullRequest, before.Force
 	if d.Status.Record == nil {
 		d.Status.Record = before.Record
+	}
+	if d.Status.Refusal != nil && before.Refusal != nil && d.Status.Refusal.Message == before.Refusal.Message {
+		d.Status.Refusal = before.Refusal
 	}
 	if d.Status.Decision == before.Decision && before.DecidedAt != nil {
 		d.Status.DecidedAt = before.DecidedAt

@@ -15,7 +15,7 @@ func TestUnpassable(t *testing.T) {
 		policy v1alpha1.PullRequestGate
 		want   bool
 	}{
-		"Anybody": {"whoever the forge lets may approve", v1alpha1.PullRequestGate{MinApprovals: 10}, false},
+		"Anybody": {"whoever may write may approve", v1alpha1.PullRequestGate{MinApprovals: 10}, false},
 		"Enough":  {"all of them may be needed", v1alpha1.PullRequestGate{MinApprovals: 2, Approvers: []string{"ada", "bob"}}, false},
 		"Team":    {"a team has members", v1alpha1.PullRequestGate{MinApprovals: 2, Approvers: []string{"ada"}, Teams: []string{"sre"}}, false},
 		"TooFew":  {"one person approves once", v1alpha1.PullRequestGate{MinApprovals: 2, Approvers: []string{"ada"}}, true},

@@ -27,6 +27,7 @@ const (
 	olderHead     = "01d01d01d01d01d01d01d01d01d01d01d01d01d0"
 	mergeCommit   = "3e663e663e663e663e663e663e663e663e663e66"
 	tipCommit     = "71971971971971971971971971971971971971a0"
+	stableCommit  = "57ab1e57ab1e57ab1e57ab1e57ab1e57ab1e57ab"
 	recordBlob    = "b10bb10bb10bb10bb10bb10bb10bb10bb10bb10b"
 	recordPath    = ".sluice/approvals/shop/web.yaml"
 	pullURL       = "https://forge.test/octo/shop/pull/12"
@@ -52,7 +53,7 @@ func (s approving) evaluate() Decision { return Evaluate(s.gate, s.facts(), made
 // merged is a gate with a policy whose pull request was merged by carol, as it should be.
 func merged(policy v1alpha1.PullRequestGate) approving {
 	g := newGate(v1alpha1.GatePolicy{PullRequest: &policy})
-	g.Spec.Commit, g.Spec.Nonce = releaseCommit, "5e1f5e1f5e1f"
+	g.Spec.Commit, g.Spec.StableCommit, g.Spec.Nonce = releaseCommit, stableCommit, "5e1f5e1f5e1f"
 	g.Status = v1alpha1.GateStatus{
 		Decision: v1alpha1.DecisionWaiting,
 		PullRequest: &v1alpha1.PullRequestReference{
@@ -81,6 +82,14 @@ func merged(policy v1alpha1.PullRequestGate) approving {
 		},
 		Files:     []forge.ChangedFile{{Path: recordPath, Status: forge.FileAdded, BlobSHA: recordBlob}},
 		OnTracked: true,
+		Result: forge.Result{
+			Commit: forge.Commit{SHA: mergeCommit, Parents: []string{releaseCommit, headCommit}},
+			Files:  []forge.ChangedFile{{Path: recordPath, Status: forge.FileAdded, BlobSHA: recordBlob}},
+		},
+		PushesTold:  true,
+		Pushes:      []forge.Push{{Before: releaseCommit, After: mergeCommit, Kind: forge.PushMerge, Actor: carol}},
+		Commits:     []forge.Commit{{SHA: headCommit, Author: sluice, Committer: webflow}},
+		Permissions: []forge.Permission{{Account: carol, Write: true}, {Account: dave, Write: true}},
 	}}
 	return approving{gate: g, policy: g.Spec.Policy.PullRequest, source: source, forge: known, pull: &known.Approval.PullRequest}
 }
@@ -90,7 +99,7 @@ func mergeAlone() approving {
 	s := merged(v1alpha1.PullRequestGate{Approvers: []string{"carol"}, Teams: []string{"sre"}, ForbidSelfApproval: true})
 	s.forge.Approval.Approvers = []forge.Account{carol}
 	s.forge.Approval.Teams = []forge.Team{{Organization: "octo", Slug: "sre", Members: []forge.Account{dave}}}
-	s.forge.Approval.Release = originOf(ada, webflow)
+	s.broughtBy(brought{author: ada, committer: webflow, pusher: ada})
 	return s
 }
 
@@ -99,15 +108,48 @@ func reviewed() approving {
 	s := mergeAlone()
 	s.policy.MinApprovals = 2
 	s.pull.MergedBy = ada // whoever merges: the reviews are the approval
-	s.forge.Approval.Commits = []forge.Commit{{SHA: headCommit, Author: sluice, Committer: webflow}}
 	s.forge.Approval.Reviews = []forge.Review{
 		says(100, carol, forge.ReviewApproved), says(101, dave, forge.ReviewApproved),
 	}
 	return s
 }
 
-func originOf(author, committer forge.Account) forge.ReleaseOrigin {
-	return forge.ReleaseOrigin{Commit: forge.Commit{SHA: releaseCommit, Author: author, Committer: committer}}
+// brought is how a release of one commit came: by a push, or by a pull request that somebody proposed.
+type brought struct {
+	author, committer, coAuthor forge.Account
+	signed                      bool
+	// pusher has pushed it; nobody if the forge merged it, or does not tell.
+	pusher forge.Account
+	merged bool
+	// proposal is who opened its pull request; nobody if there is none.
+	proposal forge.Account
+}
+
+// broughtBy has the release come that way.
+func (s approving) broughtBy(b brought) {
+	commit := forge.Commit{
+		SHA: releaseCommit, Author: b.author, Committer: b.committer, Verified: b.signed, Parents: []string{stableCommit},
+		CoAuthors: []string{"Co@example.com"},
+	}
+	a := s.forge.Approval
+	a.Release = forge.ReleaseOrigin{
+		Stable: stableCommit, Head: releaseCommit, Total: 1, Commits: []forge.Commit{commit},
+		Changes: []forge.Change{{SHA: releaseCommit}}, Addresses: map[string]forge.Account{"co@example.com": b.coAuthor},
+	}
+	a.Pushes = a.Pushes[:1:1]
+	push := forge.Push{Before: stableCommit, After: releaseCommit, Kind: forge.PushPlain, Actor: b.pusher}
+	if b.merged {
+		push.Kind, push.Actor = forge.PushMerge, mallory
+	}
+	if b.merged || b.pusher.Login != "" {
+		a.Pushes = append(a.Pushes, push)
+	}
+	if b.proposal.Login != "" {
+		a.Release.Changes[0].PullRequests = []int{3}
+		a.Release.Proposals = []forge.Proposal{{PullRequest: forge.PullRequest{
+			Number: 3, Merged: true, Author: b.proposal, Base: forge.Branch{Ref: "main", RepositoryID: 7}, MergeCommit: releaseCommit,
+		}}}
+	}
 }
 
 // says is a review of what was merged.

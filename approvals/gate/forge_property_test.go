@@ -40,6 +40,21 @@ func someReviews(t *rapid.T) []forge.Review {
 	return reviews
 }
 
+// someOrigin draws a way in which a release comes.
+func someOrigin(t *rapid.T) brought {
+	b := brought{
+		author: somebody(t, "wrote"), committer: somebody(t, "committed"), coAuthor: somebody(t, "helped"),
+		signed: rapid.Bool().Draw(t, "signed"), merged: rapid.Bool().Draw(t, "in"),
+	}
+	if rapid.Bool().Draw(t, "by a proposal") {
+		b.proposal = somebody(t, "proposed")
+	}
+	if !b.merged && rapid.Bool().Draw(t, "by a push") {
+		b.pusher = somebody(t, "pushed")
+	}
+	return b
+}
+
 // perturb changes some of what a good approval rests on; nothing where drawn so.
 func perturb(t *rapid.T, s *approving) {
 	a := s.forge.Approval
@@ -58,10 +73,11 @@ func perturb(t *rapid.T, s *approving) {
 		"nonce": func() {
 			s.source.Status.Approvals[0].Nonce = rapid.SampledFrom([]string{"", "0", s.gate.Spec.Nonce}).Draw(t, "nonce")
 		},
-		"origin": func() { a.Release = originOf(somebody(t, "wrote"), somebody(t, "committed")) },
-		"proposal": func() {
-			a.Release.PullRequests = []forge.PullRequest{{Merged: rapid.Bool().Draw(t, "in"), Author: somebody(t, "proposed")}}
+		"origin": func() { s.broughtBy(someOrigin(t)) },
+		"write": func() {
+			a.Permissions = []forge.Permission{{Account: carol, Write: rapid.Bool().Draw(t, "carol")}, {Account: dave, Write: rapid.Bool().Draw(t, "dave")}}
 		},
+		"result":     func() { a.Result.Commit.SHA = someSHA(t, "result") },
 		"people":     func() { s.policy.Approvers, s.policy.Teams = nil, nil },
 		"repository": func() { s.pull.Base.RepositoryID = rapid.SampledFrom([]int64{0, 7, 8}).Draw(t, "repository") },
 		"reviews":    func() { a.Reviews = someReviews(t) },
@@ -94,21 +110,21 @@ func mayPass(s *approving) bool {
 		len(a.Files) == 1 && (a.Files[0].Status == forge.FileAdded || a.Files[0].Status == forge.FileModified) &&
 		onBranch.Nonce == s.gate.Spec.Nonce && onBranch.Blob == a.Files[0].BlobSHA &&
 		a.OnTracked && pull.MergeCommit != "" && pull.MergeCommit != releaseCommit
-	behind := []int64{a.Release.Commit.Author.ID, a.Release.Commit.Committer.ID}
-	known := behind[0] != 0 && behind[1] != 0
-	for _, proposal := range a.Release.PullRequests {
-		behind = append(behind, proposal.Author.ID)
-		known = known || proposal.Merged && proposal.Author.ID != 0
-	}
-	if policy.ForbidSelfApproval && !known {
+	good = good && a.Result.Commit.SHA == pull.MergeCommit && (pull.MergeCommit == mergeCommit)
+	behind, known := whoBrought(a.Release, a.Pushes[1:])
+	if policy.ForbidSelfApproval && (!known || len(a.Commits) == 0) {
 		return false
+	}
+	made := func(id int64) bool {
+		return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return c.Author.ID == id || c.Committer.ID == id })
 	}
 	may := func(id int64) bool {
 		listed := len(policy.Approvers)+len(policy.Teams) == 0
 		for _, who := range append(slices.Clone(a.Approvers), a.Teams[0].Members...) {
 			listed = listed || who.ID == id
 		}
-		return id != 0 && listed && !(policy.ForbidSelfApproval && slices.Contains(behind, id))
+		writes := slices.ContainsFunc(a.Permissions, func(p forge.Permission) bool { return p.Account.ID == id && p.Write })
+		return id != 0 && listed && writes && !(policy.ForbidSelfApproval && (slices.Contains(behind, id) || made(id)))
 	}
 	if policy.MinApprovals == 0 {
 		return good && may(pull.MergedBy.ID)
@@ -121,12 +137,32 @@ func mayPass(s *approving) bool {
 				last = review
 			}
 		}
-		pushed := slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return c.Author.ID == id || c.Committer.ID == id })
+		pushed := made(id)
 		if last.State == forge.ReviewApproved && pull.Head.SHA != "" && last.CommitID == pull.Head.SHA && id != pull.Author.ID && !pushed && may(id) {
 			approved++
 		}
 	}
 	return good && len(a.Commits) > 0 && approved >= policy.MinApprovals
+}
+
+// whoBrought says in the plainest words who is behind a release of one commit, and whether that is known: by a push, by a
+// pull request that the forge merged, or by a signature.
+func whoBrought(release forge.ReleaseOrigin, pushes []forge.Push) (behind []int64, known bool) {
+	commit := release.Commits[0]
+	behind = []int64{commit.Author.ID, release.Addresses["co@example.com"].ID}
+	proposed := len(release.Proposals) > 0 && release.Proposals[0].PullRequest.Author.ID != 0
+	if proposed {
+		behind = append(behind, release.Proposals[0].PullRequest.Author.ID)
+	}
+	merged := len(pushes) > 0 && pushes[0].Kind == forge.PushMerge && proposed
+	if !merged {
+		behind = append(behind, commit.Committer.ID)
+	}
+	known = merged || commit.Verified && commit.Committer.ID != 0 && (commit.Committer.ID != webflow.ID || proposed)
+	if len(pushes) > 0 && pushes[0].Kind == forge.PushPlain {
+		behind, known = append(behind, pushes[0].Actor.ID), known || pushes[0].Actor.ID != 0
+	}
+	return behind, known
 }
 
 // TestAGatePassesIfAndOnlyIfEveryRuleHolds compares with the rules in plain words, on facts that are
@@ -252,7 +288,7 @@ func someApproval(t *rapid.T) *forge.Approval {
 			Author: somebody(t, "author"), MergedBy: somebody(t, "merger"), MergeCommit: someSHA(t, "made"),
 			Base: forge.Branch{Ref: "main", RepositoryID: rapid.Int64Range(0, 1).Draw(t, "base")}, Head: forge.Branch{SHA: someSHA(t, "head")},
 		},
-		Release: originOf(somebody(t, "wrote"), somebody(t, "committed")),
+		Permissions: []forge.Permission{{Account: somebody(t, "writer"), Write: rapid.Bool().Draw(t, "writes")}},
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "files") {
 		approval.Files = append(approval.Files, forge.ChangedFile{

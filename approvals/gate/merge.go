@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/record"
@@ -11,22 +13,29 @@ import (
 // askAnew is what helps where nothing else does: the pull request can't be merged a second time.
 const askAnew = "delete this Gate to ask anew"
 
-// A rule looks at one side of a merge. It says why the merge does not pass the gate; empty if it may.
-type rule func(approval) string
+// A rule looks at one side of a merge.
+type rule struct {
+	// check says why the merge does not pass the gate; empty if it may.
+	check func(approval) string
+	// passing is set where that is no refusal: it goes away by itself.
+	passing bool
+}
 
 // mergeRules must all hold. Those on what is final come before those on what may still come.
 var mergeRules = []rule{
-	approval.intoTrackedBranch,
-	approval.openedByUs,
-	approval.mergedByAnother,
-	approval.recordAlone,
-	approval.recordRead,
-	approval.recordAsMerged,
-	approval.stillTracked,
-	approval.notTheRelease,
-	approval.selfKnown,
-	approval.mergerMay,
-	approval.enoughApprovals,
+	{check: approval.intoTrackedBranch},
+	{check: approval.openedByUs},
+	{check: approval.mergedByAnother},
+	{check: approval.recordAlone},
+	{check: approval.recordRead, passing: true},
+	{check: approval.recordAsMerged},
+	{check: approval.stillTracked},
+	{check: approval.notTheRelease},
+	{check: approval.mergedAlone},
+	{check: approval.selfKnown},
+	{check: approval.commitsRead},
+	{check: approval.mergerMay},
+	{check: approval.enoughApprovals},
 }
 
 func (a approval) intoTrackedBranch() string {
@@ -113,52 +122,98 @@ func (a approval) notTheRelease() string {
 	return ""
 }
 
+// mergedAlone: what brought the record to the branch brought nothing else. A forge takes a pull request for merged as soon as
+// the branch has its head, whatever that came with.
+func (a approval) mergedAlone() string {
+	path, made := record.Path(a.gate.Namespace, a.gate.Spec.ReleaseRef.Name), a.Result
+	sha := made.Commit.SHA
+	switch {
+	case sha == "" || sha != a.PullRequest.MergeCommit:
+		return "it is not known what the merge changed"
+	case made.More || len(made.Files) != 1 || made.Files[0].Path != path:
+		return fmt.Sprintf("along with something else: commit %s changes more than %s: %s", short(sha), path, askAnew)
+	}
+	at := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == sha })
+	switch {
+	case at >= 0 && (a.Pushes[at].ByForge() || slices.Index(made.Commit.Parents, a.Pushes[at].Before) == 0):
+		return ""
+	case at >= 0:
+		return fmt.Sprintf("it came to branch %s along with something else, by a push: %s", a.branch(), askAnew)
+	case a.signedByForge(made.Commit), !a.PushesTold && sha != a.PullRequest.Head.SHA:
+		return ""
+	}
+	return fmt.Sprintf("the forge does not say that it came to branch %s alone: %s", a.branch(), askAnew)
+}
+
+// signedByForge reports whether a commit was made by the forge itself, by its signature.
+func (a approval) signedByForge(commit forge.Commit) bool {
+	return commit.Verified && commit.Committer.Known() && strings.EqualFold(commit.Committer.Login, forgesOwn)
+}
+
 // selfKnown: who is behind the release must be known for the policy to keep them out.
 func (a approval) selfKnown() string {
 	if !a.policy.ForbidSelfApproval {
 		return ""
 	}
-	commit := a.Release.Commit
-	switch {
-	case a.gate.Spec.Commit == "" || commit.SHA != a.gate.Spec.Commit:
-		return "it is not known which commit is released, and so not who must not approve it"
-	case commit.Author.Known() && commit.Committer.Known(), slices.ContainsFunc(a.Release.PullRequests, knownAuthor):
-		return ""
-	default:
-		return fmt.Sprintf("the forge has no account for the author or committer of %s, and they must not approve it: "+
-			"release by a pull request, or with an address of an account", short(commit.SHA))
-	}
+	return a.behind.unknown
 }
 
-func knownAuthor(pull forge.PullRequest) bool { return pull.Merged && pull.Author.Known() }
+// commitsRead: where somebody must not approve what they have a part in, the gate's own pull request counts.
+func (a approval) commitsRead() string {
+	if (a.policy.ForbidSelfApproval || a.policy.MinApprovals > 0) && len(a.Commits) == 0 {
+		return "who made its commits is not known"
+	}
+	return ""
+}
 
 // mergerMay: where no reviews are asked for the merge is the approval, so it is the merger's to give.
 func (a approval) mergerMay() string {
 	if a.policy.MinApprovals > 0 {
 		return ""
 	}
-	if problem := a.barred(a.PullRequest.MergedBy); problem != "" {
-		return fmt.Sprintf("by %s, who %s: %s", name(a.PullRequest.MergedBy), problem, askAnew)
+	merger := a.PullRequest.MergedBy
+	if problem := cmp.Or(a.barred(merger), a.writes(merger)); problem != "" {
+		return fmt.Sprintf("by %s, who %s: another person must approve: %s", name(merger), problem, askAnew)
 	}
 	return ""
 }
 
 // barred says why an account that is known may not approve, by the policy; empty if it may.
 func (a approval) barred(who forge.Account) string {
-	switch {
-	case a.policy.ForbidSelfApproval && a.behindRelease(who):
-		return "is behind the release"
+	switch part := a.behind.part(who); {
+	case a.policy.ForbidSelfApproval && part != "":
+		return part
+	case a.policy.ForbidSelfApproval && a.madeCommit(who):
+		return madeCommit
 	case !a.listed(who):
 		return "is not one of the approvers"
+	case who.Type != forge.TypeUser && !slices.ContainsFunc(a.Approvers, who.Same):
+		return "is no person, and not named in approvers"
 	}
 	return ""
 }
 
-// behindRelease reports whether somebody made the release commit or proposed it.
-func (a approval) behindRelease(who forge.Account) bool {
-	proposed := func(pull forge.PullRequest) bool { return who.Same(pull.Author) }
-	return who.Same(a.Release.Commit.Author) || who.Same(a.Release.Commit.Committer) ||
-		slices.ContainsFunc(a.Release.PullRequests, proposed)
+const madeCommit = "made a commit of the pull request"
+
+// madeCommit reports whether somebody has made a commit of the gate's own pull request.
+func (a approval) madeCommit(who forge.Account) bool {
+	return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return who.Same(c.Author) || who.Same(c.Committer) })
+}
+
+// writes says why it is not so that somebody may write to the repository; empty if they may. A program that is named
+// has what its installation was given, and the forge tells nothing of that.
+func (a approval) writes(who forge.Account) string {
+	if who.Type != forge.TypeUser {
+		return ""
+	}
+	at := slices.IndexFunc(a.Permissions, func(p forge.Permission) bool { return p.Account.Same(who) })
+	switch {
+	case at < 0:
+		return "is not known to have write access to the repository"
+	case !a.Permissions[at].Write:
+		return "has no write access to the repository"
+	}
+	return ""
 }
 
 // listed reports whether somebody is one of those who may approve; all may if the policy names none.

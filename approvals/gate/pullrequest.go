@@ -23,8 +23,32 @@ func checkPullRequest(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	case facts.Forge.Approval == nil:
 		return waiting("waits for its pull request to be opened", time.Time{})
 	default:
-		return judge(approval{facts.Forge.Approval, facts.Forge.Self, g, g.Spec.Policy.PullRequest, source}, now)
+		return judge(approvalOf(g, facts), now)
 	}
+}
+
+// approvalOf puts together what an approval is judged by.
+func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
+	a := approval{
+		Approval: facts.Forge.Approval, self: facts.Forge.Self, gate: g, policy: g.Spec.Policy.PullRequest, source: facts.Source,
+	}
+	if a.policy.ForbidSelfApproval {
+		a.behind = a.behindRelease()
+	}
+	return a
+}
+
+// Candidates are those who have answered the pull request of g and of whom the forge is to be asked what they may do with the
+// repository: whose answer would count if they may write.
+func Candidates(g *v1alpha1.Gate, facts Facts) []forge.Account {
+	if facts.Source == nil || facts.Forge == nil || facts.Forge.Approval == nil || g.Spec.Policy.PullRequest == nil {
+		return nil
+	}
+	a := approvalOf(g, facts)
+	if !a.PullRequest.Merged || a.anothers() != "" {
+		return nil
+	}
+	return a.candidates()
 }
 
 // approval is what the forge says of a pull request, and what it is judged by.
@@ -35,6 +59,8 @@ type approval struct {
 	gate   *v1alpha1.Gate
 	policy *v1alpha1.PullRequestGate
 	source *v1alpha1.ReleaseSource
+	// behind are those who must not approve; set if the policy forbids it.
+	behind behind
 }
 
 func judge(a approval, now time.Time) Decision {
@@ -50,8 +76,14 @@ func judge(a approval, now time.Time) Decision {
 		return waiting(fmt.Sprintf("waits for pull request #%d to be merged: %s", pull.Number, pull.URL), time.Time{})
 	}
 	for _, rule := range mergeRules {
-		if problem := rule(a); problem != "" {
-			return waiting(fmt.Sprintf("pull request #%d was merged, but %s", pull.Number, problem), time.Time{})
+		problem := rule.check(a)
+		message := fmt.Sprintf("pull request #%d was merged, but %s", pull.Number, problem)
+		switch {
+		case problem == "":
+		case rule.passing:
+			return waiting(message, time.Time{})
+		default:
+			return refused(message, problem)
 		}
 	}
 	return decided(v1alpha1.DecisionPassed, a.praise(), now, a.evidence()...)
@@ -181,16 +213,17 @@ func Query(g *v1alpha1.Gate, facts Facts) forge.ApprovalQuery {
 		query.Number = int(g.Status.PullRequest.Number)
 	}
 	if facts.Source != nil {
-		query.Tip = facts.Source.Status.ObservedCommit
+		query.Tip, query.Branch = facts.Source.Status.ObservedCommit, facts.Source.Branch()
 	}
 	policy := g.Spec.Policy.PullRequest
 	if policy == nil {
 		return query
 	}
 	query.Reviews = policy.MinApprovals > 0
+	query.Commits = query.Reviews || policy.ForbidSelfApproval
 	query.Approvers, query.Teams = slices.Clone(policy.Approvers), slices.Clone(policy.Teams)
 	if policy.ForbidSelfApproval {
-		query.ReleaseCommit = g.Spec.Commit
+		query.ReleaseCommit, query.StableCommit = g.Spec.Commit, g.Spec.StableCommit
 	}
 	return query
 }

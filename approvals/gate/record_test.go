@@ -87,11 +87,17 @@ func TestQueryAsksForNoMoreThanThePolicyNeeds(t *testing.T) {
 		policy v1alpha1.PullRequestGate
 		want   forge.ApprovalQuery
 	}{
-		"the merge alone": {v1alpha1.PullRequestGate{}, forge.ApprovalQuery{Number: 12, Tip: tipCommit}},
-		"reviews":         {v1alpha1.PullRequestGate{MinApprovals: 1}, forge.ApprovalQuery{Number: 12, Tip: tipCommit, Reviews: true}},
+		"the merge alone": {v1alpha1.PullRequestGate{}, forge.ApprovalQuery{Number: 12, Tip: tipCommit, Branch: "main"}},
+		"reviews": {
+			v1alpha1.PullRequestGate{MinApprovals: 1},
+			forge.ApprovalQuery{Number: 12, Tip: tipCommit, Branch: "main", Reviews: true, Commits: true},
+		},
 		"people": {
 			v1alpha1.PullRequestGate{Approvers: []string{"ada"}, Teams: []string{"sre"}, ForbidSelfApproval: true},
-			forge.ApprovalQuery{Number: 12, Tip: tipCommit, ReleaseCommit: releaseCommit, Approvers: []string{"ada"}, Teams: []string{"sre"}},
+			forge.ApprovalQuery{
+				Number: 12, Tip: tipCommit, Branch: "main", Commits: true, ReleaseCommit: releaseCommit, StableCommit: stableCommit,
+				Approvers: []string{"ada"}, Teams: []string{"sre"},
+			},
 		},
 	}
 	for name, tc := range tests {

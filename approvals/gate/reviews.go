@@ -18,8 +18,6 @@ func (a approval) enoughApprovals() string {
 	switch have := len(a.approving()); {
 	case wanted == 0:
 		return ""
-	case len(a.Commits) == 0:
-		return "who made its commits is not known"
 	case have < wanted:
 		return fmt.Sprintf("%d of %d approvals %s missing%s: approve it now, which still counts, or %s",
 			wanted-have, wanted, isAre(wanted-have), a.discounted(), askAnew)
@@ -37,6 +35,37 @@ func isAre(n int) string {
 // approving are the reviews that count, one of each reviewer, in the order of their IDs.
 func (a approval) approving() []forge.Review {
 	return slices.DeleteFunc(a.latest(), func(r forge.Review) bool { return a.discount(r) != "" })
+}
+
+// candidates are those whose answer counts if they may write to the repository: the first to have answered, those first
+// of whom the forge says that they belong to the repository. There may be any number of others on a public one.
+func (a approval) candidates() []forge.Account {
+	if a.policy.MinApprovals == 0 {
+		return slices.DeleteFunc([]forge.Account{a.PullRequest.MergedBy}, func(who forge.Account) bool {
+			return !who.Known() || who.Type != forge.TypeUser || a.barred(who) != ""
+		})
+	}
+	var found []forge.Account
+	reviews := slices.DeleteFunc(a.latest(), func(r forge.Review) bool {
+		return a.disregard(r) != "" || r.Reviewer.Type != forge.TypeUser
+	})
+	slices.SortStableFunc(reviews, func(x, y forge.Review) int {
+		return cmp.Compare(btoi(!x.Belongs), btoi(!y.Belongs))
+	})
+	for _, review := range reviews[:min(len(reviews), maxCandidates)] {
+		found = append(found, review.Reviewer)
+	}
+	return found
+}
+
+// maxCandidates is of how many people the forge is asked what they may do.
+const maxCandidates = 20
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // latest is what each known reviewer said last, comments aside: a dismissal or a request for changes
@@ -61,6 +90,11 @@ func (a approval) latest() []forge.Review {
 
 // discount says why a review is no approval that counts; empty if it is one.
 func (a approval) discount(review forge.Review) string {
+	return cmp.Or(a.disregard(review), a.writes(review.Reviewer))
+}
+
+// disregard says why a review is no approval that counts, whatever the reviewer may do with the repository.
+func (a approval) disregard(review forge.Review) string {
 	switch who := review.Reviewer; {
 	case review.State == forge.ReviewChangesRequested:
 		return "asked for changes"
@@ -72,8 +106,8 @@ func (a approval) discount(review forge.Review) string {
 		return "approved an older head"
 	case who.Same(a.self) || who.Same(a.PullRequest.Author):
 		return "opened the pull request"
-	case slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return who.Same(c.Author) || who.Same(c.Committer) }):
-		return "made a commit of the pull request"
+	case a.madeCommit(who):
+		return madeCommit
 	default:
 		return a.barred(who)
 	}

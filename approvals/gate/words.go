@@ -24,7 +24,7 @@ func Words(policy *v1alpha1.GatePolicy) string {
 	case policy.PullRequest != nil:
 		words = "pull request: " + wordsOfApproval(policy.PullRequest)
 	case policy.CommitStatus != nil:
-		words = fmt.Sprintf("status %s: success, posted by %s", policy.CommitStatus.Context, anyOf(policy.CommitStatus.Creators, nil))
+		words = fmt.Sprintf("status %s: success, posted by %s", policy.CommitStatus.Context, anyOf(policy.CommitStatus.Creators, nil, "nobody"))
 	case policy.CheckRun != nil:
 		words = fmt.Sprintf("check %s: success, by app %s", policy.CheckRun.Name, policy.CheckRun.App)
 	}
@@ -35,7 +35,7 @@ func Words(policy *v1alpha1.GatePolicy) string {
 }
 
 func wordsOfApproval(policy *v1alpha1.PullRequestGate) string {
-	who := anyOf(policy.Approvers, policy.Teams)
+	who := anyOf(policy.Approvers, policy.Teams, "anybody who may write")
 	words := "merged by " + who
 	switch {
 	case policy.MinApprovals == 1:
@@ -44,19 +44,19 @@ func wordsOfApproval(policy *v1alpha1.PullRequestGate) string {
 		words = fmt.Sprintf("merged, with %d approvals by %s", policy.MinApprovals, who)
 	}
 	if policy.ForbidSelfApproval {
-		words += ", but not by those who made the change"
+		words += ", but not by those who have a part in it"
 	}
 	return words
 }
 
-// anyOf names people and teams; whoever the forge lets if there are none.
-func anyOf(people, teams []string) string {
+// anyOf names people and teams; others if there are none.
+func anyOf(people, teams []string, others string) string {
 	names := append([]string{}, people...)
 	for _, team := range teams {
 		names = append(names, "team "+team)
 	}
 	if len(names) == 0 {
-		return "whoever the forge lets"
+		return others
 	}
 	return strings.Join(names, " or ")
 }

@@ -58,6 +58,8 @@ type Client struct {
 	mu         sync.Mutex
 	self       forge.Account
 	repository forge.Repository
+	// facts are what was read of things that don't change: merged pull requests and commits.
+	facts map[string]any
 }
 
 var (

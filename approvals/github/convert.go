@@ -1,6 +1,9 @@
 package github
 
 import (
+	"regexp"
+	"slices"
+
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/approvals/forge"
@@ -67,6 +70,7 @@ func review(r *github.PullRequestReview) forge.Review {
 		Reviewer:    account(r.GetUser()),
 		State:       forge.ReviewState(r.GetState()),
 		CommitID:    r.GetCommitID(),
+		Belongs:     slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation()),
 		SubmittedAt: r.GetSubmittedAt().Time,
 		URL:         r.GetHTMLURL(),
 	}
@@ -74,13 +78,30 @@ func review(r *github.PullRequestReview) forge.Review {
 
 func commit(c *github.RepositoryCommit) forge.Commit {
 	verification := c.GetCommit().GetVerification()
-	return forge.Commit{
-		SHA:          c.GetSHA(),
-		Author:       account(c.GetAuthor()),
-		Committer:    account(c.GetCommitter()),
-		Verified:     verification.GetVerified(),
-		Verification: verification.GetReason(),
+	made := forge.Commit{
+		SHA:           c.GetSHA(),
+		Author:        account(c.GetAuthor()),
+		Committer:     account(c.GetCommitter()),
+		AuthorAddress: c.GetCommit().GetAuthor().GetEmail(),
+		CoAuthors:     coAuthors(c.GetCommit().GetMessage()),
+		Verified:      verification.GetVerified(),
+		Verification:  verification.GetReason(),
 	}
+	for _, parent := range c.Parents {
+		made.Parents = append(made.Parents, parent.GetSHA())
+	}
+	return made
+}
+
+var coAuthor = regexp.MustCompile(`(?mi)^\s*co-authored-by:[^<\n]*<([^<>\s]+)>\s*$`)
+
+// coAuthors are the addresses of a message's Co-authored-by lines.
+func coAuthors(message string) []string {
+	var addresses []string
+	for _, found := range coAuthor.FindAllStringSubmatch(message, -1) {
+		addresses = append(addresses, found[1])
+	}
+	return addresses
 }
 
 func status(sha string) func(*github.RepoStatus) forge.Status {

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/go-github/v60/github"
 
@@ -9,9 +10,9 @@ import (
 )
 
 // ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
-// alone: one request, which costs nothing while nothing changes. After it there is one more, for the
-// files, and those for what the query asks for, and one if the tracked branch has gone on since. A pull
-// request that is not there is of kind NotFound.
+// alone: one request, which costs nothing while nothing changes. After it there are three more, for the
+// files, the merge and who moved the branch, and those for what the query asks for, and one if the tracked
+// branch has gone on since. A pull request that is not there is of kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
 	var err error
@@ -30,7 +31,7 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 		return approval, nil
 	}
 	for _, part := range []func(context.Context, forge.ApprovalQuery, *github.PullRequest, *forge.Approval) error{
-		c.readChange, c.readResult, c.readReviews, c.readRelease, c.readApprovers,
+		c.readChange, c.readCommits, c.readReviews, c.readResult, c.readRelease, c.readApprovers,
 	} {
 		if err := part(ctx, q, pull, &approval); err != nil {
 			return forge.Approval{}, err
@@ -69,15 +70,48 @@ func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *gi
 	return c.explain(err, "read files of pull request #%d", pull.GetNumber())
 }
 
-// readResult reads whether what the merge made is on the tracked branch.
+// readResult reads what the merge changed, whether that is on the tracked branch, and how it came there.
 func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	merged := pull.GetMergeCommitSHA()
 	if err := checkSHA(merged); err != nil {
 		return c.explain(distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
 	}
 	var err error
-	into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip)
-	return err
+	if into.Result, err = c.result(ctx, merged); err != nil {
+		return err
+	}
+	if into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip); err != nil {
+		return err
+	}
+	into.Pushes, into.PushesTold, err = c.pushes(ctx, q.Branch, until(merged, q.StableCommit))
+	if err != nil || !into.PushesTold || !into.OnTracked {
+		return err
+	}
+	// Git has seen the branch at the tip, so that some push has ended there.
+	if !slices.ContainsFunc(into.Pushes, func(p forge.Push) bool { return p.After == q.Tip }) {
+		return c.explain(distrusted("the one that ended at %s is not told yet", q.Tip), "read who pushed to branch %s", q.Branch)
+	}
+	return nil
+}
+
+// result reads a commit and the files that it changes against its first parent: all, or that there are more.
+func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
+	made, resp, err := c.api.Repositories.GetCommit(ctx, c.owner, c.name, sha, &github.ListOptions{PerPage: pageSize})
+	if err == nil && made.GetSHA() != sha {
+		err = distrusted("the answer is about another")
+	}
+	if err != nil {
+		return forge.Result{}, c.explain(err, "read commit %s", sha)
+	}
+	more, lines := resp.NextPage != 0 || len(made.Files) >= pageSize, 0
+	for _, file := range made.Files {
+		lines += file.GetChanges()
+	}
+	if want := made.GetStats().GetTotal(); !more && lines != want {
+		err := distrusted("its files have %d changed lines, and not the %d of the commit", lines, want)
+		return forge.Result{}, c.explain(err, "read commit %s", sha)
+	}
+	return forge.Result{Commit: commit(made), Files: convert(made.Files, changedFile), More: more}, nil
 }
 
 // isAncestor reports whether a commit is tip or one of its ancestors.
@@ -95,7 +129,7 @@ func (c *Client) isAncestor(ctx context.Context, sha, tip string) (bool, error) 
 	return between.GetStatus() == "ahead" && between.GetMergeBaseCommit().GetSHA() == sha, nil
 }
 
-// readReviews reads all reviews and all commits of the pull request.
+// readReviews reads all reviews of the pull request.
 func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	if !q.Reviews {
 		return nil
@@ -103,37 +137,20 @@ func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *g
 	reviews, err := allCounted(func(page github.ListOptions) ([]*github.PullRequestReview, *github.Response, error) {
 		return c.api.PullRequests.ListReviews(ctx, c.owner, c.name, pull.GetNumber(), &page)
 	})
-	if err != nil {
-		return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
+	into.Reviews = convert(reviews, review)
+	return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
+}
+
+// readCommits reads all commits of the pull request.
+func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	if !q.Commits {
+		return nil
 	}
 	commits, err := allOf(pull.GetCommits(), maxCommits, func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
 		return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.GetNumber(), &page)
 	})
-	into.Reviews, into.Commits = convert(reviews, review), convert(commits, commit)
+	into.Commits = convert(commits, commit)
 	return c.explain(err, "read commits of pull request #%d", pull.GetNumber())
-}
-
-// readRelease reads who is behind the release commit.
-func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
-	sha := q.ReleaseCommit
-	if sha == "" {
-		return nil
-	}
-	if err := checkSHA(sha); err != nil {
-		return err
-	}
-	made, _, err := c.api.Repositories.GetCommit(ctx, c.owner, c.name, sha, &github.ListOptions{PerPage: 1})
-	if err == nil && made.GetSHA() != sha {
-		err = distrusted("the answer is about another")
-	}
-	if err != nil {
-		return c.explain(err, "read commit %s", sha)
-	}
-	pulls, err := allCounted(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
-		return c.api.PullRequests.ListPullRequestsWithCommit(ctx, c.owner, c.name, sha, &page)
-	})
-	into.Release = forge.ReleaseOrigin{Commit: commit(made), PullRequests: convert(pulls, pullRequest)}
-	return c.explain(err, "read pull requests of commit %s", sha)
 }
 
 // readApprovers reads whose approval would count.

@@ -2,7 +2,9 @@ package github_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,9 +16,9 @@ import (
 )
 
 // full asks all there is to know.
-func (w *world) full(pull forge.PullRequest, release string) forge.ApprovalQuery {
+func (w *world) full(pull forge.PullRequest, stable, release string) forge.ApprovalQuery {
 	return forge.ApprovalQuery{
-		Number: pull.Number, Tip: w.tip("main"), Reviews: true, ReleaseCommit: release,
+		Number: pull.Number, Tip: w.tip("main"), Branch: "main", Reviews: true, Commits: true, StableCommit: stable, ReleaseCommit: release,
 		Approvers: []string{"ada", "nobody"}, Teams: []string{"approvers"},
 	}
 }
@@ -41,7 +43,7 @@ func TestReadApprovalBeforeTheMerge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pull := w.open(request("waiting"))
-	query := w.full(pull, w.tip("main"))
+	query := w.full(pull, w.tip("main"), w.tip("main"))
 	if got := w.read(query); got.PullRequest.Merged || got.PullRequest.MergeCommit != "" || got.Files != nil || got.OnTracked {
 		t.Errorf("before the merge nothing may speak for the approval: got %+v", got)
 	}
@@ -67,15 +69,19 @@ func TestReadApprovalAfterEachKindOfMerge(t *testing.T) {
 			w.team("bob")
 			r := request(method)
 			pull := w.open(r)
+			stable := w.tip("main")
 			release := w.write("ada", "main", "deploy/web.yaml", "image: two\n")
 			w.review("bob", pull.Number, "APPROVE")
 			result := w.merge("bob", pull.Number, method)
 			w.write("ada", "main", "README", "later\n")
 
-			got := w.read(w.full(pull, release))
+			got := w.read(w.full(pull, stable, release))
 			w.wantMerged(r, pull, result, got)
-			if got.Release.Commit.SHA != release || got.Release.Commit.Author.Login != "ada" || !got.Release.Commit.Author.Known() {
+			if of := got.Release.Commits; len(of) != 1 || of[0].SHA != release || of[0].Author.Login != "ada" || !of[0].Author.Known() {
 				t.Errorf("who made the release commit must be known: got %+v", got.Release)
+			}
+			if last := got.Pushes[1]; last.After != result || !last.ByForge() || last.Actor.Login != "bob" || !got.PushesTold {
+				t.Errorf("who moved the branch must be known: got %+v", got.Pushes)
 			}
 		})
 	}
@@ -92,12 +98,20 @@ func (w *world) wantMerged(r forge.ChangeRequest, pull forge.PullRequest, result
 		Self:       forge.Account{Login: "sluice", Type: forge.TypeUser},
 		Files:      []forge.ChangedFile{{Path: recordPath, Status: forge.FileAdded, BlobSHA: sha}},
 		OnTracked:  true,
-		Reviews:    []forge.Review{{Reviewer: forge.Account{Login: "bob", Type: forge.TypeUser}, State: forge.ReviewApproved, CommitID: pull.Head.SHA}},
-		Approvers:  []forge.Account{{Login: "ada", Type: forge.TypeUser}, {Login: "nobody"}},
-		Teams:      []forge.Team{{Organization: "shop", Slug: "approvers", Members: []forge.Account{{Login: "bob", Type: forge.TypeUser}}}},
+		PushesTold: true,
+		Result: forge.Result{
+			Commit: forge.Commit{SHA: result},
+			Files:  []forge.ChangedFile{{Path: recordPath, Status: forge.FileAdded, BlobSHA: sha}},
+		},
+		Reviews: []forge.Review{{
+			Reviewer: forge.Account{Login: "bob", Type: forge.TypeUser}, State: forge.ReviewApproved, CommitID: pull.Head.SHA, Belongs: true,
+		}},
+		Approvers: []forge.Account{{Login: "ada", Type: forge.TypeUser}, {Login: "nobody"}},
+		Teams:     []forge.Team{{Organization: "shop", Slug: "approvers", Members: []forge.Account{{Login: "bob", Type: forge.TypeUser}}}},
 	}
 	opts := cmp.Options{
-		cmpopts.IgnoreFields(forge.Approval{}, "PullRequest", "Release", "Commits"),
+		cmpopts.IgnoreFields(forge.Approval{}, "PullRequest", "Release", "Commits", "Pushes"),
+		cmpopts.IgnoreFields(forge.Commit{}, "Author", "Committer", "AuthorAddress", "Parents", "Verification"),
 		cmpopts.IgnoreFields(forge.Repository{}, "ID"), cmpopts.IgnoreFields(forge.Account{}, "ID"),
 		cmpopts.IgnoreFields(forge.Review{}, "ID", "SubmittedAt", "URL"),
 	}
@@ -118,11 +132,12 @@ func TestReadApprovalInFewRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pull := w.open(request("few"))
-	query := forge.ApprovalQuery{Number: pull.Number, Tip: w.tip("main")}
+	query := forge.ApprovalQuery{Number: pull.Number, Tip: w.tip("main"), Branch: "main"}
 	w.read(query)
 	query.Tip = w.merge("bob", pull.Number, "squash")
 	asked := w.asked(func(context.Context) { w.read(query) })
-	if diff := cmp.Diff([]string{"GET /pulls/1", "GET /pulls/1/files"}, asked); diff != "" {
+	want := []string{"GET /pulls/1", "GET /pulls/1/files", "GET /commits/" + query.Tip, "GET /activity"}
+	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("only what is needed may be asked (-want +got):\n%s", diff)
 	}
 }
@@ -190,7 +205,7 @@ func TestReadApprovalSeesWhatSpeaksAgainstIt(t *testing.T) {
 			pull := w.open(request("against"))
 			tc.act(w, pull)
 			w.merge("bob", pull.Number, "merge")
-			if got := w.read(w.full(pull, "")); !tc.holds(got) {
+			if got := w.read(w.full(pull, "", "")); !tc.holds(got) {
 				t.Errorf("it must be seen that %s: got %+v", tc.reason, got)
 			}
 		})
@@ -210,7 +225,7 @@ func TestReadApprovalOffTheTrackedBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pull, before := w.open(request("off")), w.tip("main")
-	query := w.full(pull, "")
+	query := w.full(pull, "", "")
 	query.Teams = nil
 	merged := w.merge("bob", pull.Number, "merge")
 	query.Tip = before
@@ -243,22 +258,65 @@ func (w *world) force(branch, sha string) {
 func TestReadApprovalNamesWhoBroughtTheRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.as("eve").Git.CreateRef(t.Context(), "shop", "web",
-		&gogithub.Reference{Ref: new("refs/heads/change"), Object: &gogithub.GitObject{SHA: new(w.tip("main"))}})
+	stable := w.tip("main")
+	w.branch("eve", "change")
 	w.write("ada", "change", "deploy/web.yaml", "image: two\n")
-	change, _, err := w.as("eve").PullRequests.Create(t.Context(), "shop", "web",
-		&gogithub.NewPullRequest{Title: new("Two"), Head: new("change"), Base: new("main")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	release := w.merge("bob", change.GetNumber(), "squash")
+	change := w.propose("eve", "change")
+	release := w.merge("bob", change, "squash")
 	pull := w.open(request("origin"))
 	w.merge("bob", pull.Number, "merge")
-	query := w.full(pull, release)
+	query := w.full(pull, stable, release)
 	query.Teams = nil
 	got := w.read(query).Release
-	if len(got.PullRequests) != 1 || got.PullRequests[0].Author.Login != "eve" || got.Commit.SHA != release {
-		t.Errorf("who proposed the release must be known: got %+v", got)
+	if len(got.Proposals) != 1 || got.Proposals[0].PullRequest.Author.Login != "eve" || got.Total != 1 || got.Commits[0].SHA != release {
+		t.Fatalf("who proposed the release must be known: got %+v", got)
+	}
+	of := got.Proposals[0]
+	if len(of.Commits) != 1 || of.Commits[0].Author.Login != "ada" || len(of.Pushers) != 1 || of.Pushers[0].Login != "ada" {
+		t.Errorf("who made and pushed its commits must be known: got %+v", of)
+	}
+	asked := w.asked(func(context.Context) { w.read(query) })
+	for _, line := range asked {
+		if strings.Contains(line, "/commits/"+release) || strings.Contains(line, fmt.Sprintf("/pulls/%d/", change)) {
+			t.Errorf("what does not change must not be asked again: %s", line)
+		}
+	}
+}
+
+func (w *world) branch(login, name string) {
+	w.t.Helper()
+	ref := &gogithub.Reference{Ref: new("refs/heads/" + name), Object: &gogithub.GitObject{SHA: new(w.tip("main"))}}
+	if _, _, err := w.as(login).Git.CreateRef(w.t.Context(), "shop", "web", ref); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// propose opens a pull request of a branch.
+func (w *world) propose(login, branch string) (number int) {
+	w.t.Helper()
+	made, _, err := w.as(login).PullRequests.Create(w.t.Context(), "shop", "web",
+		&gogithub.NewPullRequest{Title: new("Change " + branch), Head: &branch, Base: new("main")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made.GetNumber()
+}
+
+// Of a release of very many commits it is told that there are so many, and nothing else is asked.
+func TestReadApprovalOfAVeryLongRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stable := w.tip("main")
+	for i := range forge.MaxCommits + 1 {
+		w.write("ada", "main", "deploy/web.yaml", fmt.Sprintf("image: %d\n", i))
+	}
+	release := w.tip("main")
+	pull := w.open(request("long"))
+	w.merge("bob", pull.Number, "merge")
+	query := w.full(pull, stable, release)
+	query.Teams = nil
+	if got := w.read(query).Release; got.Total != forge.MaxCommits+1 || len(got.Commits)+len(got.Changes) != 0 {
+		t.Errorf("want %d commits counted and none read, got %d, %d and %d changes", forge.MaxCommits+1, got.Total, len(got.Commits), len(got.Changes))
 	}
 }
 
@@ -270,19 +328,31 @@ func TestReadApprovalSurvivesEachFault(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.team("ada", "bob")
-			release := w.write("ada", "main", "deploy/web.yaml", "image: two\n")
+			stable := w.tip("main")
+			w.branch("eve", "change")
+			w.write("ada", "change", "deploy/web.yaml", "image: two\n")
+			release := w.merge("bob", w.propose("eve", "change"), "merge")
 			pull := w.open(request("faults"))
 			w.review("ada", pull.Number, "APPROVE")
 			w.review("ada", pull.Number, "REQUEST_CHANGES")
 			w.merge("bob", pull.Number, "squash")
 			w.write("ada", "main", "README", "later\n")
-			query := w.full(pull, release)
+			query := w.full(pull, stable, release)
 			var truth forge.Approval
 			requests := w.asked(func(context.Context) { truth = w.read(query) })
 			for _, line := range requests {
 				w.faulty(kind, line, func(ctx context.Context, client *github.Client) error {
 					got, err := client.ReadApproval(ctx, query)
-					if diff := cmp.Diff(truth, got); err == nil && diff != "" {
+					want := truth
+					if kept := len(got.Pushes); err == nil && strings.HasSuffix(line, "/activity") && kept < len(truth.Pushes) {
+						// Of what a forge does not tell of pushes the newest are believed: what they don't cover, nobody answers for.
+						want.Pushes, want.PushesTold = truth.Pushes[:kept:kept], got.PushesTold
+						got.Pushes = append([]forge.Push{}, got.Pushes...)
+					}
+					if err == nil && strings.HasSuffix(line, "/activity") {
+						want.Release.Proposals, got.Release.Proposals = nil, nil
+					}
+					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err == nil && diff != "" {
 						t.Errorf("%s: want the truth or an error (-want +got):\n%s", line, diff)
 					}
 					return err

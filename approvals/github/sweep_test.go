@@ -127,7 +127,7 @@ func TestReadApprovalForgetsWhatWasNotWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pull := w.open(request("whole"))
-	query := forge.ApprovalQuery{Number: pull.Number, Tip: w.merge("bob", pull.Number, "squash")}
+	query := forge.ApprovalQuery{Number: pull.Number, Tip: w.merge("bob", pull.Number, "squash"), Branch: "main"}
 	off := w.inject(devforge.FaultPartialPage, "GET /pulls/1/files")
 	_, err := w.client.ReadApproval(t.Context(), query)
 	wantKind(t, err, forge.Transient, "a file is missing")
@@ -167,7 +167,7 @@ func TestOpenChangeOnATipThatIsNoLongerTheNewest(t *testing.T) {
 	pull := w.open(r)
 	w.wantOnlyRecord(r, pull.Number)
 	merged := w.merge("bob", pull.Number, "merge")
-	got := w.read(forge.ApprovalQuery{Number: pull.Number, Tip: merged})
+	got := w.read(forge.ApprovalQuery{Number: pull.Number, Tip: merged, Branch: "main"})
 	if len(got.Files) != 1 || !got.OnTracked {
 		t.Errorf("it must be possible to merge it: got %+v", got)
 	}

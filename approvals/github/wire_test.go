@@ -97,7 +97,7 @@ func TestPullRequestWithMoreThanTheForgeShows(t *testing.T) {
 					fmt.Fprint(w, `{"id":1}`)
 				}
 			})
-			_, err := clientOf(t, s.URL).ReadApproval(t.Context(), forge.ApprovalQuery{Number: 1, Tip: someCommit, Reviews: true})
+			_, err := clientOf(t, s.URL).ReadApproval(t.Context(), forge.ApprovalQuery{Number: 1, Tip: someCommit, Reviews: true, Commits: true})
 			wantKind(t, err, forge.Invalid, "there is more than can be read")
 		})
 	}

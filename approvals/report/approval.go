@@ -163,19 +163,20 @@ func approvers(policy *v1alpha1.PullRequestGate) string {
 		policy = &v1alpha1.PullRequestGate{}
 	}
 	text := "The merge is the approval. "
-	who, whose := "Whoever merges", "Anybody whom the repository lets may merge"
+	who, whose := "Whoever merges", "Everybody with write access to the repository may give it"
 	if n := policy.MinApprovals; n > 0 {
 		text = fmt.Sprintf("%s of the last commit here, **before or after the merge**. ", approvals(n))
-		who, whose = "Reviewers", "Any reviewer counts"
+		who, whose = "Reviewers", "Every person with write access to the repository counts"
 	}
 	switch named := named(policy); {
 	case named == "":
 		text += whose + ", but for Sluice's own account."
 	default:
-		text += who + " must be " + named + "."
+		text += who + " must have write access to the repository and be " + named + "."
 	}
 	if policy.ForbidSelfApproval {
-		text += " The author and the committer of the release commit, and the authors of pull requests that brought it in, don't count."
+		text += " Nobody counts who has a part in what came since the commit that ran before: authors, committers and co-authors of its " +
+			"commits, authors of its pull requests, and who pushed."
 	}
 	return text
 }

@@ -12,8 +12,11 @@ const maxValue = 200
 // Code shows a value as text and nothing else, in a line or in the cell of a table: in a span of
 // code a forge sees no markup, no HTML, no link and no mention. What could end the span or the cell
 // is replaced, not escaped: readers of Markdown don't agree on what a backslash does there.
-func Code(value string) string {
-	value = plain(value)
+func Code(value string) string { return codeUpTo(value, maxValue) }
+
+// codeUpTo is Code for a value that may be longer.
+func codeUpTo(value string, longest int) string {
+	value = plainUpTo(value, longest)
 	if value == "" {
 		return "-"
 	}
@@ -21,10 +24,12 @@ func Code(value string) string {
 }
 
 // plain is a value as one line without what ends a span of code or a cell.
-func plain(value string) string {
+func plain(value string) string { return plainUpTo(value, maxValue) }
+
+func plainUpTo(value string, longest int) string {
 	line := []rune(strings.Join(strings.FieldsFunc(strings.Map(harmless, value), unicode.IsSpace), " "))
-	if len(line) > maxValue {
-		line = append(line[:maxValue-1], '…')
+	if len(line) > longest {
+		line = append(line[:longest-1], '…')
 	}
 	return string(line)
 }

@@ -207,6 +207,11 @@ func TestNext(t *testing.T) {
 			rolling(good).blockedOn(smoke(), decided(approval(), v1alpha1.DecisionRejected, "pull request #12 was closed")),
 			[]string{"900d failure batch 2/4: 3/10 updated, rejected: pull request #12 was closed -> " + pullAt},
 		},
+		"refused": {
+			rolling(good).blockedOn(smoke(), refusedOne()),
+			[]string{"900d failure batch 2/4: approval #12 was refused: by ada, who wrote the release: another person must approve -> " + pullAt},
+		},
+		"refused, then approved":           {rolling(good).blockedOn(approval()).told(good, forge.StateFailure, "batch 2/4: approval #12 was refused: by ada"), []string{approve}},
 		"opened again":                     {rolling(good).blockedOn(approval()).told(good, forge.StateFailure, "batch 2/4: 3/10 updated, rejected: closed"), []string{approve}},
 		"failed":                           {rolling(good).failed("batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"), []string{"900d failure batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"}},
 		"failed, and the workload is gone": {rolling(good).failed("").status(func(s *v1alpha1.BatchReleaseStatus) { s.Reason = v1alpha1.ReasonWorkloadNotFound }), nil},

@@ -33,6 +33,11 @@ func blocked(status *v1alpha1.BatchReleaseStatus, gates []v1alpha1.Gate) (standi
 	if len(waits) == 0 {
 		return standing{}, false
 	}
+	for i := range gates {
+		if g := &gates[i]; g.Status.Refusal != nil && g.Spec.Attempt == status.Attempt && g.DeletionTimestamp == nil {
+			return refusedApproval(status, g), true
+		}
+	}
 	now := pending(fmt.Sprintf("%sbatch %s: %d/%d updated, waiting %s",
 		going(status), status.Batch, status.TargetReplicas, status.Replicas, strings.Join(waits, ", ")))
 	now.url = url
@@ -60,6 +65,31 @@ func rejected(status *v1alpha1.BatchReleaseStatus, g *v1alpha1.Gate) standing {
 		going(status), status.Batch, status.TargetReplicas, status.Replicas, g.Status.Message))
 	now.url = pullURL(g)
 	return now
+}
+
+// refusedApproval is how a release stands whose approval was given in vain: nothing goes on before somebody does something.
+func refusedApproval(status *v1alpha1.BatchReleaseStatus, g *v1alpha1.Gate) standing {
+	now := failure(fmt.Sprintf("%sbatch %s: approval #%d was refused: %s", going(status), status.Batch, number(g), g.Status.Refusal.Message))
+	now.url = pullURL(g)
+	return now
+}
+
+// maxReason is how much is shown of why an approval is refused.
+const maxReason = 600
+
+// Refused is what is said below a pull request that was merged and does not pass its gate.
+func Refused(g *v1alpha1.Gate) string {
+	again := fmt.Sprintf("kubectl delete gate %s -n %s", g.Name, g.Namespace)
+	lines := []string{
+		"**This merge does not let the release go on**: " + codeUpTo(g.Status.Refusal.Message, maxReason) + ".", "",
+		fmt.Sprintf("- Who may approve is told above. %s opens another pull request for the same step, which they answer.", Code(again)),
+	}
+	if policy := g.Spec.Policy.PullRequest; policy != nil && policy.MinApprovals > 0 {
+		lines = append(lines, "- An approving review of this one still counts, though it is merged, if that is all that is missing.")
+	}
+	force := fmt.Sprintf("sluice approve %s -n %s --force --reason=...", g.Spec.ReleaseRef.Name, g.Namespace)
+	lines = append(lines, fmt.Sprintf("- %s passes the gate past its policy, for whoever has the right to.", Code(force)))
+	return strings.Join(lines, "\n")
 }
 
 // wait says what a gate waits for, in words that stay the same while it does.

@@ -50,7 +50,16 @@ func (c *call) listCommits() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if author := c.query("author"); author != "" {
+		commits = slices.DeleteFunc(commits, func(made gitcmd.Commit) bool { return !c.authored(made, author) })
+	}
 	return ok(each(pageOf(c, commits), c.commit))
+}
+
+// authored reports whether somebody, by a login or an address, is the author of a commit.
+func (c *call) authored(commit gitcmd.Commit, who string) bool {
+	account := c.forge.who.author(commit.Author.Email)
+	return strings.EqualFold(commit.Author.Email, who) || account != nil && strings.EqualFold(account.login, who)
 }
 
 func (c *call) commit(commit gitcmd.Commit) object { return c.forge.shape.commit(c.repo, commit) }

@@ -63,6 +63,7 @@ func (c *call) merge(p *pull, in mergeRequest) error {
 	if err := c.repo.git.UpdateRef(c.ctx, branchPrefix+p.base, tip, p.baseSHA); err != nil {
 		return refuse(http.StatusConflict, "Base branch was modified. Review and try the merge again.")
 	}
+	p.mergedFrom = p.baseSHA
 	p.markMerged(tip, c.by.account, c.forge.now())
 	if err := c.forge.sync(c.ctx, c.repo, c.by.account, branchPrefix+p.base); err != nil {
 		return err

@@ -27,11 +27,13 @@ type pull struct {
 	// mergeCommit is what brought the head into the base: a merge, the squashed commit, the tip
 	// that the base was moved to, or the commit that was pushed.
 	mergeCommit string
-	reviews     []*review
-	comments    []*comment
-	reviewers   []*account
-	teams       []*team
-	trial       trial
+	// mergedFrom is where the base was before the forge merged it; empty if somebody pushed the merge.
+	mergedFrom string
+	reviews    []*review
+	comments   []*comment
+	reviewers  []*account
+	teams      []*team
+	trial      trial
 }
 
 // trial is what a merge would come to, as far as it was tried: for these two tips.

@@ -89,7 +89,7 @@ func (f *Forge) sync(ctx context.Context, repo *repository, by *account, named .
 	previous := repo.refs
 	repo.refs, repo.pushed = applied(previous, changes), f.now()
 	work := update{forge: f, ctx: ctx, repo: repo, by: by, previous: previous}
-	for _, step := range []func(refChange) error{work.tell, work.followHead, work.followBase} {
+	for _, step := range []func(refChange) error{work.record, work.tell, work.followHead, work.followBase} {
 		for _, change := range changes {
 			if err := step(change); err != nil {
 				return err

@@ -57,6 +57,8 @@ type repository struct {
 	runs        []*checkRun
 	deployments []*deployment
 	hooks       []*hook
+	// activities are the moves of branches so far, oldest first.
+	activities []activity
 	// pushing are the pushes that are under way.
 	pushing []*push
 }

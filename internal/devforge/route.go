@@ -84,6 +84,7 @@ func repositoryRoutes() []route {
 		{"PUT", repo + "/contents/{path...}", writes("contents"), (*call).putContents},
 		{"DELETE", repo + "/contents/{path...}", writes("contents"), (*call).deleteContents},
 		{"GET", repo + "/compare/{basehead...}", reads("contents"), (*call).compare},
+		{"GET", repo + "/activity", reads("contents"), (*call).listActivities},
 	}
 }
 

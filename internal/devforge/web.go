@@ -246,7 +246,7 @@ func (c *call) pullPage(p *pull) (pullPage, error) {
 	writer, own := c.forge.roleIn(c.by, c.repo) >= RoleWrite, c.by.account == p.author
 	shown := pullPage{
 		pullLine: lineOf(c.repo, p), Text: p.body, Commits: commits, Changes: changes, Reports: c.reports(p.headSHA),
-		Mergeable: p.trial.commit != "", CanMerge: writer && !p.closed(), CanApprove: !c.by.anonymous && !own && !p.closed(),
+		Mergeable: p.trial.commit != "", CanMerge: writer && !p.closed(), CanApprove: !c.by.anonymous && !own && (!p.closed() || p.merged()),
 		CanClose: (writer || own) && !p.closed(), CanReopen: (writer || own) && p.closed() && !p.merged(),
 		CommitPath: "/" + c.repo.fullName() + "/commits/",
 	}

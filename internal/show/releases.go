@@ -80,6 +80,8 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "retry"
 	case status.PausePoint != nil:
 		return "pod/" + status.PausePoint.Pod
+	case status.CurrentStepState == v1alpha1.StepBlocking && status.Reason == v1alpha1.ReasonApprovalRefused:
+		return "another approval"
 	case status.CurrentStepState == v1alpha1.StepBlocking:
 		return gateTypes(status.Gates)
 	}

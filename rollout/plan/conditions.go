@@ -145,7 +145,7 @@ func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
 	started := p.status.Attempt != before.Attempt
 	again := p.status.Reason == before.Reason && p.status.CurrentStepIndex == before.CurrentStepIndex
 	switch p.status.Reason {
-	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonDeadlineExceeded,
+	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonDeadlineExceeded,
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
 		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonChangedPastGit:
 		return started || !again

@@ -171,11 +171,29 @@ func (p *pass) gateSpec(g indexed) v1alpha1.GateSpec {
 		Revision:   p.status.UpdateRevision,
 		Attempt:    p.status.Attempt,
 		Commit:     p.status.Commit,
-		Step:       p.stepIndex(),
-		Index:      g.index,
-		Type:       g.policy.Type(),
-		Policy:     g.policy,
+
+		StableCommit: p.stableCommit(),
+
+		Step:   p.stepIndex(),
+		Index:  g.index,
+		Type:   g.policy.Type(),
+		Policy: g.policy,
 	}
+}
+
+// stableCommit is the commit that ran before the release: the stable revision's or, where somebody has rolled that
+// out past Git, the one that was released last.
+func (p *pass) stableCommit() string {
+	if stable := p.kept(p.status.StableRevision); stable != nil && stable.Commit != "" {
+		return stable.Commit
+	}
+	var last Kept
+	for _, k := range p.Kept {
+		if k.stable() && k.Commit != "" && k.Revision != p.status.UpdateRevision && k.Number > last.Number {
+			last = k
+		}
+	}
+	return last.Commit
 }
 
 // findGate returns the gate of this name if it is bound to what the spec says. One that has passed
@@ -217,7 +235,11 @@ func (p *pass) block(waiting []waitingGate) {
 			p.status.CurrentStepState = v1alpha1.StepCompleted
 		}
 	}
-	p.say(v1alpha1.ReasonBlocking, fmt.Sprintf("batch %s done with %s of %d, waiting for %s",
+	reason := v1alpha1.ReasonBlocking
+	if slices.ContainsFunc(waiting, waitingGate.refused) {
+		reason = v1alpha1.ReasonApprovalRefused
+	}
+	p.say(reason, fmt.Sprintf("batch %s done with %s of %d, waiting for %s",
 		p.status.Batch, pods(p.status.TargetReplicas), p.status.Replicas, awaitedWords(waiting)))
 }
 
@@ -248,8 +270,15 @@ func (w waitingGate) approval() string {
 	if w.gate == nil || w.gate.Status.PullRequest == nil || w.gate.Status.PullRequest.Number == 0 {
 		return "approval"
 	}
-	return fmt.Sprintf("approval #%d", w.gate.Status.PullRequest.Number)
+	words := fmt.Sprintf("approval #%d", w.gate.Status.PullRequest.Number)
+	if w.refused() {
+		words += ", which was merged and refused: " + w.gate.Status.Refusal.Message
+	}
+	return words
 }
+
+// refused reports whether what was waited for has come, and does not count.
+func (w waitingGate) refused() bool { return w.gate != nil && w.gate.Status.Refusal != nil }
 
 // sameGates reports whether the status that a user may have patched names the gates of this step.
 func (p *pass) sameGates() bool {

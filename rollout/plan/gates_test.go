@@ -336,3 +336,67 @@ func TestPassStepWithoutAGate(t *testing.T) {
 		},
 	})
 }
+
+// A gate says which commit ran before: whoever is behind what came since can be kept from approving it.
+func TestAGateNamesTheCommitThatRanBefore(t *testing.T) {
+	t.Parallel()
+	released := func(commit string, number int64) Record {
+		return Record{Outcome: v1alpha1.OutcomeReleased, Commit: commit, Attempt: number}
+	}
+	tests := map[string]struct {
+		kept []Kept
+		want string
+	}{
+		"of the stable revision": {
+			[]Kept{{Revision: "v0", Number: 1, Record: released("c0", 1)}, {Revision: "v1", Number: 2, Record: released("c1", 2)}}, "c1",
+		},
+		"the last that was released, where somebody has rolled out another by hand": {
+			[]Kept{{Revision: "v9", Number: 1, Record: released("c9", 1)}, {Revision: "v0", Number: 2, Record: released("c0", 2)}, {Revision: "v1", Number: 3}}, "c0",
+		},
+		"not of what was rolled back, nor of what is being released": {
+			[]Kept{
+				{Revision: "v2", Number: 2, Record: released("c2", 1)},
+				{Revision: "v3", Number: 3, Record: Record{Outcome: v1alpha1.OutcomeRolledBack, Commit: "c3"}}, {Revision: "v1", Number: 1},
+			}, "",
+		},
+		"none that is known": {[]Kept{{Revision: "v1", Number: 1}}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := doneStep()
+			s.Kept = tc.kept
+			for i := range s.Kept {
+				s.Kept[i].Name, s.Kept[i].Digest = "web-"+s.Kept[i].Revision, "digest-"+s.Kept[i].Revision
+			}
+			opened := 0
+			for _, action := range next(t, s).Actions {
+				if open, is := action.(OpenGate); is {
+					opened++
+					if got := open.Spec.StableCommit; got != tc.want {
+						t.Errorf("stable commit %q, want %q", got, tc.want)
+					}
+				}
+			}
+			if opened == 0 {
+				t.Error("want a gate opened")
+			}
+		})
+	}
+}
+
+// An approval that was merged in vain is told as such: nothing goes on before somebody does something.
+func TestARefusedApprovalIsTold(t *testing.T) {
+	t.Parallel()
+	approval := v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}}
+	s := doneStep().steps(step("1", approval), step("100%")).at(0, 1).gates(gate(1, 0, 0, func(g *v1alpha1.Gate) {
+		g.Spec.Policy, g.Spec.Type = approval, v1alpha1.GatePullRequest
+		g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: 4}
+		g.Status.Refusal = &v1alpha1.Refusal{Message: "by ada, who wrote the release: another person must approve"}
+	}))
+	got := next(t, s).Status
+	const want = "batch 1/2 done with 1 pod of 10, waiting for approval #4, which was merged and refused: by ada, who wrote the release: another person must approve"
+	if got.Message != want || got.Reason != v1alpha1.ReasonApprovalRefused || got.CurrentStepState != v1alpha1.StepBlocking {
+		t.Errorf("got %s, %s: %s", got.CurrentStepState, got.Reason, got.Message)
+	}
+}

@@ -1,0 +1,99 @@
+package forge
+
+// MaxCommits is how many commits a release may consist of for its people to be told: a forge shows no more of a
+// comparison at a time, and each takes requests.
+const MaxCommits = 250
+
+// PushKind is how a branch was moved.
+type PushKind string
+
+// The kinds of move that bring commits.
+const (
+	// PushPlain, PushForced and PushCreated are somebody's push: the actor is who pushed.
+	PushPlain   PushKind = "push"
+	PushForced  PushKind = "force_push"
+	PushCreated PushKind = "branch_creation"
+	// PushMerge and PushQueue are the forge's own: it merged pull requests, and the actor is who told it to.
+	PushMerge PushKind = "pr_merge"
+	PushQueue PushKind = "merge_queue_merge"
+)
+
+// Push is one move of a branch, with the account that made it. Unlike the names in commits nobody can choose that.
+type Push struct {
+	Before, After string
+	Kind          PushKind
+	Actor         Account
+}
+
+// ByForge reports whether the forge itself made the commits, of pull requests.
+func (p Push) ByForge() bool { return p.Kind == PushMerge || p.Kind == PushQueue }
+
+// Result is what the merge of a pull request made of the base branch.
+type Result struct {
+	// Commit is the merge commit, the squashed commit, or the last of the rebased ones.
+	Commit Commit
+	// Files are those that it changes against its first parent: all of them, unless there are More.
+	Files []ChangedFile
+	More  bool
+}
+
+// ReleaseOrigin is what a release consists of, and who brought it.
+type ReleaseOrigin struct {
+	// Stable is the commit that ran before, and Head the release commit.
+	Stable, Head string
+	// Total is how many commits Head has that Stable has not. If there are more than MaxCommits nothing else is known.
+	Total int
+	// Commits are these commits, oldest first.
+	Commits []Commit
+	// Changes are those of the commits that follow from Head by first parents.
+	Changes []Change
+	// Proposals are the pull requests that brought changes.
+	Proposals []Proposal
+	// Addresses are the accounts of co-authors, by their e-mail address in lower case; those that the forge knows.
+	Addresses map[string]Account
+}
+
+// Change is a commit of the tracked branch itself, not of what it merged.
+type Change struct {
+	SHA string
+	// PullRequests are the numbers of the merged pull requests that brought it.
+	PullRequests []int
+	// Result is what it changes. It is read where we opened the pull request.
+	Result Result
+}
+
+// Proposal is a merged pull request with what it is made of.
+type Proposal struct {
+	PullRequest PullRequest
+	Commits     []Commit
+	// Pushers have pushed these commits to its branch, as far as the forge tells.
+	Pushers []Account
+}
+
+// Line are those of the commits that follow from head by first parents, newest first.
+func Line(commits []Commit, head string) []Commit {
+	known := map[string]Commit{}
+	for _, c := range commits {
+		known[c.SHA] = c
+	}
+	var line []Commit
+	for next := head; next != ""; {
+		c, found := known[next]
+		if !found {
+			break
+		}
+		delete(known, next)
+		line, next = append(line, c), ""
+		if len(c.Parents) > 0 {
+			next = c.Parents[0]
+		}
+	}
+	return line
+}
+
+// Permission is what somebody may do with the repository.
+type Permission struct {
+	Account Account
+	// Write reports whether that includes to write.
+	Write bool
+}

@@ -1,0 +1,387 @@
+package approvals_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/devforge"
+)
+
+// fourEyes is the policy of the cookbook: somebody else than those who made the change.
+func fourEyes() v1alpha1.PullRequestGate {
+	return v1alpha1.PullRequestGate{MinApprovals: 1, ForbidSelfApproval: true}
+}
+
+// another is the policy where the merge is the approval, by somebody else.
+func another() v1alpha1.PullRequestGate { return v1alpha1.PullRequestGate{ForbidSelfApproval: true} }
+
+// stranger signs up at the forge and reads what is public.
+func (s *shop) stranger(login string, role devforge.Role) {
+	s.Helper()
+	if err := s.forge.MakePublic("shop/" + s.name); err != nil {
+		s.Fatal(err)
+	}
+	if _, err := s.forge.CreateUser(login); err != nil {
+		s.Fatal(err)
+	}
+	token, err := s.forge.CreateToken(login, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.tokens = maps.Clone(s.tokens)
+	s.tokens[login] = token
+	if err := s.forge.Grant("shop/"+s.name, login, role); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// bot installs an app that may review, and gives its login.
+func (s *shop) bot(name string) (login string) {
+	s.Helper()
+	app, err := s.forge.CreateApp(name, devforge.Permissions{"pull_requests": "write", "contents": "write"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	installed, err := s.forge.InstallApp(app.ID, "shop")
+	if err != nil {
+		s.Fatal(err)
+	}
+	token, err := s.forge.CreateInstallationToken(app.ID, installed)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.tokens = maps.Clone(s.tokens)
+	s.tokens[name+"[bot]"] = token
+	return name + "[bot]"
+}
+
+// putAs commits a change as somebody, in somebody else's name.
+func (s *shop) putAs(login, author, branch string) (commit string) {
+	s.Helper()
+	var known struct{ SHA string }
+	s.call(login, "GET", "contents/web.yaml?ref="+branch, nil, &known)
+	who := map[string]string{"name": author, "email": author + "@localhost"}
+	var made struct{ Commit struct{ SHA string } }
+	s.call(login, "PUT", "contents/web.yaml", map[string]any{
+		"message": "Change", "content": []byte("image: evil\n"), "branch": branch, "sha": known.SHA, "author": who, "committer": who,
+	}, &made)
+	return made.Commit.SHA
+}
+
+func (s *shop) newBranch(login, name, at string) {
+	s.Helper()
+	s.call(login, "POST", "git/refs", map[string]string{"ref": "refs/heads/" + name, "sha": at}, nil)
+}
+
+// mergedPull opens a pull request of a branch as one, and merges it as another.
+func (s *shop) mergedPull(author, merger, branch, method string) (commit string) {
+	s.Helper()
+	var opened struct{ Number int64 }
+	s.call(author, "POST", "pulls", map[string]string{"title": "Change", "head": branch, "base": "main"}, &opened)
+	own := *s
+	own.number = opened.Number
+	return own.merge(merger, method)
+}
+
+// attacks are what was tried to get past the rules of approval, and what people do every day that looks like it.
+var attacks = map[string]approvalCase{
+	"stranger": {
+		reason: "on a public repository anybody can review",
+		policy: fourEyes(),
+		before: func(s *shop) { s.stranger("stranger", devforge.RoleNone); by("ada")(s) },
+		act: func(s *shop) {
+			s.review("stranger", "APPROVE")
+			s.merge("ada", "merge")
+		},
+		says: "stranger has no write access to the repository",
+	},
+	"reader": {
+		reason: "who may only read does not approve",
+		policy: reviewed(),
+		before: func(s *shop) { s.stranger("reader", devforge.RoleRead) },
+		act: func(s *shop) {
+			s.review("reader", "APPROVE")
+			s.merge("ada", "merge")
+		},
+		says: "reader has no write access to the repository",
+	},
+	"reader-who-is-named": {
+		reason: "to be named is not to be let write",
+		policy: v1alpha1.PullRequestGate{MinApprovals: 1, Approvers: []string{"guest"}},
+		before: func(s *shop) { s.stranger("guest", devforge.RoleRead) },
+		act: func(s *shop) {
+			s.review("guest", "APPROVE")
+			s.merge("ada", "merge")
+		},
+		says: "guest has no write access to the repository",
+	},
+	"lost-the-right": {
+		reason: "who may no longer write when it is decided does not approve",
+		policy: reviewed(),
+		before: func(s *shop) { s.stranger("leaver", devforge.RoleWrite) },
+		act: func(s *shop) {
+			s.review("leaver", "APPROVE")
+			if err := s.forge.Grant("shop/"+s.name, "leaver", devforge.RoleNone); err != nil {
+				s.Fatal(err)
+			}
+			s.merge("ada", "merge")
+		},
+		says: "leaver has no write access to the repository",
+	},
+	"bot": {
+		reason: "a workflow of any branch can review as the forge's own app",
+		policy: reviewed(),
+		before: func(s *shop) { s.bot("robot") },
+		act: func(s *shop) {
+			s.review("robot[bot]", "APPROVE")
+			s.merge("ada", "merge")
+		},
+		says: "robot[bot] is no person, and not named in approvers",
+	},
+	"bot-that-is-named": {
+		reason: "a program counts if it is named",
+		policy: v1alpha1.PullRequestGate{MinApprovals: 1, Approvers: []string{"checker[bot]"}},
+		before: func(s *shop) { s.bot("checker") },
+		act: func(s *shop) {
+			s.review("checker[bot]", "APPROVE")
+			s.merge("ada", "merge")
+		},
+	},
+	"bot-merges": {
+		reason: "where the merge is the approval a program gives none",
+		before: func(s *shop) { s.bot("merger") },
+		act:    func(s *shop) { s.merge("merger[bot]", "merge") },
+		says:   "by merger[bot], who is no person, and not named in approvers",
+	},
+	"forged-author": {
+		reason: "who pushed is behind the release, whoever the commit names",
+		policy: another(),
+		before: func(s *shop) { s.putAs("eve", "grace", "main"); s.commit = s.sync() },
+		act:    func(s *shop) { s.merge("eve", "merge") },
+		says:   "by eve, who pushed the release: another person must approve",
+	},
+	"forged-author-frames": {
+		reason: "a name in a commit keeps somebody out, and nothing else",
+		policy: another(),
+		before: func(s *shop) { s.putAs("eve", "grace", "main"); s.commit = s.sync() },
+		act:    merged("merge"),
+		says:   "by grace, who wrote the release",
+	},
+	"later-commit": {
+		reason: "the release is all that came since, not its last commit",
+		policy: fourEyes(),
+		before: func(s *shop) {
+			s.put("eve", "main", "web.yaml", "image: evil\n")
+			s.put("grace", "main", "README", "harmless\n")
+			s.commit = s.sync()
+		},
+		act: func(s *shop) {
+			s.review("eve", "APPROVE")
+			s.merge("ada", "merge")
+		},
+		says: "eve wrote the release",
+	},
+	"commits-of-the-pull-request": {
+		reason: "who made the commits of a pull request that another opened is behind it",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("eve", "change", s.commit)
+			s.put("eve", "change", "web.yaml", "image: evil\n")
+			s.mergedPull("ada", "grace", "change", "merge")
+			s.commit = s.sync()
+		},
+		act:  func(s *shop) { s.merge("eve", "squash") },
+		says: "by eve, who wrote the release",
+	},
+	"forged-commits-of-the-pull-request": {
+		reason: "who pushed them, too, in whoever's name",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("ada", "change", s.commit)
+			s.putAs("eve", "ada", "change")
+			s.mergedPull("ada", "grace", "change", "squash")
+			s.commit = s.sync()
+		},
+		act:  func(s *shop) { s.merge("eve", "squash") },
+		says: "by eve, who pushed to pull request #1 of the release",
+	},
+	"opened-the-pull-request": {
+		reason: "who opened it is behind it",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("eve", "change", s.commit)
+			s.putAs("eve", "ada", "change")
+			s.mergedPull("eve", "grace", "change", "rebase")
+			s.commit = s.sync()
+		},
+		act:  func(s *shop) { s.merge("eve", "rebase") },
+		says: "by eve, who opened pull request #1 of the release",
+	},
+	"merged-the-pull-request": {
+		reason: "who merged the change has looked at it, and may let it go on",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("eve", "change", s.commit)
+			s.put("eve", "change", "web.yaml", "image: web:2\n")
+			s.mergedPull("eve", "grace", "change", "rebase")
+			s.commit = s.sync()
+		},
+		act: merged("merge"),
+	},
+	"merge-of-ones-own": {
+		reason: "a merge that was made at home is a push",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("ada", "change", s.commit)
+			s.put("ada", "change", "web.yaml", "image: web:2\n")
+			var opened struct{ Number int64 }
+			s.call("ada", "POST", "pulls", map[string]string{"title": "Change", "head": "change", "base": "main"}, &opened)
+			s.putAs("eve", "ada", "change")
+			own := *s
+			own.number = opened.Number
+			s.setMain("eve", own.head())
+			s.commit = s.sync()
+		},
+		act:  func(s *shop) { s.merge("eve", "merge") },
+		says: "by eve, who pushed to pull request #1 of the release",
+	},
+	"approved-before": {
+		reason: "who approved an earlier step is not behind the next release",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("sluice", "sluice/earlier", s.commit)
+			s.put("sluice", "sluice/earlier", record.Folder+"/other/api.yaml", "earlier: true\n")
+			s.mergedPull("sluice", "grace", "sluice/earlier", "merge")
+			s.put("ada", "main", "web.yaml", "image: web:2\n")
+			s.commit = s.sync()
+		},
+		act: merged("merge"),
+	},
+	"rides-in-another-merge": {
+		reason: "an approval that comes along with something else approves nothing",
+		policy: v1alpha1.PullRequestGate{Approvers: []string{"grace"}},
+		act: func(s *shop) {
+			s.newBranch("eve", "docs", s.head())
+			s.put("eve", "docs", "README", "docs\n")
+			s.mergedPull("eve", "grace", "docs", "merge")
+		},
+		says: "changes more than",
+	},
+	"rides-in-a-push": {
+		reason: "nor one that is pushed along with something else",
+		policy: v1alpha1.PullRequestGate{Approvers: []string{"grace"}},
+		act: func(s *shop) {
+			s.newBranch("eve", "docs", s.head())
+			docs := s.put("eve", "docs", "README", "docs\n")
+			s.setMain("grace", docs)
+		},
+		says: "the forge does not say that it came to branch main alone",
+	},
+	"committed-to-the-approval": {
+		reason: "who made a commit of the gate's own pull request does not approve it",
+		policy: another(),
+		before: by("ada"),
+		act: func(s *shop) {
+			s.pushBranch("grace")
+			s.merge("grace", "squash")
+		},
+		says: "by grace, who made a commit of the pull request",
+	},
+}
+
+// What was tried to get past the rules of approval does not, and says why.
+func TestAttacksOnApprovals(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	var shops []*shop
+	for _, name := range slices.Sorted(maps.Keys(attacks)) {
+		s := w.newShop(name)
+		if before := attacks[name].before; before != nil {
+			before(s)
+		}
+		shops = append(shops, s.begin())
+	}
+	for _, s := range shops {
+		s.waits(v1alpha1.GatePolicy{PullRequest: new(attacks[s.name].policy)})
+	}
+	for _, s := range shops {
+		s.opened()
+		attacks[s.name].act(s)
+		s.sync()
+		s.hint(s.gate)
+	}
+	open, shut := outcomes(shops, func(s *shop) (says, reason string) { return attacks[s.name].says, attacks[s.name].reason })
+	t.Logf("%d were let through, %d were not", open, shut)
+}
+
+// Where the forge does not say what somebody may do, or what is released, the gate waits.
+func TestApprovalIsNotGivenWhereTheForgeDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	for name, pattern := range map[string]string{"rights": "/collaborators/grace/permission$", "range": "/compare/", "merge": "/commits/[0-9a-f]{40}$"} {
+		s := w.newShop("silent-" + name)
+		by("ada")(s)
+		s.begin().waits(v1alpha1.GatePolicy{PullRequest: new(fourEyes())}).opened()
+		off := s.inject(devforge.Fault{Kind: devforge.FaultStatus, Status: http.StatusForbidden}, http.MethodGet, pattern)
+		s.review("grace", "APPROVE")
+		s.merge("ada", "merge")
+		s.sync()
+		s.hint(s.gate)
+		if status := s.awaitMessage(s.gate, "the forge can't be asked"); status.Decision != v1alpha1.DecisionWaiting {
+			t.Errorf("%s: want it to wait, got %+v", name, status)
+		}
+		off()
+		s.hint(s.gate)
+		s.awaitDecision(s.gate, v1alpha1.DecisionPassed)
+	}
+}
+
+// A refusal is told where people look: on the commit, below the pull request, and in the Gate for the release.
+func TestRefusedApprovalIsTold(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	s := w.newShop("refused")
+	by("ada")(s)
+	s.begin().waits(v1alpha1.GatePolicy{PullRequest: new(fourEyes())}).opened()
+	s.review("ada", "APPROVE")
+	s.merge("ada", "merge")
+	s.sync()
+	s.hint(s.gate)
+	const why = "ada wrote the release"
+	s.awaitTold("approval #1 was refused: 1 of 1 approvals is missing (" + why)
+	if told := s.told(); !strings.HasPrefix(told[len(told)-1], "failure: ") {
+		t.Errorf("want a failure on the commit, got %q", told)
+	}
+	if refusal := s.readGate(s.gate).Status.Refusal; refusal == nil || !strings.Contains(refusal.Message, why) {
+		t.Errorf("want it in the Gate, got %+v", refusal)
+	}
+	comments := func() (said []struct{ Body string }) {
+		s.call("ada", "GET", "issues/1/comments", nil, &said)
+		return said
+	}
+	cptest.Eventually(s, soon, func() error {
+		if said := comments(); len(said) != 1 || !strings.Contains(said[0].Body, why) || !strings.Contains(said[0].Body, "kubectl delete gate "+s.gate.Name) {
+			return fmt.Errorf("want one comment that says why and what helps, got %q", said)
+		}
+		return nil
+	})
+	s.hint(s.gate)
+	s.review("grace", "APPROVE") // which still counts, as the comment says
+	s.hint(s.gate)
+	if status := s.awaitDecision(s.gate, v1alpha1.DecisionPassed); status.Refusal != nil {
+		t.Errorf("what has passed is not refused: got %+v", status.Refusal)
+	}
+	if said := comments(); len(said) != 1 {
+		t.Errorf("want it said once, got %q", said)
+	}
+}

@@ -1,0 +1,231 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/approvals/record"
+)
+
+// behind are those who have a part in a release, by the number of their account, with what they did.
+//
+// Two kinds of fact are told apart. Who opened a pull request, who pushed and whose key signed a commit is what the
+// forge itself knows. Authors, committers and co-authors are text that whoever makes a commit chooses: it can
+// keep somebody from approving, and never shows that somebody else was not behind it.
+type behind struct {
+	parts map[int64]string
+	// unknown is what keeps it from being known who is behind the release; empty if it is known.
+	unknown string
+}
+
+// part says what somebody did for the release; empty if nothing.
+func (b behind) part(who forge.Account) string { return b.parts[who.ID] }
+
+// add notes what somebody did. What was noted first stays.
+func (b behind) add(who forge.Account, did string) {
+	if _, noted := b.parts[who.ID]; who.Known() && !noted {
+		b.parts[who.ID] = did
+	}
+}
+
+// addCommit notes those whom a commit names.
+func (b behind) addCommit(commit forge.Commit, addresses map[string]forge.Account, committed bool) {
+	b.add(commit.Author, "wrote the release")
+	if committed {
+		b.add(commit.Committer, "committed the release")
+	}
+	for _, address := range commit.CoAuthors {
+		b.add(addresses[strings.ToLower(address)], "wrote the release with others")
+	}
+}
+
+// addProposal notes who opened a pull request, and made and pushed its commits.
+func (b behind) addProposal(proposal forge.Proposal, addresses map[string]forge.Account) {
+	number := proposal.PullRequest.Number
+	for _, commit := range proposal.Commits {
+		b.addCommit(commit, addresses, true)
+	}
+	b.add(proposal.PullRequest.Author, fmt.Sprintf("opened pull request #%d of the release", number))
+	for _, who := range proposal.Pushers {
+		b.add(who, fmt.Sprintf("pushed to pull request #%d of the release", number))
+	}
+}
+
+// behindRelease finds out who is behind a release, from what the forge says of it.
+func (a approval) behindRelease() behind {
+	found := behind{parts: map[int64]string{}, unknown: a.unknownOrigin()}
+	if found.unknown != "" {
+		return found
+	}
+	origin := a.Release
+	line := forge.Line(origin.Commits, origin.Head)
+	pushed := pushesOf(line, a.Pushes)
+	for _, commit := range line {
+		if a.recordsAlone(commit.SHA) {
+			continue // an approval of an earlier step or release changes nothing that is released
+		}
+		proposals := a.proposalsOf(commit.SHA)
+		push, known := pushed[commit.SHA]
+		byForge := known && push.ByForge() && len(proposals) > 0
+		if !byForge && !(known && !push.ByForge() && push.Actor.Known()) && !signed(commit, proposals) {
+			found.unknown = a.unattributed(commit)
+			return found
+		}
+		// Whoever merges a pull request has looked at it and is not its author, though the forge
+		// names them in the merge commit, and as the committer of what it squashes or rebases.
+		if !byForge || len(commit.Parents) < 2 {
+			found.addCommit(commit, origin.Addresses, !byForge)
+		}
+		for _, inner := range mergedBy(commit, line, origin.Commits) {
+			found.addCommit(inner, origin.Addresses, true)
+		}
+		for _, proposal := range proposals {
+			found.addProposal(proposal, origin.Addresses)
+		}
+	}
+	for _, push := range a.pushesOfRelease() {
+		if !push.ByForge() && !a.pushedRecords(push, line, pushed) {
+			found.add(push.Actor, "pushed the release")
+		}
+	}
+	return found
+}
+
+// unknownOrigin says why it is not known what a release consists of; empty if it is.
+func (a approval) unknownOrigin() string {
+	origin, spec := a.Release, a.gate.Spec
+	otherwise := ": " + a.pastPolicy()
+	switch {
+	case spec.Commit == "" || origin.Head != spec.Commit:
+		return "it is not known which commit is released, and so not who must not approve it" + otherwise
+	case spec.StableCommit == "":
+		return "it is not known which commit ran before, and so not who is behind what came since" + otherwise
+	case origin.Stable != spec.StableCommit:
+		return "it is not known who is behind the release"
+	case origin.Total > forge.MaxCommits:
+		return fmt.Sprintf("%d commits came since %s, and at most %d can be looked at for who is behind them%s",
+			origin.Total, short(origin.Stable), forge.MaxCommits, otherwise)
+	case origin.Total == 0 || len(origin.Commits) != origin.Total:
+		return fmt.Sprintf("%s brings no commit that %s had not, so that nobody is known to be behind the release%s",
+			short(origin.Head), short(origin.Stable), otherwise)
+	}
+	return ""
+}
+
+// unattributed says that nobody is known to answer for a commit.
+func (a approval) unattributed(commit forge.Commit) string {
+	return fmt.Sprintf("it is not known who brought commit %s, whose author is free text: it came by no pull request that the "+
+		"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign "+
+		"commits; for this release: %s", short(commit.SHA), a.pastPolicy())
+}
+
+// pastPolicy is the way out where nobody can approve.
+func (a approval) pastPolicy() string {
+	return fmt.Sprintf("'sluice approve %s -n %s --force' passes the gate past its policy", a.gate.Spec.ReleaseRef.Name, a.gate.Namespace)
+}
+
+// signed reports whether a key answers for a commit: the forge's own, with which it signs what it merges, or that of
+// the committer's account.
+func signed(commit forge.Commit, proposals []forge.Proposal) bool {
+	if !commit.Verified || !commit.Committer.Known() {
+		return false
+	}
+	if !strings.EqualFold(commit.Committer.Login, forgesOwn) {
+		return true
+	}
+	return slices.ContainsFunc(proposals, func(p forge.Proposal) bool { return p.PullRequest.MergeCommit == commit.SHA })
+}
+
+// forgesOwn is the account in whose name GitHub commits what is done on its pages.
+const forgesOwn = "web-flow"
+
+// proposalsOf are the pull requests into the tracked branch that brought a commit, and whose author is known.
+func (a approval) proposalsOf(sha string) []forge.Proposal {
+	var found []forge.Proposal
+	for _, change := range a.Release.Changes {
+		if change.SHA != sha {
+			continue
+		}
+		for _, proposal := range a.Release.Proposals {
+			pull := proposal.PullRequest
+			into := pull.Merged && pull.Base.Ref == a.branch() && pull.Base.RepositoryID == a.Repository.ID
+			if into && pull.Author.Known() && slices.Contains(change.PullRequests, pull.Number) {
+				found = append(found, proposal)
+			}
+		}
+	}
+	return found
+}
+
+// recordsAlone reports whether a commit brings records of approvals and nothing else.
+func (a approval) recordsAlone(sha string) bool {
+	at := slices.IndexFunc(a.Release.Changes, func(c forge.Change) bool { return c.SHA == sha })
+	if at < 0 {
+		return false
+	}
+	result := a.Release.Changes[at].Result
+	elsewhere := func(f forge.ChangedFile) bool {
+		return !strings.HasPrefix(f.Path, record.Folder+"/") || f.PreviousPath != "" && !strings.HasPrefix(f.PreviousPath, record.Folder+"/")
+	}
+	return result.Commit.SHA == sha && len(result.Files) > 0 && !result.More && !slices.ContainsFunc(result.Files, elsewhere)
+}
+
+// pushesOf finds the move of the branch that brought each commit of its line, which begins with the newest.
+func pushesOf(line []forge.Commit, pushes []forge.Push) map[string]forge.Push {
+	by := map[string]forge.Push{}
+	for i := 0; i < len(line); {
+		at := slices.IndexFunc(pushes, func(p forge.Push) bool { return p.After == line[i].SHA })
+		if at < 0 {
+			return by // moves overlap nowhere: what is older can't be told either
+		}
+		for push := pushes[at]; i < len(line) && line[i].SHA != push.Before; i++ {
+			by[line[i].SHA] = push
+		}
+	}
+	return by
+}
+
+// pushesOfRelease are all moves of the branch since the stable commit, up to the one that brought the release.
+func (a approval) pushesOfRelease() []forge.Push {
+	is := func(sha string) func(forge.Push) bool { return func(p forge.Push) bool { return p.After == sha } }
+	from := slices.IndexFunc(a.Pushes, is(a.Release.Head))
+	if from < 0 {
+		return nil
+	}
+	pushes := a.Pushes[from:]
+	if until := slices.IndexFunc(pushes, is(a.Release.Stable)); until >= 0 {
+		pushes = pushes[:until]
+	}
+	return pushes
+}
+
+// pushedRecords reports whether all that a push brought are records of approvals.
+func (a approval) pushedRecords(push forge.Push, line []forge.Commit, by map[string]forge.Push) bool {
+	brought := slices.DeleteFunc(slices.Clone(line), func(c forge.Commit) bool { return by[c.SHA] != push })
+	other := func(c forge.Commit) bool { return !a.recordsAlone(c.SHA) }
+	return len(brought) > 0 && !slices.ContainsFunc(brought, other)
+}
+
+// mergedBy are the commits that a commit of the line has merged, and that none before it in the line has.
+func mergedBy(merge forge.Commit, line, all []forge.Commit) []forge.Commit {
+	if len(merge.Parents) < 2 {
+		return nil
+	}
+	known := map[string]forge.Commit{}
+	for _, c := range all {
+		known[c.SHA] = c
+	}
+	for _, c := range line {
+		delete(known, c.SHA)
+	}
+	var found []forge.Commit
+	for next := slices.Clone(merge.Parents[1:]); len(next) > 0; next = next[1:] {
+		if c, inside := known[next[0]]; inside {
+			delete(known, c.SHA)
+			found, next = append(found, c), append(next, c.Parents...)
+		}
+	}
+	return found
+}
