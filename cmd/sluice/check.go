@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/fitness"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/handback"
 )
 
@@ -153,9 +154,9 @@ func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]fitness.Finding
 func printFindings(out io.Writer, findings []fitness.Finding) error {
 	table := printers.GetNewTabWriter(out)
 	for _, finding := range findings {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Grade, finding.Subject, finding.Text)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Grade, plain.Line(finding.Subject), plain.Line(finding.Text))
 		if finding.Remedy != "" {
-			fmt.Fprintf(table, "\t\t-> %s\n", finding.Remedy)
+			fmt.Fprintf(table, "\t\t-> %s\n", plain.Line(finding.Remedy))
 		}
 	}
 	return table.Flush()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -81,7 +83,32 @@ func (f *listFlags) run(command *cobra.Command) error {
 		fmt.Fprintln(command.ErrOrStderr(), "no releases"+c.where())
 		return nil
 	}
-	return f.output.rows(command, show.Releases(releases, time.Now(), f.kube.allNamespaces))
+	if err := f.output.rows(command, show.Releases(releases, time.Now(), f.kube.allNamespaces)); err != nil {
+		return err
+	}
+	return c.warnOfSources(command, releases)
+}
+
+// warnOfSources says which sources of releases can't be read or have errors: what is pushed there does not get to the rows
+// above. It is left out for who may not see sources.
+func (c *cluster) warnOfSources(command *cobra.Command, releases []v1alpha1.BatchRelease) error {
+	if !slices.ContainsFunc(releases, func(r v1alpha1.BatchRelease) bool { return r.Labels[v1alpha1.SourceLabel] != "" }) {
+		return nil
+	}
+	var sources v1alpha1.ReleaseSourceList
+	err := c.List(command.Context(), &sources, client.InNamespace(c.namespace))
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("list sources: %w", err)
+	}
+	for i := range sources.Items {
+		if trouble := show.SourceTrouble(&sources.Items[i]); trouble != "" {
+			fmt.Fprintf(command.ErrOrStderr(), "releasesource/%s: %s\n", sources.Items[i].Name, trouble)
+		}
+	}
+	return nil
 }
 
 // follow prints the row of each release, and again when it has changed, until the user has seen enough.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 func main() {
@@ -52,13 +53,13 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 	case err == nil:
 		return exitOK
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for usage.\n", name, err, called.CommandPath())
+		fmt.Fprintf(stderr, "%s: %s\nRun '%s --help' for usage.\n", name, plain.Lines(err.Error()), called.CommandPath())
 		return exitUsage
 	case errors.As(err, &outcome):
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, plain.Lines(err.Error()))
 		return outcome.code
 	default:
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, plain.Lines(err.Error()))
 		return exitError
 	}
 }

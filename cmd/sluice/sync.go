@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/steer"
 )
 
@@ -94,11 +95,11 @@ func synced(source *v1alpha1.ReleaseSource) string {
 // outcomeOf tells what is wrong in a repository, and fails if anything is.
 func outcomeOf(source *v1alpha1.ReleaseSource, out io.Writer) error {
 	for _, found := range source.Status.Errors {
-		place := found.File
+		place := plain.Place(found.File)
 		if found.Line > 0 {
 			place += fmt.Sprintf(":%d", found.Line)
 		}
-		fmt.Fprintf(out, "%s: %s\n", place, found.Message)
+		fmt.Fprintf(out, "%s: %s\n", place, plain.Line(found.Message))
 	}
 	ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady)
 	if ready != nil && ready.Status != "True" {

@@ -33,6 +33,11 @@ func TestSync(t *testing.T) {
 		t.Errorf("want exit code %d for files that are wrong, got %d", exitError, got.code)
 	}
 	s.deploy("api")
+	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: "shop"}}})
+	listed := s.as(operator, "list")
+	s.want(listed.stderr, "releasesource/shop: FilesInvalid: ")
+	s.want(s.ok(s.person("onlooker", "view", "sluice-viewer"), "get", "api"), "✖ releasesource/shop  FilesInvalid: ")
+	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: nil}}})
 	s.want(s.as(operator, "sync", "batchrelease/api").stderr, "comes from no ReleaseSource")
 	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: "shop"}}})
 	s.want(s.ok(operator, "sync", "br/api", "--wait=false"), "/shop to be read")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Format is how a report is written.
@@ -76,22 +78,19 @@ func count(n int, of string) string {
 }
 
 func line(f Finding) string {
-	place := f.File
+	place := plain.Place(f.File)
 	if f.Line > 0 {
-		place = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+		place = fmt.Sprintf("%s:%d:%d", place, f.Line, f.Column)
 	}
-	return fmt.Sprintf("%s: %s: %s", place, f.Severity, oneLine(f.Message))
+	return fmt.Sprintf("%s: %s: %s", place, f.Severity, plain.Line(f.Message))
 }
-
-// oneLine keeps what a file says from looking like another finding.
-func oneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
 
 func annotation(f Finding) string {
 	place := ""
 	if f.Line > 0 {
 		place = fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
 	}
-	return fmt.Sprintf("::%s file=%s%s,title=sluice lint::%s", f.Severity, inProperty.Replace(f.File), place, inMessage.Replace(f.Message))
+	return fmt.Sprintf("::%s file=%s%s,title=sluice lint::%s", f.Severity, inProperty.Replace(plain.Line(f.File)), place, inMessage.Replace(plain.Lines(f.Message)))
 }
 
 // What workflow commands have to be spared, in a message and in a property.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Format is how a preview is written.
@@ -146,12 +148,12 @@ func (p *Preview) text() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s -> %s: %s\n", short(p.from()), short(p.To.Commit), p.summary())
 	for _, problem := range p.Errors {
-		fmt.Fprintf(&text, "\nerror: %s\n", problem)
+		fmt.Fprintf(&text, "\nerror: %s\n", plain.Line(problem))
 	}
 	for _, change := range p.told() {
-		fmt.Fprintf(&text, "\n%s/%s %s\n", change.Namespace, change.Name, change.headline())
+		fmt.Fprintf(&text, "\n%s %s\n", plain.Line(change.Namespace+"/"+change.Name), change.headline())
 		for _, line := range change.lines() {
-			fmt.Fprintf(&text, "  %s\n", line)
+			fmt.Fprintf(&text, "  %s\n", plain.Line(line))
 		}
 		change.table(&text)
 	}
@@ -192,7 +194,7 @@ func (c *Change) table(to io.Writer) {
 	fmt.Fprintln(table, "  BATCH\tPODS\tNEW\tTHEN")
 	for i := range c.Batches {
 		batch := &c.Batches[i]
-		fmt.Fprintf(table, "  %d/%d\t%s\t%s\t%s\n", i+1, len(c.Batches), c.pods(batch), batch.added(), strings.Join(c.after(i), " + "))
+		fmt.Fprintf(table, "  %d/%d\t%s\t%s\t%s\n", i+1, len(c.Batches), c.pods(batch), batch.added(), plain.Line(strings.Join(c.after(i), " + ")))
 	}
 	table.Flush()
 }

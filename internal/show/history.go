@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // History is the table of a release's templates, the oldest first: those that are kept, and the one that is under way.
@@ -152,7 +153,7 @@ func pairs(namesAndValues ...string) []string {
 	var lines []string
 	for pair := range slices.Chunk(namesAndValues, 2) {
 		if pair[1] != "" {
-			lines = append(lines, fmt.Sprintf("%-13s %s", pair[0]+":", oneLine(pair[1])))
+			lines = append(lines, fmt.Sprintf("%-13s %s", pair[0]+":", plain.Line(pair[1])))
 		}
 	}
 	return lines

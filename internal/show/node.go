@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Node is a line of a tree, with those below it.
@@ -77,10 +79,10 @@ func (d *drawing) below(indent string, nodes []Node) {
 	}
 }
 
-func (n Node) title() string { return n.State.mark() + oneLine(n.Name) }
+func (n Node) title() string { return n.State.mark() + plain.Line(n.Name) }
 
 func (d *drawing) line(indent string, node Node, width int) {
-	title, text := node.title(), oneLine(node.Text)
+	title, text := node.title(), plain.Line(node.Text)
 	padding := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(title)))
 	if d.colours {
 		title = node.State.paint(title)
@@ -106,7 +108,7 @@ func Changes(before *Node, after Node) []string {
 		was, found := known[name]
 		delete(known, name)
 		if !found || was.Text != n.Text || was.State != n.State {
-			lines = append(lines, strings.TrimSuffix(n.State.mark()+name+": "+oneLine(n.Text), ": "))
+			lines = append(lines, strings.TrimSuffix(n.State.mark()+name+": "+plain.Line(n.Text), ": "))
 		}
 	})
 	gone := slices.Sorted(maps.Keys(known))
@@ -118,7 +120,7 @@ func Changes(before *Node, after Node) []string {
 
 // visit sees a node and those below it, by names that stand alone: that of an object does, anything else is the parent's.
 func (n Node) visit(parent string, see func(name string, n Node)) {
-	name := oneLine(n.Name)
+	name := plain.Line(n.Name)
 	if strings.HasPrefix(parent, "gate/") {
 		name = parent + " " + name
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Outcome is how a release ended, or that it has not.
@@ -107,5 +108,5 @@ func Progress(release *v1alpha1.BatchRelease) string {
 	if status.ObservedGeneration < release.Generation {
 		return "waits for the controller to look at it"
 	}
-	return oneLine(cmp.Or(status.Message, string(status.Phase), "waits for the controller to look at it"))
+	return plain.Line(cmp.Or(status.Message, string(status.Phase), "waits for the controller to look at it"))
 }

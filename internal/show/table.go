@@ -2,12 +2,12 @@ package show
 
 import (
 	"cmp"
-	"strings"
 	"time"
-	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // none stands where there is nothing to say, as in kubectl's tables.
@@ -28,7 +28,7 @@ func wide(name string) metav1.TableColumnDefinition {
 func row(cells ...string) metav1.TableRow {
 	row := metav1.TableRow{Cells: make([]any, 0, len(cells))}
 	for _, cell := range cells {
-		row.Cells = append(row.Cells, cmp.Or(oneLine(cell), none))
+		row.Cells = append(row.Cells, cmp.Or(plain.Line(cell), none))
 	}
 	return row
 }
@@ -38,11 +38,6 @@ func marked(marker string, cells ...string) metav1.TableRow {
 	row := row(cells...)
 	row.Cells = append([]any{marker}, row.Cells...)
 	return row
-}
-
-// oneLine has no line breaks or tabs, which would break a table, and nothing that steers a terminal.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
 }
 
 // since is the time that has gone by, as kubectl writes it.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Whole is a release with what belongs to it.
@@ -68,14 +69,20 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 
 // sourceNode is the source that gives the release, where it can't: what is pushed then does not get here.
 func sourceNode(source *v1alpha1.ReleaseSource) []Node {
-	if source == nil {
+	if source == nil || SourceTrouble(source) == "" {
 		return nil
 	}
 	ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady)
+	return []Node{{Name: "releasesource/" + source.Name, State: Bad, Text: SourceTrouble(source), Since: ready.LastTransitionTime}}
+}
+
+// SourceTrouble is why what is pushed to a source does not get to its releases; empty if it does.
+func SourceTrouble(source *v1alpha1.ReleaseSource) string {
+	ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
-		return nil
+		return ""
 	}
-	return []Node{{Name: "releasesource/" + source.Name, State: Bad, Text: ready.Reason + ": " + ready.Message, Since: ready.LastTransitionTime}}
+	return plain.Line(ready.Reason + ": " + ready.Message)
 }
 
 // origin is what is released: the commit, what waits behind it, and the pull request with which Git is to follow.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Format is how a timeline is written.
@@ -42,15 +44,15 @@ func (t *Timeline) text() string {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n",
-			row.At, row.Replicas, row.Old, row.New, row.Available, dash(row.Batch), dash(row.Phase+slash(row.State)), row.what(phase))
+			row.At, row.Replicas, row.Old, row.New, row.Available, dash(row.Batch), dash(row.Phase+slash(row.State)), plain.Line(row.what(phase)))
 		phase = row.Phase
 	}
 	table.Flush()
 	for _, note := range t.Notes {
-		fmt.Fprintf(&text, "note: %s\n", note)
+		fmt.Fprintf(&text, "note: %s\n", plain.Line(note))
 	}
 	for _, unmet := range t.Unmet {
-		fmt.Fprintf(&text, "not as expected %s\n", unmet)
+		fmt.Fprintf(&text, "not as expected %s\n", plain.Line(unmet))
 	}
 	for _, broken := range t.Broken {
 		fmt.Fprintf(&text, "a promise was broken, which is a bug of Sluice: %s\n", broken)
