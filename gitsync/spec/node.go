@@ -71,11 +71,14 @@ func checkAliases(d document, limits Limits) *problem {
 		return nil // the parser will say why
 	}
 	w := &writeOut{limit: limits.Values, sizes: map[*yaml.Node]int{}}
-	if w.size(root) <= limits.Values {
+	if w.size(root) <= limits.Values || !w.aliases {
 		return nil
 	}
-	return &problem{lineStart(d.fileLine(w.line)), fmt.Sprintf("the aliases of the document make more than %d values", limits.Values)}
+	return &problem{lineStart(d.fileLine(w.line)), fmt.Sprintf("the aliases of the document make more than %d values, where a long text counts for several", limits.Values)}
 }
+
+// textBytes of a text count as one value: an alias may repeat a text as often as it likes.
+const textBytes = 256
 
 // writeOut counts the values of a document with its aliases written out.
 type writeOut struct {
@@ -85,10 +88,13 @@ type writeOut struct {
 	sizes map[*yaml.Node]int
 	// line of the first alias that made it too large.
 	line int
+	// aliases says that there are any.
+	aliases bool
 }
 
 func (w *writeOut) size(n *yaml.Node) int {
 	if n.Kind == yaml.AliasNode {
+		w.aliases = true
 		size := w.size(n.Alias)
 		if size > w.limit && w.line == 0 {
 			w.line = n.Line
@@ -99,7 +105,7 @@ func (w *writeOut) size(n *yaml.Node) int {
 		return size
 	}
 	w.sizes[n] = w.limit + 1
-	size := 1
+	size := 1 + len(n.Value)/textBytes
 	for _, part := range n.Content {
 		if size += w.size(part); size > w.limit {
 			w.note(part)

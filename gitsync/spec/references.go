@@ -73,7 +73,7 @@ func (c *referenceCheck) visit(folder string) {
 	defer func() { c.stack = c.stack[:len(c.stack)-1] }()
 	for _, name := range k.folders() {
 		target := inside(path.Join("/", folder, name))
-		if !isRemote(name) && isFolder(c.files, target) && len(c.errors) == 0 {
+		if len(c.errors) == 0 && !isRemote(name) && isFolder(c.files, target) {
 			c.visit(target)
 		}
 	}
@@ -152,7 +152,7 @@ func (c *referenceCheck) refuse(file string, k *kustomization) {
 // refer takes note of what a field refers to, unless it may not be read.
 func (c *referenceCheck) refer(file string, k *kustomization, field, value string) {
 	name := path.Join(path.Dir(file), value)
-	if problem := refusal(path.Dir(file), value); problem != "" {
+	if problem := refusal(path.Dir(file), value, c.limits); problem != "" {
 		c.fail(file, k.find(field), fmt.Sprintf("%s: %q %s", field, value, problem))
 		return
 	}
@@ -167,12 +167,14 @@ func (c *referenceCheck) refer(file string, k *kustomization, field, value strin
 }
 
 // refusal says why what a path leads to is not read; it is empty if it may be.
-func refusal(folder, value string) string {
+func refusal(folder, value string, limits Limits) string {
 	switch name := path.Join(folder, value); {
 	case isRemote(value):
 		return "is not in the repository, and nothing is fetched from elsewhere"
 	case leads(folder, value):
 		return "leads out of the repository: name it from the folder of this file"
+	case isTooDeep(path.Dir(name), limits):
+		return fmt.Sprintf("is more than %d folders deep", limits.Depth)
 	case isOwn(name):
 		return "is Sluice's own and is not read"
 	case isGits(name):

@@ -1,0 +1,185 @@
+package spec
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
+)
+
+// textBomb is a document of a few hundred kilobytes that is gigabytes once its aliases are written out, in few values.
+func textBomb() string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\na: &a " + strings.Repeat("x", 400_000) + "\nb: [*a" + strings.Repeat(", *a", 15_000) + "]\n"
+}
+
+// Whatever is parsed as YAML is looked into for aliases before, whatever its name and wherever it stands.
+func TestAliasBombs(t *testing.T) {
+	t.Parallel()
+	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	inline := func(text string) string {
+		return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+	}
+	const file = "k/kustomization.yaml"
+	cases := map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"resource of any name": {map[string]string{file: "resources: [bomb.txt]\n", "k/bomb.txt": object + bomb(5)}, "k/bomb.txt:"},
+		"second document":      {map[string]string{file: "resources: [bomb.txt]\n", "k/bomb.txt": object + "---\n" + object + bomb(5)}, "k/bomb.txt:"},
+		"the file itself":      {map[string]string{"k/Kustomization": "resources: []\n" + bomb(7)}, "k/Kustomization:"},
+		"patch of its own": {map[string]string{file: "resources: [d.yaml]\npatches:\n- patch: |-\n" + inline(object+bomb(5)), "k/d.yaml": deployment("d", "d")},
+			file + ":2: patches: the aliases"},
+		"JSON patch":         {map[string]string{file: "patchesJson6902:\n- target: {version: v1, kind: X, name: x}\n  patch: |-\n" + inline(object+bomb(5))}, file + ":1: patchesJson6902"},
+		"strategic patch":    {map[string]string{file: "patchesStrategicMerge:\n- |-\n" + inline(object+bomb(5))}, file + ":1: patchesStrategicMerge"},
+		"patch in a file":    {map[string]string{file: "patches: [{path: p}]\n", "k/p": object + bomb(5)}, "k/p:"},
+		"configuration":      {map[string]string{file: "configurations: [c]\n", "k/c": bomb(5)}, "k/c:"},
+		"resource type":      {map[string]string{file: "crds: [c]\n", "k/c": bomb(5)}, "k/c:"},
+		"replacement":        {map[string]string{file: "replacements: [{path: r}]\n", "k/r": bomb(5)}, "k/r:"},
+		"texts":              {map[string]string{file: "resources: [bomb.txt]\n", "k/bomb.txt": textBomb()}, "k/bomb.txt:"},
+		"texts in no folder": {map[string]string{"bomb.yaml": textBomb()}, "bomb.yaml:"},
+	}
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result := read(t, tt.files)
+			found := fmt.Sprint(result.Errors)
+			if !strings.Contains(found, tt.want) || !strings.Contains(found, "the aliases of the document make more than") {
+				t.Errorf("want an error at %s, got %.500s", tt.want, found)
+			}
+		})
+	}
+}
+
+// A document that has the signs of anchors and aliases in its texts only may be as large as any other.
+func TestNoAliases(t *testing.T) {
+	t.Parallel()
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  script: 'a & b * c'\nlist: [" + strings.Repeat("1, ", 25_000) + "1]\n"
+	wantErrors(t, read(t, map[string]string{"x.yaml": text}))
+}
+
+// Kustomize is quadratic in the number of objects: beyond the limit it is not begun.
+func TestTooManyObjects(t *testing.T) {
+	t.Parallel()
+	var base strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&base, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
+	}
+	files := map[string]string{"base/kustomization.yaml": "resources: [all.yaml]\n", "base/all.yaml": base.String(), "kustomization.yaml": "resources: [o0, o1, o2, o3, o4, o5, o6, o7]\n"}
+	for i := range 8 {
+		files[fmt.Sprintf("o%d/kustomization.yaml", i)] = fmt.Sprintf("namePrefix: o%d-\nresources: [../base]\n", i)
+	}
+	wantErrors(t, read(t, files), "kustomization.yaml: the kustomization makes more than 2000 objects")
+	list := "apiVersion: v1\nkind: ConfigMapList\nitems:\n" + strings.Repeat("- {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n", 2001)
+	wantErrors(t, read(t, map[string]string{"kustomization.yaml": "resources: [l.yaml]\n", "l.yaml": list}),
+		"kustomization.yaml: the kustomization makes more than 2000 objects")
+}
+
+// What kustomize needs for a file is bounded, too.
+func TestBuildBytes(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a, b, c, d, e, f, g, h, i]}]\n"}
+	for _, name := range strings.Split("abcdefghi", "") {
+		files[name] = strings.Repeat("x", 1<<20)
+	}
+	wantErrors(t, read(t, files), "kustomization.yaml: the files of the kustomization are larger than 8388608 bytes together")
+}
+
+// A build that takes too much is an error of its file; others are built, and it is tried again the next time.
+func TestBuildsThatTakeTooMuch(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"large/kustomization.yaml": "resources: [all.yaml]\n",
+		"large/all.yaml":           strings.Repeat("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nlist: ["+strings.Repeat("{},", 100_000)+"]\n---\n", 2),
+		"small/kustomization.yaml": "resources: [web.yaml]\n",
+		"small/web.yaml":           release("web", strategy+template),
+	}
+	pool := sandbox.NewPool(sandbox.Options{Limits: sandbox.Limits{Memory: 64 << 20}})
+	reader := NewReader(Options{Namespace: "shop", Builder: pool.For(t.Context(), sandbox.Owner{})})
+	for range 2 {
+		result, err := reader.Read(tree(files), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErrors(t, result, "large/kustomization.yaml: building the kustomization takes more than 64 MiB of memory")
+		wantReleases(t, result, "shop/web")
+		if !result.Exceeded {
+			t.Error("it must be known that another Read may come to more")
+		}
+	}
+}
+
+// Folders without an end cost more the deeper they are.
+func TestDeepFolders(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("a/", 25_000)
+	files := fstest.MapFS{
+		"web.yaml":                          {Data: []byte(release("web", strategy+template))},
+		strings.Repeat("b/", 64) + "x.yaml": {Data: []byte(release("deepest", strategy+template))},
+		strings.Repeat("c/", 65) + "x.yaml": {Data: []byte(release("too-deep", strategy+template))},
+	}
+	result, err := newTestReader().Read(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantReleases(t, result, "shop/"+"deepest", "shop/web")
+	wantErrors(t, result, strings.TrimSuffix(strings.Repeat("c/", 65), "/")+": the folder is more than 64 folders deep")
+	wantErrors(t, read(t, map[string]string{"kustomization.yaml": "resources: [" + deep + "x]\n"}), "kustomization.yaml:1: resources: ")
+}
+
+// On a work tree no link is followed, and nothing of Git's own is read, which may have the credentials of a checkout.
+func TestWorkTree(t *testing.T) {
+	t.Parallel()
+	secret := t.TempDir()
+	write := func(root, name, text string) {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(secret, "token", "token-of-the-runner")
+	write(secret, "kustomization.yaml", "resources: [r.yaml]\n")
+	write(secret, "r.yaml", release("stolen", strategy+template))
+	for reference, want := range map[string]string{
+		"configMapGenerator: [{name: x, files: [v=link/token]}]":    `configMapGenerator: "link/token" leads through "link"`,
+		"configMapGenerator: [{name: x, envs: [link/token]}]":       `configMapGenerator: "link/token" leads through "link"`,
+		"configMapGenerator: [{name: x, files: [v=.git/config]}]":   `configMapGenerator: ".git/config" is Git's own`,
+		"configMapGenerator: [{name: x, files: [v=a/.GIT/config]}]": `configMapGenerator: "a/.GIT/config" is Git's own`,
+		"resources: [link]":        `resources: "link" leads through "link"`,
+		"resources: [link/r.yaml]": `resources: "link/r.yaml" leads through "link"`,
+		"components: [inner/up]":   `components: "inner/up" leads through "inner/up"`,
+	} {
+		root := t.TempDir()
+		write(root, "kustomization.yaml", reference+"\n")
+		write(root, ".git/config", "token-of-the-checkout")
+		write(root, "inner/x", "")
+		for link, target := range map[string]string{"link": secret, "inner/up": "../../"} {
+			if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opened, err := os.OpenRoot(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, files := range map[string]fs.FS{"root": opened.FS(), "folder": os.DirFS(root)} {
+			result, err := newTestReader().Read(files, ".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := fmt.Sprint(result.Errors); !strings.Contains(found, want) || strings.Contains(found, "token-of") || len(result.Releases) > 0 {
+				t.Errorf("%s of a %s: got %s", reference, name, found)
+			}
+		}
+		if err := opened.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
