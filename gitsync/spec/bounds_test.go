@@ -92,9 +92,13 @@ func TestBuildBytes(t *testing.T) {
 // A build that takes too much is an error of its file; others are built, and it is tried again the next time.
 func TestBuildsThatTakeTooMuch(t *testing.T) {
 	t.Parallel()
+	var large strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&large, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\nlist: [%s{}]\n", i, strings.Repeat("{},", 60_000))
+	}
 	files := map[string]string{
 		"large/kustomization.yaml": "resources: [all.yaml]\n",
-		"large/all.yaml":           strings.Repeat("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nlist: ["+strings.Repeat("{},", 100_000)+"]\n---\n", 2),
+		"large/all.yaml":           large.String(),
 		"small/kustomization.yaml": "resources: [web.yaml]\n",
 		"small/web.yaml":           release("web", strategy+template),
 	}
@@ -180,6 +184,47 @@ func TestWorkTree(t *testing.T) {
 		}
 		if err := opened.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A file is parsed for the places of its problems once, and not once for each of them: this one took hours.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	head := "apiVersion: rollouts.sluice.dev/v1alpha1\nkind: BatchRelease\nmetadata: {name: w}\nspec:\n"
+	var fields strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&fields, "  x%d: 1\n", i)
+	}
+	result := read(t, map[string]string{"w.yaml": head + fields.String()})
+	if last := fmt.Sprint(result.Errors); len(result.Errors) != maxProblems+1 || !strings.Contains(last, "there are 19900 problems more in this document") {
+		t.Errorf("got %d errors", len(result.Errors))
+	}
+	if result.Errors[maxProblems].Line == 0 {
+		t.Error("an error has no line")
+	}
+}
+
+// What is small as text and large once it is parsed is refused before it is.
+func TestDenseDocuments(t *testing.T) {
+	t.Parallel()
+	dense := "list: [" + strings.Repeat("{},", 300_000) + "{}]\n"
+	wantErrors(t, read(t, map[string]string{"dense.yaml": dense}), "dense.yaml:1: the document has more than 250000 values")
+	wantErrors(t, read(t, map[string]string{"kustomization.yaml": dense}), "kustomization.yaml:1: the document has more than 250000 values")
+	wantErrors(t, read(t, map[string]string{"kustomization.yaml": "resources: [dense]\n", "dense": dense}), "dense:1: the document has more than 250000 values")
+	limits := Limits{TotalValues: 300}
+	reader := NewReader(Options{Namespace: "shop", Limits: limits})
+	files := map[string]string{}
+	for i := range 4 {
+		files[fmt.Sprintf("%d.yaml", i)] = fmt.Sprintf("a%d: [%s1]\n", i, strings.Repeat("1, ", 60))
+	}
+	for _, left := range []int{2, 0} { // a look goes on where the one before it stopped
+		result, err := reader.Read(tree(files), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Errors) != left || result.Exceeded != (left > 0) {
+			t.Errorf("want %d files left, got %v", left, result.Errors)
 		}
 	}
 }

@@ -51,6 +51,8 @@ type document struct {
 	text []byte
 	// line of the file on which the text starts.
 	line int
+	// tree is that of the text, once it was needed; nil if it is not kept.
+	tree *syntaxTree
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
@@ -90,9 +92,7 @@ func (c *parsed) add(doc document, limits Limits) {
 		c.named = append(c.named, namedRelease{name, doc.find("apiVersion")})
 	}
 	m, found := parseObject(data)
-	for _, p := range found {
-		c.problems = append(c.problems, problem{doc.find(p.path), p.message})
-	}
+	c.problems = append(c.problems, locate(doc, found)...)
 	if m != nil {
 		m.at = doc.find("apiVersion")
 		c.manifests = append(c.manifests, m)
@@ -116,7 +116,7 @@ func split(data []byte, limits Limits) ([]document, []problem) {
 	start, first := 0, 1 // of the document under way: its offset and line
 	flush := func(end int) {
 		if text := data[start:end]; !isEmpty(text) {
-			documents = append(documents, document{text: text, line: first})
+			documents = append(documents, document{text: text, line: first, tree: &syntaxTree{}})
 		}
 	}
 	for at, line := 0, 1; at < len(data); line++ {
@@ -197,6 +197,9 @@ func isDirective(text []byte) bool {
 // toJSON converts a document as kubectl does, except that a key that occurs twice
 // is an error.
 func (d document) toJSON(limits Limits) ([]byte, []problem) {
+	if found := checkDensity(d); found != nil {
+		return nil, []problem{*found}
+	}
 	if found := checkAliases(d, limits); found != nil {
 		return nil, []problem{*found}
 	}

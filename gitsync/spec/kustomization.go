@@ -21,7 +21,8 @@ func (k *kustomization) find(field string) position { return k.doc.find(field) }
 
 // parseKustomization parses a file as kustomize does, once all in it that is YAML is known to be small.
 func parseKustomization(data []byte, limits Limits) *kustomization {
-	k := &kustomization{doc: document{text: data, line: 1}, fields: &types.Kustomization{}}
+	defer dense.enter(weigh(data))()
+	k := &kustomization{doc: document{text: data, line: 1, tree: &syntaxTree{}}, fields: &types.Kustomization{}}
 	documents, problems := split(data, limits)
 	for _, doc := range documents {
 		_, found := doc.toJSON(limits)

@@ -172,6 +172,9 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		origin = Place{File: file}
 	}
 	for _, problem := range problems {
+		if len(made.errors) >= maxProblems {
+			return // whoever has so many will look again after these
+		}
 		made.errors = append(made.errors, Find(p.tree, origin, problem.path, problem.message))
 	}
 	if m != nil {

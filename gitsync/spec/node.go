@@ -9,10 +9,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// node parses the document for its positions. It returns nil if it can't be parsed.
+// syntaxTree is a document as it was parsed for its positions.
+type syntaxTree struct {
+	done bool
+	root *yaml.Node
+}
+
+// node parses the document for its positions, once. It returns nil if it can't be parsed.
 func (d document) node() *yaml.Node {
+	if d.tree != nil && d.tree.done {
+		return d.tree.root
+	}
+	root := parseNode(d.text)
+	if d.tree != nil {
+		*d.tree = syntaxTree{true, root}
+	}
+	return root
+}
+
+func parseNode(text []byte) *yaml.Node {
 	var root yaml.Node
-	if err := yaml.Unmarshal(d.text, &root); err != nil || len(root.Content) == 0 {
+	if err := yaml.Unmarshal(text, &root); err != nil || len(root.Content) == 0 {
 		return nil
 	}
 	return root.Content[0]

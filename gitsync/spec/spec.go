@@ -44,6 +44,8 @@ type Limits struct {
 	Values int
 	// Kustomizations is how often a kustomization may, in all, lead to another one. Default 500.
 	Kustomizations int
+	// TotalValues of all manifest files that are new since the last Read, roughly. Default 5,000,000.
+	TotalValues int
 	// Objects that one kustomization makes. Default 2,000.
 	Objects int
 	// BuildBytes of all files that one kustomization is built from. Default 8 MiB.
@@ -60,6 +62,7 @@ func (l Limits) withDefaults() Limits {
 		Documents:      cmp.Or(l.Documents, 2_000),
 		Values:         cmp.Or(l.Values, 20_000),
 		Kustomizations: cmp.Or(l.Kustomizations, 500),
+		TotalValues:    cmp.Or(l.TotalValues, 5_000_000),
 		Objects:        cmp.Or(l.Objects, 2_000),
 		BuildBytes:     cmp.Or(l.BuildBytes, 8<<20),
 		Depth:          cmp.Or(l.Depth, 64),
@@ -148,6 +151,9 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 		return nil, err
 	}
 	releases := pass.combine()
+	if pass.dropped > 0 {
+		pass.errors = append(pass.errors, Error{File: folder, Message: fmt.Sprintf("there are %d errors more", pass.dropped)})
+	}
 	*r = pass.now
 	slices.SortFunc(pass.errors, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
@@ -167,6 +173,10 @@ type pass struct {
 	hollow      map[string]Error
 	// exceeded says that something took more than it may.
 	exceeded bool
+	// weight is roughly how many values were parsed.
+	weight int
+	// dropped is how many errors there are beyond those that are kept.
+	dropped int
 }
 
 // located is a manifest and where it stands.
@@ -179,8 +189,14 @@ type located struct {
 }
 
 func (p *pass) fail(file string, at position, message string) {
-	p.errors = append(p.errors, at.error(file, message))
+	if p.dropped++; len(p.errors) < maxErrors {
+		p.dropped--
+		p.errors = append(p.errors, at.error(file, message))
+	}
 }
+
+// maxErrors of one Read that are kept.
+const maxErrors = 5_000
 
 // readFile takes in a plain manifest file.
 func (p *pass) readFile(file surveyed) {
@@ -222,7 +238,14 @@ func (p *pass) parse(path string, info fs.FileInfo) (*parsed, error) {
 	}
 	content := p.known(hash)
 	if content == nil {
+		weight := weigh(data)
+		if p.weight += weight; p.weight > p.opts.Limits.TotalValues {
+			p.exceeded = true // the next Read goes on from here
+			return nil, fmt.Errorf("the file is not read yet: it and those before it that are new have more than %d values", p.opts.Limits.TotalValues)
+		}
+		leave := dense.enter(weight)
 		content = parseFile(data, p.opts.Limits)
+		leave()
 	}
 	p.now.files[hash] = content
 	return content, nil

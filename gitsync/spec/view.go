@@ -96,7 +96,7 @@ func (v *view) inspect(name string, data []byte) int {
 	for _, doc := range documents {
 		content, found := doc.toJSON(v.limits)
 		problems = append(problems, found...)
-		o := origin{file: name, doc: doc}
+		o := origin{file: name, doc: document{text: doc.text, line: doc.line}} // the tree is not kept: there may be many
 		if json.Unmarshal(content, &o.header) == nil && o.header.Kind != "" {
 			v.origins = append(v.origins, o)
 		}
