@@ -70,8 +70,8 @@ type BatchReleaseSpec struct {
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
 	// DeletionPolicy says what becomes of the workload when this object is deleted in mid-release.
-	// Revert hands it back with the stable template, Proceed with the new one; either way the
-	// native controller takes it from there. Default Revert: nobody has approved the rest.
+	// Revert hands it back with the stable template, Proceed with the new one; in a rollback both do with the
+	// one that is rolled back to. The native controller takes it from there. Default Revert: nobody has approved the rest.
 	// +kubebuilder:default=Revert
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -39,52 +39,42 @@ func heldDeployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-func set(image string, replicas int32) appsv1.ReplicaSet {
-	return appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "deployment", Controller: new(true)}}},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Template: template(image)},
-	}
-}
-
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	own := v1alpha1.HeldWorkload{Strategy: rolling}
-	mid := []appsv1.ReplicaSet{set("web:1", 2), set("web:2", 2)}
-	back := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{StableRevision: "v1-by-status"}}
-	proceeding := back.DeepCopy()
-	proceeding.Spec.DeletionPolicy = v1alpha1.DeletionProceed
-	returning := back.DeepCopy()
-	returning.Status.RollbackTo = "v0"
+	first := &v1alpha1.BatchRelease{} // no pass has lived to write its status
+	proceeding := &v1alpha1.BatchRelease{Spec: v1alpha1.BatchReleaseSpec{DeletionPolicy: v1alpha1.DeletionProceed}}
+	returning := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{
+		Phase: v1alpha1.PhaseRollingBack, RollbackTo: "v1", UpdateRevision: "v1", StableRevision: "v1",
+		Resolved: &v1alpha1.ResolvedTemplate{Digest: digestOf(new(template("web:1")))},
+	}}
 	tests := map[string]struct {
 		deployment *appsv1.Deployment
-		sets       []appsv1.ReplicaSet
 		release    *v1alpha1.BatchRelease
 		proceed    bool
-		want       decision
+		want       plan.Left
 	}{
-		"by the annotation alone it goes back to the stable revision": {heldDeployment(), mid, nil, false, decision{own, "v1"}},
-		"before the first pod is updated too":                         {heldDeployment(), mid[:1], nil, false, decision{own, "v1"}},
-		"not where all pods are updated already": {
-			heldDeployment(), []appsv1.ReplicaSet{set("web:1", 0), set("web:2", 4)}, nil, false, decision{own, ""},
+		"by the annotation alone it goes back to the stable revision":      {heldDeployment(), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
+		"so it does where the status tells of the time before":             {heldDeployment(), first, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
+		"the deletion policy is kept":                                      {heldDeployment(), proceeding, false, plan.Left{HeldWorkload: own}},
+		"a rollback that is on record is done, also from the bad template": {heldDeployment(), returning, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
+		"one that has the good template already is not undone": {
+			heldDeployment(func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") }), returning, false, plan.Left{HeldWorkload: own},
 		},
-		"the release knows better than the annotation": {heldDeployment(), mid, back, false, decision{own, "v1-by-status"}},
-		"its deletion policy is kept":                  {heldDeployment(), mid, proceeding, false, decision{own, ""}},
-		"a rollback is not undone":                     {heldDeployment(), mid, returning, false, decision{own, ""}},
-		"going on is what the caller may ask for":      {heldDeployment(), mid, back, true, decision{own, ""}},
+		"going on is what the caller may ask for": {heldDeployment(), first, true, plan.Left{HeldWorkload: own}},
 		"an annotation that can't be read leaves the default strategy": {
-			heldDeployment(func(d *appsv1.Deployment) { d.Annotations[v1alpha1.HoldAnnotation] = "{" }), mid, nil, false, decision{},
+			heldDeployment(func(d *appsv1.Deployment) { d.Annotations[v1alpha1.HoldAnnotation] = "{" }), nil, false, plan.Left{},
 		},
 		"what somebody has taken back already stays as they left it": {
 			heldDeployment(func(d *appsv1.Deployment) {
 				d.Spec.Paused, d.Spec.Strategy = false, appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
-			}), mid, nil, false, decision{v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate"}`}, ""},
+			}), nil, false, plan.Left{HeldWorkload: v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate"}`}},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := decide(test.deployment, test.sets, test.release, test.proceed)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(decision{})); diff != "" {
+			if diff := cmp.Diff(test.want, decide(test.deployment, test.release, test.proceed)); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
 		})

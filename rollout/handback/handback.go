@@ -141,15 +141,15 @@ func (c *Command) giveBack(ctx context.Context, d *appsv1.Deployment) error {
 	if err != nil {
 		return err
 	}
-	decided := decide(d, sets, release, c.options.Proceed)
-	template, words, err := c.template(ctx, d, sets, decided.stable)
+	left := decide(d, release, c.options.Proceed)
+	template, words, err := c.template(ctx, d, sets, left.Revision)
 	if err != nil {
 		return err
 	}
-	if err := c.write(ctx, d, decided.held, template); err != nil {
+	if err := c.write(ctx, d, left.HeldWorkload, template); err != nil {
 		return err
 	}
-	c.tellHandedBack(client.ObjectKeyFromObject(d), decided.says(words), release)
+	c.tellHandedBack(client.ObjectKeyFromObject(d), says(left, words), release)
 	return nil
 }
 

@@ -142,7 +142,7 @@ func (p *pass) takeOverReason(held bool) Reason {
 // however often it has been since.
 func (p *pass) holdValue(held bool) Hold {
 	w := p.Workload
-	hold := Hold{Release: p.Release.Name, UID: p.Release.UID, Stable: LeftWith(p.Release, &p.status)}
+	hold := Hold{Release: p.Release.Name, UID: p.Release.UID, Stable: p.goesBackTo()}
 	switch {
 	case held:
 		hold.HeldWorkload = w.Hold.HeldWorkload

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -23,12 +24,8 @@ func (p *pass) leave() bool {
 		p.do(TakeOver{Reason: holdStrippedReason, Hold: p.holdValue(false)})
 		return true
 	}
-	if w != nil && !w.Deleting && w.heldBy(p.Release) {
-		p.do(HandBack{
-			Reason:   "the release is deleted",
-			Hold:     *w.Hold,
-			Template: p.deletionTemplate(),
-		})
+	if w != nil && !w.Deleting && w.heldBy(p.Release) && !p.letGo() {
+		return true
 	}
 	if slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer) {
 		p.do(Annotate{Reason: "the workload is the native controller's again", Finalizer: new(false)})
@@ -43,27 +40,79 @@ func (p *pass) holdStripped() bool {
 	return w != nil && !w.Deleting && w.Hold == nil && w.secured() && p.status.Held != nil
 }
 
-// deletionTemplate is what the workload is left with; nil keeps what it has. A stable template that is
-// not kept, as far as is known, is that of the ReplicaSet which runs it.
-func (p *pass) deletionTemplate() *Template {
-	left := LeftWith(p.Release, &p.status)
-	if p.unrecorded() && p.Release.Spec.DeletionPolicy != v1alpha1.DeletionProceed {
-		left = p.Workload.Hold.Stable // the status tells of the time before the workload was taken over
+// letGo hands the workload back as LetGo has it. A template that nothing is known of is looked for live before the
+// workload is left with the one that it has.
+func (p *pass) letGo() bool {
+	left := LetGo(p.Workload, p.Release.Spec.DeletionPolicy, &p.status)
+	back := HandBack{Reason: "the release is deleted", Hold: *p.Workload.Hold}
+	back.Hold.HeldWorkload = left.HeldWorkload
+	switch {
+	case left.Revision == "":
+	case p.hasTemplate(left.Revision):
+		back.Template = &Template{Revision: left.Revision}
+	case !p.KeptLive || !p.SetsLive:
+		p.need(Needs{Kept: !p.KeptLive, Sets: !p.SetsLive})
+		return false
 	}
-	runs := func(s Set) bool { return left != "" && s.Revision == left }
-	if p.kept(left) == nil && !slices.ContainsFunc(p.Sets, runs) {
-		return nil
-	}
-	return &Template{Revision: left}
+	p.do(back)
+	return true
 }
 
-// LeftWith is the revision that a workload goes back to whose release goes away now; empty if it
-// keeps what it has. Nobody has approved the rest of a release, so by default the pods go back to
-// the stable version.
-func LeftWith(release *v1alpha1.BatchRelease, status *v1alpha1.BatchReleaseStatus) string {
-	forward := status.RollbackTo == "" && status.Phase != v1alpha1.PhaseFinalizing
-	if release.Spec.DeletionPolicy == v1alpha1.DeletionProceed || !forward {
-		return ""
+// hasTemplate reports whether the template of a revision can be had: it is kept, or a ReplicaSet has it.
+func (p *pass) hasTemplate(revision string) bool {
+	return p.kept(revision) != nil || slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Revision == revision })
+}
+
+// Left is what a workload gets that is let go of.
+type Left struct {
+	v1alpha1.HeldWorkload
+	// Revision is the one whose template it gets; empty if it keeps the template that it has, as it does if none of
+	// the revision is left.
+	Revision string
+}
+
+// LetGo decides what a held workload gets whose release goes away, for everybody who lets go of one. Nobody has approved
+// the rest of a release, so by default the pods go back to the stable version; from a rollback that is on record they do
+// whatever the policy: the version that is left was to go.
+//
+// The status is nil if the release is gone. It may tell of the time before the workload was taken over, if the pass which
+// did that did not live to write it; then the annotation knows better, which was written along with the template.
+func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchReleaseStatus) Left {
+	var hold Hold
+	if w.Hold != nil {
+		hold = *w.Hold
 	}
-	return status.StableRevision
+	left := Left{HeldWorkload: hold.HeldWorkload}
+	if status == nil || status.WorkloadUID != "" && status.WorkloadUID != w.UID {
+		status = &v1alpha1.BatchReleaseStatus{}
+	}
+	recorded := status.Held != nil && status.Resolved != nil && status.Phase != v1alpha1.PhaseCompleted
+	switch {
+	case status.RollbackTo != "" && status.Phase != v1alpha1.PhaseCompleted:
+		if status.Resolved == nil || w.Digest != status.Resolved.Digest {
+			left.Revision = status.RollbackTo
+		}
+	case !recorded && !w.Paused && !w.Recreate: // somebody has taken it back, and left the annotation
+		left.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy}
+	case policy == v1alpha1.DeletionProceed:
+	case !recorded:
+		left.Revision = hold.Stable
+	case status.Phase == v1alpha1.PhaseFinalizing && w.Digest == status.Resolved.Digest:
+	default:
+		left.Revision = cmp.Or(status.StableRevision, hold.Stable)
+	}
+	return left
+}
+
+// goesBackTo is the revision that the annotation names, for when the release is gone without a word; empty if the workload
+// is to keep what it has.
+func (p *pass) goesBackTo() string {
+	switch {
+	case p.status.RollbackTo != "":
+		return p.status.RollbackTo
+	case p.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed:
+		return ""
+	default:
+		return p.status.StableRevision
+	}
 }

@@ -85,7 +85,7 @@ type Hold struct {
 	Release string    `json:"release"`
 	UID     types.UID `json:"uid"`
 	// Stable is the revision that the workload goes back to if the release is gone and the workload
-	// still held; empty if it keeps what it has.
+	// still held; empty if it keeps what it has. In a rollback it is the one that is rolled back to.
 	Stable string `json:"stable,omitempty"`
 	// Meddling is what somebody changed meanwhile, as long as nobody has acknowledged it.
 	Meddling Meddling `json:"meddling,omitzero"`

@@ -114,8 +114,10 @@ func (p *pass) stand(why *stop) {
 		p.normaliseState()
 		p.sayStopped("batch "+p.status.Batch+" stands", why)
 	}
-	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all.
-	p.blocked = len(p.status.Gates) > 0 || p.meddling() != nil
+	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all. Where only the
+	// annotation was taken off, the native controller has added none.
+	meddling := p.meddling()
+	p.blocked = len(p.status.Gates) > 0 && !p.letThrough() || meddling != nil && meddling.Reason != v1alpha1.ReasonHoldRemoved
 	if p.turnsRound() {
 		return
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // Unfinished says what is missing from the clean end of I7; empty if nothing is.
 func (w *World) Unfinished() string {
-	if left := w.strategyLeft(); left != "" {
+	if left := cmp.Or(w.strategyLeft(), w.templateLeft()); left != "" {
 		return left
 	}
 	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {

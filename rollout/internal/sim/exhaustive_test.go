@@ -167,6 +167,21 @@ func families() map[string]family {
 			Budget: map[Kind]uint8{Freeze: 2},
 		},
 	}
+	all["it goes in a rollback"] = family{
+		begin: func(s Setup) *State { return calmed(releasing(s), atStep(0)) },
+		Exploration: Exploration{Offers: []Event{
+			{Kind: Rollback, Text: "true"}, {Kind: DeleteRelease}, {Kind: PassDies}, {Kind: PassRaces}, {Kind: Give, Text: "v3"},
+		}},
+	}
+	all["it goes, proceeding"] = family{
+		begin: func(s Setup) *State {
+			s.DeletionPolicy = v1alpha1.DeletionProceed
+			return calmed(releasing(s), atStep(0))
+		},
+		Exploration: Exploration{Offers: []Event{
+			{Kind: Rollback, Text: "true"}, {Kind: DeleteRelease}, {Kind: PassDies}, {Kind: StripHold}, {Kind: Restart},
+		}},
+	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
 	}

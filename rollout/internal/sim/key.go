@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -192,6 +193,7 @@ func (e *encoder) past(p *Past) {
 	e.number(int64(p.Entered))
 	e.text(p.Bad)
 	e.text(p.Barred)
+	e.text(strings.Join(p.Stable, " "))
 	e.number(int64(len(p.Confirmed)))
 	e.number(int64(p.Asked))
 }

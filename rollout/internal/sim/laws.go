@@ -30,6 +30,9 @@ type Past struct {
 	Meddled bool
 	// Own is how the workload's user wants it when it is not held.
 	Own Own
+	// Stable are the revisions that ran, or were released in full, under the native controller, but for those that were
+	// rolled back since: what may be left of a release that nobody has approved in full.
+	Stable []string
 }
 
 // Own is what a user gave a workload that is handed back to them.
@@ -86,6 +89,7 @@ var laws = []law{
 	{"I3 updated pods stay within the step whose predecessors' gates have passed", withinStep},
 	{"I3 the version before keeps the pods that the step leaves it", keepsOld},
 	{"I3 a workload is handed back when all its pods are updated, or its release is deleted", handsBackAtEnd},
+	{"I13 a workload that is let go of is left with the template that its policy names", leavesNamed},
 	{"I5 the updated count never falls", neverFalls},
 	{"I3 the gates of a step that is jumped back to are opened when its pods are there", opensWhenBack},
 	{"I6 no write raises a revision that is rolled back", leavesBad},
@@ -100,6 +104,7 @@ var laws = []law{
 // judge holds a write against the laws.
 func (w *World) judge(c change) {
 	w.Past.begin(w, c.pass.intent)
+	w.Past.wrote(w, c)
 	for _, l := range laws {
 		if how := l.holds(w, c); how != "" {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
@@ -343,6 +348,11 @@ func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
 	}
+	return w.notDone(c)
+}
+
+// notDone says what is left to be done of what the workload's template began; empty if nothing is.
+func (w *World) notDone(c change) string {
 	s := w.updated()
 	if s == nil || total(w.Sets) != s.Replicas || s.Replicas < c.pass.window.least(w) {
 		return "not all pods are updated"

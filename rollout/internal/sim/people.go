@@ -144,6 +144,7 @@ func (w *World) Unpause() bool {
 	w.Past.Meddled = true
 	if own := &w.Past.Own; d.Hold == nil {
 		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
+		w.Past.nowStable(d.Template)
 	}
 	w.updateWorkload(func(d *Workload) { d.Paused = false })
 	return true
@@ -179,6 +180,7 @@ func (w *World) Drift(revision string) bool {
 	if d.Absent || d.Hold != nil || d.Paused || w.Release.Status.Held != nil || d.Template == revision {
 		return false
 	}
+	w.Past.nowStable(revision)
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }

@@ -193,6 +193,7 @@ func (w *World) bear(spec Spec) {
 	d := &w.Workload
 	w.born++
 	w.Past.Own = Own{Strategy: spec.Strategy, Paused: spec.Paused}
+	w.Past.nowStable(spec.Template)
 	*d = Workload{
 		Spec: spec, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
 		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,
@@ -214,6 +215,7 @@ func (w *World) Clone() *World {
 	c.Kept = slices.Clone(w.Kept)
 	c.Lag.Sets = slices.Clone(w.Lag.Sets)
 	c.Past.Confirmed = slices.Clone(w.Past.Confirmed)
+	c.Past.Stable = slices.Clone(w.Past.Stable)
 	c.Broken = slices.Clone(w.Broken)
 	return &c
 }

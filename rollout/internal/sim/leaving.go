@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// nowStable notes a revision that runs, or is rolled, under the native controller, for who leaves the workload with it.
+func (p *Past) nowStable(revision string) {
+	if !slices.Contains(p.Stable, revision) {
+		p.Stable = append(p.Stable, revision)
+		slices.Sort(p.Stable)
+	}
+}
+
+// wrote notes what a write of the workload makes of its revision: stable once it is handed back in the end, and no more
+// once the workload is taken over to be rolled back from it.
+func (p *Past) wrote(w *World, c change) {
+	switch a := c.action.(type) {
+	case plan.HandBack:
+		if w.notDone(c) == "" {
+			p.nowStable(w.Workload.Template)
+		}
+	case plan.TakeOver:
+		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
+			p.Stable = slices.DeleteFunc(p.Stable, func(r string) bool { return r == bad })
+		}
+	}
+}
+
+// leavesNamed is I13, for a release that is deleted.
+func leavesNamed(w *World, c change) string {
+	if a, is := c.action.(plan.TakeOver); is && a.Template != nil && c.pass.release.Deleting {
+		return "what goes takes nothing over"
+	}
+	if _, is := c.action.(plan.HandBack); !is || !w.Release.Deleting || w.notDone(c) == "" {
+		return ""
+	}
+	return w.wronglyLeft(c.workload.Template, w.Release.Spec.DeletionPolicy)
+}
+
+// wronglyLeft says what is wrong with the template that the workload was just left with, of what it had before.
+func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) string {
+	left, to := w.Workload.Template, w.returning()
+	switch {
+	case to != "" && left != to:
+		return fmt.Sprintf("it is left with %s, and a rollback to %s is on record", left, to)
+	case to != "", policy == v1alpha1.DeletionProceed && left == before:
+		return ""
+	case policy == v1alpha1.DeletionProceed:
+		return fmt.Sprintf("it is left with %s, it had %s", left, before)
+	case !slices.Contains(w.Past.Stable, left):
+		return fmt.Sprintf("it is left with %s, which nobody has approved in full", left)
+	default:
+		return ""
+	}
+}
+
+// returning is the revision that the workload is being rolled back to, by what is on record; empty if it is not.
+func (w *World) returning() string {
+	status := w.Release.Status
+	if status.Phase == v1alpha1.PhaseCompleted || status.WorkloadUID != "" && status.WorkloadUID != w.Workload.UID {
+		return ""
+	}
+	return status.RollbackTo
+}
+
+// HandBack is what sluice handback does where no controller runs. The release may be gone with all that it knew. It
+// reports whether anything changed.
+func (w *World) HandBack(gone bool) bool {
+	d, status := &w.Workload, w.Release.Status
+	if d.Absent || d.Hold == nil {
+		return false
+	}
+	policy := w.Release.Spec.DeletionPolicy
+	if gone {
+		policy, status = v1alpha1.DeletionRevert, nil
+	}
+	left := plan.LetGo(d.observed(true), policy, status)
+	w.updateWorkload(func(d *Workload) {
+		d.Paused, d.Strategy, d.Hold = left.Paused, left.Strategy, nil
+		if left.Revision != "" {
+			d.Template = left.Revision
+		}
+	})
+	return true
+}
+
+// templateLeft: whoever deletes a release in its middle finds no version there that nobody has approved.
+func (w *World) templateLeft() string {
+	d := &w.Workload
+	if !w.Release.Purged || d.Absent || d.Hold != nil || w.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed {
+		return ""
+	}
+	if !slices.Contains(w.Past.Stable, d.Template) {
+		return fmt.Sprintf("the release is gone, and the workload is left with %s, which nobody has approved in full", d.Template)
+	}
+	return ""
+}
