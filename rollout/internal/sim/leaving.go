@@ -26,9 +26,13 @@ func (p *Past) wrote(w *World, c change) {
 		}
 	case plan.TakeOver:
 		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
-			p.Stable = slices.DeleteFunc(p.Stable, func(r string) bool { return r == bad })
+			p.Stable = slices.DeleteFunc(p.Stable, func(r string) bool { return same(r, bad) })
 		}
 	}
+}
+
+func (p *Past) isStable(revision string) bool {
+	return slices.ContainsFunc(p.Stable, func(r string) bool { return same(r, revision) })
 }
 
 // leavesNamed is I13, for a release that is deleted.
@@ -46,13 +50,13 @@ func leavesNamed(w *World, c change) string {
 func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) string {
 	left, to := w.Workload.Template, w.returning()
 	switch {
-	case to != "" && left != to:
+	case to != "" && !same(left, to):
 		return fmt.Sprintf("it is left with %s, and a rollback to %s is on record", left, to)
 	case to != "", policy == v1alpha1.DeletionProceed && left == before:
 		return ""
 	case policy == v1alpha1.DeletionProceed:
 		return fmt.Sprintf("it is left with %s, it had %s", left, before)
-	case !slices.Contains(w.Past.Stable, left):
+	case !w.Past.isStable(left):
 		return fmt.Sprintf("it is left with %s, which nobody has approved in full", left)
 	default:
 		return ""
@@ -79,7 +83,7 @@ func (w *World) HandBack(gone bool) bool {
 	if gone {
 		policy, status = v1alpha1.DeletionRevert, nil
 	}
-	left := plan.LetGo(d.observed(true), policy, status)
+	left := plan.LetGo((&pass{workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
 	w.updateWorkload(func(d *Workload) {
 		d.Paused, d.Strategy, d.Hold = left.Paused, left.Strategy, nil
 		if left.Revision != "" {
@@ -95,7 +99,7 @@ func (w *World) templateLeft() string {
 	if !w.Release.Purged || d.Absent || d.Hold != nil || w.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed {
 		return ""
 	}
-	if !slices.Contains(w.Past.Stable, d.Template) {
+	if !w.Past.isStable(d.Template) {
 		return fmt.Sprintf("the release is gone, and the workload is left with %s, which nobody has approved in full", d.Template)
 	}
 	return ""
