@@ -77,6 +77,7 @@ func (in buildInput) build() buildOutput {
 	if problems := view.inspectAll(in.Folder); len(problems) > 0 {
 		return buildOutput{Problems: problems}
 	}
+	files.referNames(file)
 	objects, err := kustomize(view, in.Folder)
 	switch {
 	case err != nil && len(view.problems) > 0:

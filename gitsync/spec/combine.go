@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // objectKey names an object of one kind.
@@ -105,7 +106,8 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", name, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
-		p.fail(l.file, l.at, "spec.template is left out, and "+name+", whose template it would be, is not in the repository")
+		p.fail(l.file, l.at, "spec.template is left out, and "+name+", whose template it would be, is not in the repository"+
+			parted(l, deployments))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
 		return p.makeRelease(l, namespace, located{})
@@ -116,4 +118,23 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 		return nil
 	}
 	return p.makeRelease(l, namespace, found[0])
+}
+
+// parted names the Deployment that was probably meant by a release that a kustomization has built; empty if there is none.
+func parted(l located, deployments map[objectKey][]located) string {
+	if l.kustomization == "" {
+		return ""
+	}
+	var near []string
+	for key, ls := range deployments {
+		if strings.Contains(key.name, l.workload) || strings.Contains(l.workload, key.name) {
+			near = append(near, key.namespace+"/"+key.name+" of "+place(ls[0].file, ls[0].at.line))
+		}
+	}
+	if len(near) == 0 {
+		return " as " + l.kustomization + " builds it"
+	}
+	slices.Sort(near)
+	return fmt.Sprintf(" as %s builds it, which has Deployment %s: a namePrefix, nameSuffix or namespace has to be set for both of them, in one kustomization",
+		l.kustomization, near[0])
 }

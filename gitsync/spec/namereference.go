@@ -1,0 +1,58 @@
+package spec
+
+import (
+	"path"
+
+	"sigs.k8s.io/yaml"
+)
+
+// nameReference tells kustomize that a BatchRelease names its Deployment, so that a prefix or suffix of the name gets into both,
+// and that a template of its own names ConfigMaps and Secrets. For whoever builds the same folder with another program
+// it is in examples/kustomize.
+const nameReference = `nameReference:
+- kind: Deployment
+  group: apps
+  fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/workloadRef/name}
+- kind: ConfigMap
+  version: v1
+  fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/configMap/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/projected/sources/configMap/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/containers/env/valueFrom/configMapKeyRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/containers/envFrom/configMapRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/initContainers/env/valueFrom/configMapKeyRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/initContainers/envFrom/configMapRef/name}
+- kind: Secret
+  version: v1
+  fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/secret/secretName}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/projected/sources/secret/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/containers/env/valueFrom/secretKeyRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/containers/envFrom/secretRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/initContainers/env/valueFrom/secretKeyRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/initContainers/envFrom/secretRef/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/imagePullSecrets/name}
+`
+
+// nameReferenceFile is what it is called beside the kustomization. No file that is read has a name that begins with a dot.
+const nameReferenceFile = ".sluice-name-reference.yaml"
+
+// referNames has a kustomization read the configuration, along with its own. A file that is no kustomization is left
+// to kustomize to complain of.
+func (b bundle) referNames(kustomization string) {
+	var content map[string]any
+	if yaml.Unmarshal(b[kustomization], &content) != nil || content == nil {
+		return
+	}
+	configurations, is := content["configurations"].([]any)
+	if !is && content["configurations"] != nil {
+		return
+	}
+	content["configurations"] = append(configurations, nameReferenceFile)
+	data, err := yaml.Marshal(content)
+	if err != nil {
+		return
+	}
+	b[kustomization], b[path.Join(path.Dir(kustomization), nameReferenceFile)] = data, []byte(nameReference)
+}
