@@ -1,6 +1,8 @@
 package gitsync_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
@@ -10,5 +12,8 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main(spec.Build)
+	if namespaces := os.Getenv(controllerEnv); namespaces != "" {
+		os.Exit(runController(strings.Split(namespaces, ",")))
+	}
 	cptest.Main(m)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // listener counts who comes to an address that nothing in a repository may reach.
-func listener(t *testing.T) (url string, visits *atomic.Int32) {
+func listener(t testing.TB) (url string, visits *atomic.Int32) {
 	t.Helper()
 	visits = &atomic.Int32{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
