@@ -60,6 +60,9 @@ func parseObject(data []byte) (*manifest, []pathProblem) {
 		return nil, nil
 	}
 	switch kind, problem := kindOf(object); {
+	case problem != nil && problem.path == "kind" && looksLikeRelease(object):
+		_, more := parseRelease(data, object)
+		return nil, append([]pathProblem{*problem}, more...)
 	case problem != nil:
 		return nil, []pathProblem{*problem}
 	case kind == releaseKind:
@@ -100,6 +103,12 @@ func isRelease(object map[string]any) bool {
 	return group == v1alpha1.GroupVersion.Group && object["kind"] == string(releaseKind)
 }
 
+// looksLikeRelease reports whether an object has what no other kind has: its kind is misspelt, or its apiVersion left out.
+func looksLikeRelease(object map[string]any) bool {
+	spec, _ := object["spec"].(map[string]any)
+	return spec["workloadRef"] != nil && spec["strategy"] != nil
+}
+
 // kindOf tells which of the kinds that are read an object is. What looks like one,
 // and is not, is a problem rather than left out.
 func kindOf(object map[string]any) (kind, *pathProblem) {
@@ -130,7 +139,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	check := &checker{}
 	check.checkStruct(withoutNulls(object), reflect.TypeFor[v1alpha1.BatchRelease](), nil)
 	if check.problems != nil {
-		return nil, check.problems
+		return nil, append(check.problems, restProblems(data, check.problems)...)
 	}
 	var release v1alpha1.BatchRelease
 	if err := json.Unmarshal(data, &release); err != nil {
