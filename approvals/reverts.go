@@ -2,8 +2,10 @@ package approvals
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -92,6 +94,7 @@ func (r *Reverts) begin(ctx context.Context, release *v1alpha1.BatchRelease, sou
 		Attempt: status.Attempt, From: status.Rollback.From, To: status.RollbackTo,
 		State: v1alpha1.RevertOpening, File: templateFile(release),
 	}
+	claim.Branch = newBranch(release, &claim)
 	written, err := r.write(ctx, release, claim, true)
 	if err != nil || !written {
 		return err
@@ -174,8 +177,18 @@ func (r *Reverts) findPull(ctx context.Context, api *github.Client, release *v1a
 	return pull, err == nil, err
 }
 
-// branchOf is the branch of a revert. The attempt tells two rollbacks of one revision apart.
+// newBranch names a branch for a revert, which nobody can make before us.
+func newBranch(release *v1alpha1.BatchRelease, revert *v1alpha1.Revert) string {
+	const random = 12
+	return branchOf(release, revert) + "-" + strings.ToLower(rand.Text()[:random])
+}
+
+// branchOf is the branch of a revert. The attempt tells two rollbacks of one revision apart. What an earlier version
+// began has a name that follows from these.
 func branchOf(release *v1alpha1.BatchRelease, revert *v1alpha1.Revert) string {
+	if revert.Branch != "" {
+		return revert.Branch
+	}
 	return fmt.Sprintf("%s%s/%s/revert-%s-%d", forge.BranchPrefix, release.Namespace, release.Name, revert.From, revert.Attempt)
 }
 

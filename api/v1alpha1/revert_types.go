@@ -17,6 +17,9 @@ type Revert struct {
 	// File is the one that the pull request changes.
 	// +optional
 	File string `json:"file,omitempty"`
+	// Branch is that of the pull request. It is named before it is made, and nobody can tell its name beforehand.
+	// +optional
+	Branch string `json:"branch,omitempty"`
 	// PullRequest is unset until it is open.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`

@@ -14,8 +14,8 @@ type ChangeRequest struct {
 	// request from any other: no two gates ask with the same.
 	Path    string
 	Content []byte
-	// ByBranch says that the branch alone tells this request from any other: what was asked for under its
-	// name before is it, whatever the content is by now.
+	// ByBranch says that the branch alone tells this request from any other: the pull request that we opened
+	// of it before is it, whatever the content is by now.
 	ByBranch bool
 	// Tip and Tree are a commit of the tracked branch, as Git has it, and its tree: the branch is made
 	// on top of it. Where they are not given the forge is asked.

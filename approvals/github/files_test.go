@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	gogithub "github.com/google/go-github/v60/github"
+
 	"github.com/sluice-dev/sluice/approvals/forge"
 )
 
@@ -47,5 +49,45 @@ func TestOpenChangeByBranch(t *testing.T) {
 	}
 	if pulls := w.pulls(r.Branch); len(pulls) != 1 {
 		t.Errorf("there must never be a second pull request: got %d", len(pulls))
+	}
+}
+
+// The name of a branch may be known. What somebody with push rights has put there is not taken for ours, nor shown in our name.
+func TestBranchThatIsTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := request("taken")
+	r.ByBranch, r.First = true, true
+	w.take("eve", r.Branch)
+	w.write("eve", r.Branch, r.Path, string(r.Content))
+	w.write("eve", r.Branch, "other.yaml", "also: this\n")
+	pull := w.open(r)
+	files, _, err := w.as("ada").PullRequests.ListFiles(t.Context(), "shop", "web", pull.Number, nil)
+	if err != nil || len(files) != 1 || files[0].GetFilename() != r.Path {
+		t.Errorf("want our pull request to change %s alone, got %v, %v", r.Path, files, err)
+	}
+
+	theirs := request("opened")
+	theirs.ByBranch = true
+	w.take("eve", theirs.Branch)
+	w.write("eve", theirs.Branch, theirs.Path, "image: evil\n")
+	if _, _, err := w.as("eve").PullRequests.Create(t.Context(), "shop", "web", &gogithub.NewPullRequest{
+		Title: new("mine"), Head: &theirs.Branch, Base: new("main"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if pull, found, err := w.client.FindChange(t.Context(), theirs); found || err != nil {
+		t.Errorf("want a pull request that somebody else opened not taken for ours, got %+v, %v", pull, err)
+	}
+}
+
+// take makes a branch before we do.
+func (w *world) take(login, branch string) {
+	w.t.Helper()
+	_, _, err := w.as(login).Git.CreateRef(w.t.Context(), "shop", "web", &gogithub.Reference{
+		Ref: new("refs/heads/" + branch), Object: &gogithub.GitObject{SHA: new(w.tip("main"))},
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 // OpenChange makes the branch and the pull request that are asked for, or finds them. It can
 // be done again at any time, also after a crash: the pull request whose head holds exactly the
-// content, or whose branch alone tells, is the one, be it open, closed or merged, and there is never a
-// second. One that is open gets the title and the body if they changed. A branch that holds another content
-// is set anew.
+// content, or that we opened of a branch that alone tells, is the one, be it open, closed or merged, and there is
+// never a second. One that is open gets the title and the body if they changed. A branch that is there and
+// changes anything else than the file, or gives it another content, is set anew: whoever may push may have made it.
 //
 // A request that is the First, and gives Tip and Tree, is four requests to the forge.
 //
@@ -79,7 +79,7 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 		if pull.Head.Ref != r.Branch || pull.Base.Ref != r.Base || pull.Head.RepositoryID != pull.Base.RepositoryID {
 			continue
 		}
-		same, err := c.holds(ctx, r, pull.Head.SHA)
+		same, err := c.asked(ctx, r, pull)
 		if err != nil || same {
 			return pull, same, err
 		}
@@ -87,11 +87,30 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 	return forge.PullRequest{}, false, nil
 }
 
-// holds reports whether a commit is the one that was made for what is asked for.
-func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (bool, error) {
-	if r.ByBranch {
-		return true, nil
+// asked reports whether a pull request is the one that was made for what is asked for. Where its branch alone tells, the
+// content may have changed since, and the name may be known beforehand: it has to be one that we opened.
+func (c *Client) asked(ctx context.Context, r forge.ChangeRequest, pull forge.PullRequest) (bool, error) {
+	if !r.ByBranch {
+		return c.holds(ctx, r, pull.Head.SHA)
 	}
+	self, err := c.Self(ctx)
+	return err == nil && pull.Author.Same(self), err
+}
+
+// isOurs reports whether a branch changes the file as is asked for, and nothing else.
+func (c *Client) isOurs(ctx context.Context, r forge.ChangeRequest) (bool, error) {
+	if same, err := c.holds(ctx, r, r.Branch); !same || err != nil {
+		return false, err
+	}
+	between, _, err := c.api.Repositories.CompareCommits(ctx, c.owner, c.name, r.Base, r.Branch, &github.ListOptions{PerPage: 1})
+	if err != nil {
+		return false, c.explain(err, "compare %s with %s", r.Base, r.Branch)
+	}
+	return between.GetAheadBy() == 1 && len(between.Files) == 1 && between.Files[0].GetFilename() == r.Path, nil
+}
+
+// holds reports whether a commit has the content that is asked for.
+func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (bool, error) {
 	file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.name, r.Path, &github.RepositoryContentGetOptions{Ref: ref})
 	if err := c.explain(err, "read %s at %s", r.Path, ref); err != nil {
 		if forge.KindOf(err) == forge.NotFound {
@@ -116,7 +135,7 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error 
 		return err
 	}
 	// It exists, or it can't: what comes next tells.
-	if same, problem := c.holds(ctx, r, r.Branch); same || problem != nil {
+	if ours, problem := c.isOurs(ctx, r); ours || problem != nil {
 		return problem
 	}
 	if _, _, problem := c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true); problem != nil {
