@@ -16,6 +16,8 @@ type build struct {
 	seen      map[string]string
 	manifests []located
 	errors    []Error
+	// generated are the ConfigMaps and Secrets that no file has.
+	generated []header
 	// broken: it came to nothing.
 	broken bool
 }
@@ -159,12 +161,16 @@ func (p *pass) takeAll(made *build, file string, out buildOutput) {
 	for _, object := range out.Objects {
 		p.take(made, file, object)
 	}
+	for _, l := range made.manifests {
+		l.generated = generatedFor(l.manifest, made.generated)
+	}
 }
 
 // take adds what kustomize built of one object.
 func (p *pass) take(made *build, file string, built builtObject) {
 	m, problems := parseObject(built.Object)
 	if m == nil && problems == nil {
+		made.noteGenerated(built)
 		return
 	}
 	origin := Place{File: built.File, Line: built.Line}

@@ -40,6 +40,8 @@ type manifest struct {
 	given    string
 	// faulty says that the template is none, which was told.
 	faulty bool
+	// generated names the ConfigMaps and Secrets of the template that the same kustomization generates.
+	generated []string
 }
 
 // header is what every Kubernetes object has.

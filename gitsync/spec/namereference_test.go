@@ -75,6 +75,9 @@ func TestGeneratedNamesReachTheTemplate(t *testing.T) {
 		if text := string(result.Releases[0].template); strings.Count(text, `"settings-`) != 1 || strings.Count(text, `"keys-`) != 1 {
 			t.Errorf("%s: the template does not have the generated names: %s", name, text)
 		}
+		if got := result.Releases[0].Generated; len(got) != 2 || !strings.HasPrefix(got[0], "ConfigMap settings-") || !strings.HasPrefix(got[1], "Secret keys-") {
+			t.Errorf("%s: generated are said to be %v, want the ConfigMap and the Secret", name, got)
+		}
 	}
 }
 

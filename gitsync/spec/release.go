@@ -27,6 +27,9 @@ type Release struct {
 	Workload string
 	// TemplateDigest is podtemplate.Given of its template.
 	TemplateDigest string
+	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates. Nobody but who
+	// applies that kustomization makes them: Sluice does not.
+	Generated []string
 	// Digest tells apart all that is written to the cluster: spec, labels, annotations, files.
 	Digest string
 
@@ -118,6 +121,7 @@ func newRelease(l located, namespace string, deployment located) *Release {
 		Kustomization:  l.kustomization,
 		Workload:       l.workload,
 		TemplateDigest: l.given,
+		Generated:      l.generated,
 		object:         l.object,
 		template:       l.template,
 		deployment:     deployment.manifest,
@@ -126,7 +130,7 @@ func newRelease(l located, namespace string, deployment located) *Release {
 		templatePlace:   Place{l.file, l.at.line},
 	}
 	if r.template == nil {
-		r.template, r.TemplateDigest = deployment.template, deployment.given
+		r.template, r.TemplateDigest, r.Generated = deployment.template, deployment.given, deployment.generated
 		r.Kustomization = deployment.kustomization
 		r.templatePlace = r.deploymentPlace
 		if deployment.file != l.file {
