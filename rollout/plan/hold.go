@@ -13,7 +13,12 @@ func (p *pass) hold() bool {
 	w := p.Workload
 	held := w.heldBy(p.Release)
 	if held && w.Hold.UID == p.Release.UID && w.secured() && w.Digest == p.status.Resolved.Digest {
-		return p.goOn()
+		if p.empty == p.empties() {
+			return p.goOn()
+		}
+		if !p.refilled() {
+			return true
+		}
 	}
 	if p.notTakenOver() {
 		return true
@@ -90,7 +95,11 @@ func (p *pass) takeOver(held bool) {
 	change := p.changed(held)
 	reason, hold := p.takeOverReason(held), p.holdValue(held)
 	hold.Meddling = p.onRecord(change)
-	p.do(TakeOver{Reason: reason, Template: &template, Hold: hold, PutBack: change})
+	written := &template
+	if hold.Emptied {
+		written = p.stableTemplate()
+	}
+	p.do(TakeOver{Reason: reason, Template: written, Hold: hold, PutBack: change})
 }
 
 // template is where the template to write comes from: the release, as long as that is what
@@ -127,6 +136,8 @@ func (p *pass) takeOverReason(held bool) Reason {
 	switch {
 	case !held && p.status.Held == nil:
 		return Reason("release " + revision)
+	case p.emptying(held):
+		return p.emptiedReason()
 	case p.status.Phase == v1alpha1.PhaseInitial || p.status.Phase == v1alpha1.PhaseRollingBack:
 		return Reason("release " + revision + " instead")
 	case !p.Workload.secured():
@@ -142,7 +153,7 @@ func (p *pass) takeOverReason(held bool) Reason {
 // however often it has been since.
 func (p *pass) holdValue(held bool) Hold {
 	w := p.Workload
-	hold := Hold{Release: p.Release.Name, UID: p.Release.UID, Stable: p.goesBackTo()}
+	hold := Hold{Release: p.Release.Name, UID: p.Release.UID, Emptied: p.empties(), Stable: p.goesBackTo()}
 	switch {
 	case held:
 		hold.HeldWorkload = w.Hold.HeldWorkload

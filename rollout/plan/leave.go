@@ -47,6 +47,8 @@ func (p *pass) letGo() bool {
 	back := HandBack{Reason: "the release is deleted", Hold: *p.Workload.Hold}
 	back.Hold.HeldWorkload = left.HeldWorkload
 	switch {
+	case left.Revision == "" && p.empty:
+		back.Template = new(p.template()) // it has the stable one only as long as it has no pods
 	case left.Revision == "":
 	case p.hasTemplate(left.Revision):
 		back.Template = &Template{Revision: left.Revision}

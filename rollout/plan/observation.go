@@ -87,6 +87,8 @@ type Hold struct {
 	// Stable is the revision that the workload goes back to if the release is gone and the workload
 	// still held; empty if it keeps what it has. In a rollback it is the one that is rolled back to.
 	Stable string `json:"stable,omitempty"`
+	// Emptied says that the workload has the stable template because it was scaled to 0.
+	Emptied bool `json:"emptied,omitempty"`
 	// Meddling is what somebody changed meanwhile, as long as nobody has acknowledged it.
 	Meddling Meddling `json:"meddling,omitzero"`
 	v1alpha1.HeldWorkload

@@ -90,6 +90,8 @@ type pass struct {
 	out    Plan
 	// target is how many pods are to run the update revision, for the present spec.replicas.
 	target int32
+	// empty says that the workload has the stable template because it was scaled to 0. Workload is then as it is meant to be.
+	empty bool
 	// blocked says that the step waits for a gate.
 	blocked bool
 	// stalled is why the release can't go on until somebody changes something.
@@ -106,6 +108,9 @@ func newPass(o Observation) *pass {
 	}
 	if p.anotherWorkload() && o.Workload.Live {
 		p.forgetWorkload()
+	}
+	if meant := p.emptied(); meant != nil {
+		p.Workload, p.empty = meant, true
 	}
 	return p
 }

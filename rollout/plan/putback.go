@@ -48,7 +48,7 @@ func (p *pass) unsecuring() string {
 // status was never written.
 func (p *pass) changed(held bool) string {
 	switch {
-	case !held && (p.status.Held == nil || p.allUpdated()), p.status.Phase == v1alpha1.PhaseInitial, p.status.Phase == v1alpha1.PhaseRollingBack:
+	case !held && (p.status.Held == nil || p.allUpdated()), p.status.Phase == v1alpha1.PhaseInitial, p.status.Phase == v1alpha1.PhaseRollingBack, p.emptying(held):
 		return ""
 	case !p.Workload.secured():
 		return p.unsecuring()

@@ -13,6 +13,10 @@ func (p *pass) roll() bool {
 	if p.nativeMayAct() || p.newSetGoes() {
 		return true
 	}
+	if p.empty {
+		p.rollEmpty()
+		return true
+	}
 	if why := p.stopped(); why != nil {
 		p.stand(why)
 		return true

@@ -130,9 +130,6 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 // many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
 	d, status := &w.Workload, w.Release.Status
-	if total(w.Sets) == 0 { // from 0 back up: still to come
-		return
-	}
 	if d.Hold == nil || w.Past.Meddled || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
 		return
 	}

@@ -89,6 +89,49 @@ func scaledAt(t *testing.T, s *State, sizes []int32, there bool) {
 	}
 }
 
+// TestScaledToZeroAtAnyMomentOfARelease does so to 0 and back, with any history limit: whoever is there, the pods that
+// come first run the stable version.
+func TestScaledToZeroAtAnyMomentOfARelease(t *testing.T) {
+	t.Parallel()
+	for _, history := range []int{0, 1, 10} {
+		for name, setup := range map[string]Setup{
+			"ten":         ten("1", "50% none", "100%"),
+			"two":         ten("2", "100%").of(2).limits(0, 1),
+			"without any": ten("50%", "100%").of(0),
+		} {
+			setup.HistoryLimit = history
+			t.Run(fmt.Sprintf("%s, history %d", name, history), func(t *testing.T) {
+				t.Parallel()
+				for moment := releasing(setup); moment != nil; moment, _ = Calm(moment) {
+					for _, back := range []int32{1, 10} {
+						for _, there := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
+							zeroAt(t, moment.Clone(), back, there)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// zeroAt scales to 0 and then back, each with the controller there or away.
+func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
+	t.Helper()
+	what := fmt.Sprintf("scaled to 0 and %d, controller there %v, at %s", back, there, s.World)
+	for i, n := range []int32{0, back} {
+		s.Scale(n)
+		if s.others(); there[i] {
+			s.rested(t)
+		}
+		wantLaws(t, what, s)
+	}
+	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
+	wantLaws(t, what, s)
+	if left := s.Unfinished(); left != "" {
+		t.Errorf("%s: it does not end well: %s", what, left)
+	}
+}
+
 // slow lets half of the deadline go by before each pod comes up, and everybody else take turns meanwhile.
 func (s *State) slow(t *testing.T, deadline time.Duration) bool {
 	t.Helper()
