@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/hold"
 )
 
 // findings are what a journal tells of a workload.
@@ -134,6 +135,12 @@ func (r *replay) held() *appsv1.Deployment {
 	return nil
 }
 
+// forNoPods reports whether a Deployment has the stable template because it was scaled to 0.
+func forNoPods(d *appsv1.Deployment) bool {
+	kept := hold.Of(d)
+	return kept != nil && kept.Emptied
+}
+
 func (r *replay) seeDeployment(updateSet func(*appsv1.Deployment) *appsv1.ReplicaSet, d *appsv1.Deployment) {
 	if d.Name != r.workload {
 		return
@@ -147,6 +154,12 @@ func (r *replay) seeDeployment(updateSet func(*appsv1.Deployment) *appsv1.Replic
 	if !held(d) {
 		r.stable[digest], r.epoch, r.left = true, nil, nil
 		return
+	}
+	if forNoPods(d) { // it has the stable template for as long as it has no pods
+		digest = ""
+		if r.epoch != nil {
+			digest = r.epoch.digest
+		}
 	}
 	if r.epoch == nil || r.epoch.digest != digest {
 		r.epoch = &epoch{digest: digest, since: r.now.revision, rollback: r.stable[digest], had: replicas(updateSet(d))}
@@ -259,7 +272,7 @@ func (r *replay) seePod(before *scene) {
 // leaveSteps moves on to the last step whose predecessors are done, with evidence at their gates.
 func (r *replay) leaveSteps() {
 	d, release := r.held(), r.release()
-	if d == nil || release == nil {
+	if d == nil || release == nil || forNoPods(d) {
 		return
 	}
 	set := r.updateSet(d)

@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// withoutPods is a release at its first gate whose workload was scaled to 0, and has the stable template since.
+func withoutPods() *scene {
+	return held(0).at(0, 0).sets(set("v1", 0), set("v2", 0)).but(func(o *Observation) {
+		o.Workload.Digest, o.Workload.Revision, o.Workload.Hold.Emptied = "digest-v1", "v1", true
+	})
+}
+
+// scaledUp says that the workload has been scaled up since.
+func scaledUp(replicas int32) func(*Observation) {
+	return func(o *Observation) { o.Workload.Replicas = replicas }
+}
+
+func TestWithoutPodsTheWorkloadHasTheStableTemplate(t *testing.T) {
+	t.Parallel()
+	const (
+		toStable = "take over with template v1: scaled to 0: the next pods are of the stable revision v1"
+		goesOn   = "take over with the template of the release: the release of revision v2 goes on"
+	)
+	last := func(s *v1alpha1.BatchReleaseStatus) { s.CurrentStepIndex = 2 }
+	checkScripts(t, map[string]scripted{
+		"scaled to 0 it gets it before any pod goes": {held(0).at(0, 1).scaledFrom(10).sets(set("v1", 9), set("v2", 1)), []string{toStable}},
+		"then the new pods go before the stable ones": {
+			withoutPods().scaledFrom(10).sets(set("v1", 9), set("v2", 1)),
+			[]string{"scale v2 1 -> 0: follow spec.replicas", "scale v1 9 -> 0: follow spec.replicas"},
+		},
+		"gates are asked all the same": {withoutPods(), []string{"open gate web-v2-1-0-0 (manual): batch 1/3 is done"}},
+		"a stable ReplicaSet that is gone is made anew": {
+			withoutPods().sets(set("v2", 0)),
+			[]string{"create v1 with 0: the stable ReplicaSet is gone", "open gate web-v2-1-0-0 (manual): batch 1/3 is done"},
+		},
+		"scaled up, the native controller gives the stable set its pods first": {withoutPods().but(scaledUp(10)), nil},
+		"until they are there, and it has seen that": {
+			withoutPods().but(scaledUp(10)).sets(set("v1", 10, unobserved), set("v2", 0)), nil,
+		},
+		"then the release goes on": {withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)), []string{goesOn}},
+		"which is not decided on a cache": {
+			withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)).but(unlisted), []string{"needs sets"},
+		},
+		"all pods of the last step are approved": {withoutPods().status(last), []string{goesOn}},
+	})
+}
+
+func TestAReleaseWithoutPodsThatIsDeleted(t *testing.T) {
+	t.Parallel()
+	proceed := func(o *Observation) { o.Release.Spec.DeletionPolicy = v1alpha1.DeletionProceed }
+	p := next(t, withoutPods().deleted().but(proceed))
+	for _, action := range p.Actions {
+		if back, is := action.(HandBack); is && (back.Template == nil || !back.Template.Given) {
+			t.Errorf("it is handed back with %v, want the template of the release", back.Template)
+		}
+	}
+}
