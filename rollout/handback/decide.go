@@ -28,6 +28,9 @@ func decide(d *appsv1.Deployment, release *v1alpha1.BatchRelease, proceed bool) 
 	if proceed {
 		left.Revision = ""
 	}
+	if left.Revision == "" && release != nil && w.Paused && w.Hold != nil && w.Hold.Emptied {
+		left.Revision = release.Status.UpdateRevision // it has the stable template only as long as it has no pods
+	}
 	return left
 }
 

@@ -61,6 +61,13 @@ func TestDecide(t *testing.T) {
 		"one that has the good template already is not undone": {
 			heldDeployment(func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") }), returning, false, plan.Left{HeldWorkload: own},
 		},
+		"going on means the new template where it has the stable one for want of pods": {
+			heldDeployment(func(d *appsv1.Deployment) {
+				text, _ := json.Marshal(plan.Hold{Release: "web", UID: "release", Stable: "v1", Emptied: true, HeldWorkload: own})
+				d.Annotations[v1alpha1.HoldAnnotation], d.Spec.Template = string(text), template("web:1")
+			}), &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{UpdateRevision: "v2", StableRevision: "v1"}}, true,
+			plan.Left{HeldWorkload: own, Revision: "v2"},
+		},
 		"going on is what the caller may ask for": {heldDeployment(), first, true, plan.Left{HeldWorkload: own}},
 		"an annotation that can't be read leaves the default strategy": {
 			heldDeployment(func(d *appsv1.Deployment) { d.Annotations[v1alpha1.HoldAnnotation] = "{" }), nil, false, plan.Left{},
