@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -281,6 +283,35 @@ type Jump struct {
 	// ReleaseTo is spec.releaseTo as it was last acted on.
 	// +optional
 	ReleaseTo *int32 `json:"releaseTo,omitempty"`
+	// Earlier are the jumps before this one that still count, the last one last. One that is refused ends none of them.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	Earlier []EarlierJump `json:"earlier,omitempty"`
+}
+
+// EarlierJump is a jump that was asked for before another one. Its fields mean what those of Jump do.
+type EarlierJump struct {
+	From int32 `json:"from"`
+	To   int32 `json:"to"`
+	// +kubebuilder:validation:Enum=nextStepIndex;releaseTo
+	By      string `json:"by"`
+	Attempt int64  `json:"attempt"`
+	// +optional
+	RemovePods bool        `json:"removePods,omitempty"`
+	Time       metav1.Time `json:"time"`
+}
+
+// Jumps are the jumps that count for the attempt under way, the last one last.
+func (s *BatchReleaseStatus) Jumps() []EarlierJump {
+	if s.Jump == nil {
+		return nil
+	}
+	j := s.Jump
+	all := append(slices.Clone(j.Earlier), EarlierJump{
+		From: j.From, To: j.To, By: j.By, Attempt: j.Attempt, RemovePods: j.RemovePods, Time: j.Time,
+	})
+	return slices.DeleteFunc(all, func(e EarlierJump) bool { return e.Attempt == 0 || e.Attempt != s.Attempt })
 }
 
 // QueuedTemplate is a template that waits to be released.

@@ -114,8 +114,12 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 // jumpNode is a jump forward that is not at its end: gates that can't be skipped are in the way.
 func jumpNode(release *v1alpha1.BatchRelease) []Node {
 	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
-	jump := status.Jump
-	if jump == nil || jump.Attempt != status.Attempt || status.CurrentStepIndex >= jump.To || status.Phase != v1alpha1.PhaseRollingUpdate {
+	jumps := status.Jumps()
+	if len(jumps) == 0 || status.Phase != v1alpha1.PhaseRollingUpdate {
+		return nil
+	}
+	jump := jumps[len(jumps)-1]
+	if status.CurrentStepIndex >= jump.To {
 		return nil
 	}
 	return []Node{{Name: "jump", State: Waiting, Text: fmt.Sprintf("to batch %d/%d", jump.To+1, steps), Since: jump.Time}}

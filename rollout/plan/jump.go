@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -81,7 +82,8 @@ func (p *pass) refuseJump(to int32) string {
 	}
 }
 
-// recordJump answers what was asked.
+// recordJump answers what was asked. What was asked before stays on record: it goes on to be the evidence for gates, and to
+// say which pods go back.
 func (p *pass) recordJump(jump v1alpha1.Jump) {
 	jump.Time = *p.now()
 	if wanted := p.Release.Spec.ReleaseTo; wanted != nil && jump.By == byGit {
@@ -89,7 +91,16 @@ func (p *pass) recordJump(jump v1alpha1.Jump) {
 	} else if p.status.Jump != nil {
 		jump.ReleaseTo = p.status.Jump.ReleaseTo
 	}
+	jump.Earlier = p.status.Jumps()
 	p.status.NextStepIndex, p.status.Jump = nil, &jump
+}
+
+// lastJump is the last one that counts for the attempt under way, nil if there is none.
+func (p *pass) lastJump() *v1alpha1.EarlierJump {
+	if jumps := p.status.Jumps(); len(jumps) > 0 {
+		return &jumps[len(jumps)-1]
+	}
+	return nil
 }
 
 // jump goes to another step. Forward, the steps on the way are taken as they are, with the gates that can't be
@@ -117,8 +128,8 @@ func (p *pass) batch(step int32) string { return fmt.Sprintf("%d/%d", step+1, le
 // stepsBack reports whether the step was jumped back to with the pods: those beyond it go, and the version before
 // takes their places. It does so until the next step.
 func (p *pass) stepsBack() bool {
-	jump := p.status.Jump
-	return jump != nil && jump.RemovePods && jump.Attempt == p.status.Attempt && jump.To == p.stepIndex()
+	jump := p.lastJump()
+	return jump != nil && jump.RemovePods && jump.To == p.stepIndex()
 }
 
 // goingBack reports whether there are pods left to remove.
@@ -129,6 +140,7 @@ func (p *pass) goingBack() bool {
 // jumpsOver reports whether a gate of the current step is not asked: its policy allows for that, and somebody
 // has said to go beyond it.
 func (p *pass) jumpsOver(policy v1alpha1.GatePolicy) bool {
-	jump, step := p.status.Jump, p.stepIndex()
-	return jump != nil && jump.Attempt == p.status.Attempt && jump.From <= step && step < jump.To && policy.CanSkip()
+	step := p.stepIndex()
+	over := func(jump v1alpha1.EarlierJump) bool { return jump.From <= step && step < jump.To }
+	return policy.CanSkip() && slices.ContainsFunc(p.status.Jumps(), over)
 }

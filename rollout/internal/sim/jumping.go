@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -9,20 +10,23 @@ import (
 
 // jumpedBack reports whether a step stands as passed by the record of a jump back to one after it.
 func jumpedBack(status *v1alpha1.BatchReleaseStatus, index int) bool {
-	jump := status.Jump
-	return jump != nil && jump.Attempt == status.Attempt && jump.To <= jump.From && int32(index) < jump.To
+	return slices.ContainsFunc(status.Jumps(), func(jump v1alpha1.EarlierJump) bool {
+		return jump.To <= jump.From && int32(index) < jump.To
+	})
 }
 
 // jumpedOver reports whether the gates of a step that can be skipped are answered by the record of a jump beyond it.
 func jumpedOver(status *v1alpha1.BatchReleaseStatus, index int) bool {
-	jump := status.Jump
-	return jump != nil && jump.Attempt == status.Attempt && jump.From <= int32(index) && int32(index) < jump.To
+	return slices.ContainsFunc(status.Jumps(), func(jump v1alpha1.EarlierJump) bool {
+		return jump.From <= int32(index) && int32(index) < jump.To
+	})
 }
 
 // judgeJump: what counts as evidence a person has asked for, and updated pods are removed where the strategy says so.
 func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
+	w.judgeRecord(status)
 	was, jump := w.Release.Status.Jump, status.Jump
-	if jump == nil || jump.Attempt == 0 || was != nil && *was == *jump {
+	if jump == nil || jump.Attempt == 0 || was != nil && was.Time == jump.Time && was.From == jump.From && was.To == jump.To && was.Attempt == jump.Attempt {
 		return
 	}
 	if w.Past.Asked&(1<<jump.To) == 0 {
@@ -33,10 +37,37 @@ func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
+// judgeRecord: a jump that is on record counts until its attempt is over, whatever else is asked for; one that can't be
+// gone to changes nothing of the release.
+func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
+	was := w.Release.Status
+	if status.Attempt != was.Attempt {
+		return
+	}
+	for i := range w.steps(status) {
+		if jumpedOver(was, i) && !jumpedOver(status, i) || jumpedBack(was, i) && !jumpedBack(status, i) {
+			w.breach("I3 a jump that is on record counts", fmt.Sprintf("not for step %d any more", i))
+		}
+	}
+	asked := was.NextStepIndex
+	if asked == nil || status.NextStepIndex != nil || *asked >= 0 && int(*asked) < len(w.steps(status)) {
+		return
+	}
+	if _, back := w.steppedBack(was); back && status.CurrentStepIndex == was.CurrentStepIndex {
+		if _, still := w.steppedBack(status); !still {
+			w.breach("a jump that is refused changes nothing", fmt.Sprintf("no pods are removed any more at step %d", was.CurrentStepIndex))
+		}
+	}
+}
+
 // steppedBack reports whether the step was jumped back to with the pods, and how many updated ones are to stay.
 func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (least int32, back bool) {
-	jump := status.Jump
-	if jump == nil || !jump.RemovePods || jump.Attempt != status.Attempt || jump.To != status.CurrentStepIndex {
+	jumps := status.Jumps()
+	if len(jumps) == 0 {
+		return 0, false
+	}
+	jump := jumps[len(jumps)-1]
+	if !jump.RemovePods || jump.To != status.CurrentStepIndex {
 		return 0, false
 	}
 	return Rescaled(w.steps(status)[jump.To], w.Past.Entered, w.Workload.Replicas), true

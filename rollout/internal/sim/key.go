@@ -87,6 +87,11 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 		e.number(s.Jump.Attempt)
 		e.number(int64(s.Jump.From)*100 + int64(s.Jump.To))
 		e.flag(s.Jump.RemovePods)
+		for _, jump := range s.Jump.Earlier {
+			e.number(jump.Attempt)
+			e.number(int64(jump.From)*100 + int64(jump.To))
+			e.flag(jump.RemovePods)
+		}
 	}
 	if s.Queued != nil {
 		e.text(s.Queued.Given)
