@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones below are there on every machine
@@ -98,9 +99,10 @@ func TestEvaluate(t *testing.T) {
 	}
 	const unconfirmed = "waits for confirmation: status.currentStepState of the release set to Completed"
 	patched := v1alpha1.Evidence{Kind: EvidenceStatusPatch, Detail: "status.currentStepState was set to Completed"}
-	patchedBy := func(actor string, when *metav1.Time) v1alpha1.Evidence {
+	patchedBy := func(manager string, when *metav1.Time) v1alpha1.Evidence {
 		fact := patched
-		fact.Actor, fact.Time = actor, when
+		fact.Detail += fmt.Sprintf(" through field manager %q", manager)
+		fact.Time = when
 		return fact
 	}
 

@@ -15,13 +15,14 @@ func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	if answer := answerTo(g, facts.Release); answer != nil {
 		return answered(answer, now)
 	}
-	fact, confirmed := confirmation(facts.Release)
+	fact, manager, confirmed := confirmation(facts.Release)
 	if !confirmed {
 		return waiting("waits for confirmation: status.currentStepState of the release set to Completed", time.Time{})
 	}
 	message := "confirmed"
-	if fact.Actor != "" {
-		message = fmt.Sprintf("confirmed through field manager %q", fact.Actor)
+	if manager != "" {
+		message = fmt.Sprintf("confirmed through field manager %q", manager)
+		fact.Detail += fmt.Sprintf(" through field manager %q", manager)
 	}
 	return passed(message, fact, now)
 }
@@ -53,20 +54,21 @@ func answered(answer *v1alpha1.Answer, now time.Time) Decision {
 // confirmation reports whether the step's state was set to Completed by anybody but the
 // rollout part, and through which field manager as far as managedFields tell. Managed fields
 // that are not there tell nothing; those that name the rollout part alone tell that it wrote
-// the state itself, which confirms nothing.
-func confirmation(release *v1alpha1.BatchRelease) (v1alpha1.Evidence, bool) {
-	fact := v1alpha1.Evidence{
+// the state itself, which confirms nothing. Whoever patches chooses the name of the field manager: it is
+// told as such, and names no actor.
+func confirmation(release *v1alpha1.BatchRelease) (fact v1alpha1.Evidence, manager string, confirmed bool) {
+	fact = v1alpha1.Evidence{
 		Kind:   EvidenceStatusPatch,
 		Detail: "status.currentStepState was set to Completed",
 	}
 	writers := stateWriters(release.ManagedFields)
 	for _, writer := range writers {
 		if writer.Manager != v1alpha1.OwnerRollout && !earlier(writer.Time, fact.Time) {
-			fact.Actor, fact.Time = writer.Manager, writer.Time.DeepCopy()
+			manager, fact.Time = writer.Manager, writer.Time.DeepCopy()
 		}
 	}
-	confirmed := len(writers) == 0 || fact.Actor != ""
-	return fact, confirmed && release.Status.CurrentStepState == v1alpha1.StepCompleted
+	confirmed = len(writers) == 0 || manager != ""
+	return fact, manager, confirmed && release.Status.CurrentStepState == v1alpha1.StepCompleted
 }
 
 // stateWriters are the entries that own status.currentStepState.

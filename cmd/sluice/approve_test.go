@@ -32,6 +32,9 @@ func TestApprove(t *testing.T) {
 	s.want(s.as(approver, "approve", "web", "--gate=soak").stderr, `no gate "soak" is open; the release waits for `+gate.Name+" (manual)")
 	s.wantRefused(approver, s.release("web"), fmt.Sprintf(`{"status":{"answers":[{"gate":%q,"verdict":"Approve","by":"grace"}]}}`, gate.UID),
 		`status.answers[].by must be "`+approver+`"`)
+	if err := s.readStatus(approver, s.release("web")); err != nil {
+		t.Errorf("kubectl patch --subresource=status reads what it patches: %v", err)
+	}
 	s.wantRefused(approver, s.release("web"), `{"status":{"forced":[{"step":0,"type":"manual","by":"grace","reason":"none"}]}}`, "only the controller writes status.forced; ")
 
 	if got, want := s.ok(approver, "approve", "web", "--dry-run=server"), "batchrelease.rollouts.sluice.dev/web approved (server dry run)\n"; got != want {
@@ -124,4 +127,16 @@ func (s *shop) release(name string) *v1alpha1.BatchRelease {
 		s.Fatalf("read release: %v", err)
 	}
 	return &release
+}
+
+// readStatus is what comes of it if a user reads a status as such.
+func (s *shop) readStatus(user string, object client.Object) error {
+	s.Helper()
+	cfg := cptest.Config(s.T)
+	cfg.Impersonate.UserName = user
+	c, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
+	if err != nil {
+		s.Fatalf("make client: %v", err)
+	}
+	return c.SubResource("status").Get(s.Context(), object, object.DeepCopyObject().(client.Object))
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -133,7 +134,31 @@ func TestStatusIsTheControllers(t *testing.T) {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}
+	s.wantAnswersKept(approver, release)
 	s.wantWellTyped()
+}
+
+// wantAnswersKept: who may answer does not take back, or replace, what somebody else has answered and nobody has read yet.
+func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) {
+	s.Helper()
+	cfg := cptest.Config(s.T)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	controller, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
+	if err != nil {
+		s.Fatalf("make client: %v", err)
+	}
+	const hers = `{"gate":"another","verdict":"Reject","by":"grace"}`
+	if err := controller.Status().Patch(s.Context(), release.DeepCopy(), merge(`{"status":{"answers":[`+hers+`]}}`)); err != nil {
+		s.Fatalf("answer as grace: %v", err)
+	}
+	own := fmt.Sprintf(`{"gate":"another","verdict":"Approve","by":%q}`, approver)
+	for _, answers := range []string{`[]`, `null`, `[` + own + `]`} {
+		s.wantRefused(approver, release, `{"status":{"answers":`+answers+`}}`, "nobody takes back what another has answered")
+	}
+	beside := fmt.Sprintf(`{"gate":"one more","verdict":"Approve","by":%q}`, approver)
+	if err := s.tryStatus(approver, release, `{"status":{"answers":[`+hers+`,`+beside+`]}}`); err != nil {
+		s.Errorf("want an answer beside hers let in, got %v", err)
+	}
 }
 
 // wantWellTyped wants the expressions of the guards to fit the types that they are about.

@@ -26,7 +26,7 @@ func Approve(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words)
 			Status: true, Patch: to(at.Pod, "status", "pausePoint", "confirmed"), Done: "may go on past pod " + at.Pod,
 		}}, nil
 	}
-	manual, err := manualGates(release, gates, words, "approve")
+	manual, err := unanswered(release, gates, words, "approve")
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Approve(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words)
 
 // Reject answers the manual gates that a release waits for with a no.
 func Reject(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words) ([]Change, error) {
-	manual, err := manualGates(release, gates, words, "reject")
+	manual, err := unanswered(release, gates, words, "reject")
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,22 @@ func answer(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, verdict v1alp
 		answers = append(answers, v1alpha1.Answer{Gate: uid, Verdict: verdict, By: words.By, Message: words.Text})
 	}
 	return Change{Decides: gates, Status: true, Patch: to(answers, "status", "answers"), Done: done}
+}
+
+// unanswered are the manual gates that a release waits for, unless somebody else has just answered one: that counts.
+func unanswered(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words, verb string) ([]v1alpha1.Gate, error) {
+	manual, err := manualGates(release, gates, words, verb)
+	if err != nil {
+		return nil, err
+	}
+	for i := range manual {
+		for _, before := range release.Status.Answers {
+			if before.Gate == manual[i].UID && before.By != words.By {
+				return nil, refuse("%s has answered gate %s already (%s): the controller is about to take it up", before.By, manual[i].Name, before.Verdict)
+			}
+		}
+	}
+	return manual, nil
 }
 
 // manualGates are the manual ones among those that the release waits for.

@@ -47,6 +47,7 @@ var (
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	before := v1alpha1.Answer{Gate: "b", Verdict: v1alpha1.VerdictApprove, By: "grace"}
+	own := v1alpha1.Answer{Gate: "b", Verdict: v1alpha1.VerdictReject, By: "ada"}
 	said := func(uid types.UID) v1alpha1.Answer {
 		return v1alpha1.Answer{Gate: uid, Verdict: v1alpha1.VerdictApprove, By: "ada", Message: "well"}
 	}
@@ -61,7 +62,7 @@ func TestApprove(t *testing.T) {
 	}{
 		"All":       {ada, nil, []v1alpha1.Answer{said("a"), said("b")}},
 		"One":       {only, []v1alpha1.Answer{before}, []v1alpha1.Answer{before, said("a")}},
-		"LastWords": {ada, []v1alpha1.Answer{before}, []v1alpha1.Answer{said("a"), said("b")}},
+		"LastWords": {ada, []v1alpha1.Answer{own}, []v1alpha1.Answer{said("a"), said("b")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +150,8 @@ func TestRefusals(t *testing.T) {
 	pull := gate("p", reviewed, v1alpha1.GateStatus{
 		Message: "waits for pull request #7", PullRequest: &v1alpha1.PullRequestReference{URL: "https://forge.example/7"},
 	})
+	answeredByGrace := rolling()
+	answeredByGrace.Answers = []v1alpha1.Answer{{Gate: "b", Verdict: v1alpha1.VerdictReject, By: "grace"}}
 	suspended := release(rolling())
 	suspended.Spec.Suspend = true
 	another := ada
@@ -158,25 +161,26 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nothing waits":      {second(Approve(release(rolling()), nil, ada)), "there is nothing to approve: batch 2/3 updates"},
-		"a pull request":     {second(Approve(release(rolling()), []v1alpha1.Gate{pull}, ada)), "waits for pull request #7: https://forge.example/7 (needs 2 approving of grace, sre)"},
-		"rejected":           {second(Reject(release(rolling()), []v1alpha1.Gate{final}, ada)), "gate web-a is final: rejected by grace"},
-		"another gate":       {second(Force(release(rolling()), []v1alpha1.Gate{pull}, another)), `no gate "checkRun" is open; the release waits for web-p (pullRequest)`},
-		"two commits":        {second(RollBack(release(rolling()), history, "abcdef0")), `more than one commit begins with "abcdef0"`},
-		"rolled back":        {second(RollBack(release(rolling()), history, "v4")), "was rolled back itself"},
-		"not kept":           {second(Undo(release(rolling()), history, 9)), "revision 9 is not kept; kept are 3: v3 (commit abcdef0987), 2: v2 (commit abcdef0123), 1: v1"},
-		"runs":               {second(Undo(release(completed), history, 2)), "is what runs already"},
-		"nothing before":     {second(RollBack(release(completed), history, "")), "there is no earlier template"},
-		"goes back":          {second(RollBack(release(failed), history, "")), "it is rolling back to v1 already; a revision"},
-		"goes back there":    {second(Undo(release(failed), history, 1)), "it is rolling back to 1: v1 already"},
-		"paused":             {second(Suspend(suspended, true, "")), "it is paused already"},
-		"paused by Git":      {second(Suspend(suspended, false, "web.yaml")), "Git suspends it: take suspend: true out of web.yaml"},
-		"not paused":         {second(Suspend(release(rolling()), false, "")), "it is not paused"},
-		"not failed":         {second(Retry(release(rolling()))), "there is nothing to try again: batch 2/3 updates"},
-		"no release":         {second(Jump(release(completed), 1)), "no release is under way: all pods run revision v2"},
-		"no such step":       {second(Jump(release(rolling()), 4)), "there are batches 1 to 3"},
-		"the present step":   {second(Jump(release(rolling()), 2)), "batch 2 is the present one"},
-		"jump in a rollback": {second(Jump(release(failed), 1)), "a rollback has its own steps"},
+		"nothing waits":       {second(Approve(release(rolling()), nil, ada)), "there is nothing to approve: batch 2/3 updates"},
+		"a pull request":      {second(Approve(release(rolling()), []v1alpha1.Gate{pull}, ada)), "waits for pull request #7: https://forge.example/7 (needs 2 approving of grace, sre)"},
+		"rejected":            {second(Reject(release(rolling()), []v1alpha1.Gate{final}, ada)), "gate web-a is final: rejected by grace"},
+		"answered by another": {second(Approve(release(answeredByGrace), []v1alpha1.Gate{gate("b", manual, waiting)}, ada)), "grace has answered gate web-b already (Reject)"},
+		"another gate":        {second(Force(release(rolling()), []v1alpha1.Gate{pull}, another)), `no gate "checkRun" is open; the release waits for web-p (pullRequest)`},
+		"two commits":         {second(RollBack(release(rolling()), history, "abcdef0")), `more than one commit begins with "abcdef0"`},
+		"rolled back":         {second(RollBack(release(rolling()), history, "v4")), "was rolled back itself"},
+		"not kept":            {second(Undo(release(rolling()), history, 9)), "revision 9 is not kept; kept are 3: v3 (commit abcdef0987), 2: v2 (commit abcdef0123), 1: v1"},
+		"runs":                {second(Undo(release(completed), history, 2)), "is what runs already"},
+		"nothing before":      {second(RollBack(release(completed), history, "")), "there is no earlier template"},
+		"goes back":           {second(RollBack(release(failed), history, "")), "it is rolling back to v1 already; a revision"},
+		"goes back there":     {second(Undo(release(failed), history, 1)), "it is rolling back to 1: v1 already"},
+		"paused":              {second(Suspend(suspended, true, "")), "it is paused already"},
+		"paused by Git":       {second(Suspend(suspended, false, "web.yaml")), "Git suspends it: take suspend: true out of web.yaml"},
+		"not paused":          {second(Suspend(release(rolling()), false, "")), "it is not paused"},
+		"not failed":          {second(Retry(release(rolling()))), "there is nothing to try again: batch 2/3 updates"},
+		"no release":          {second(Jump(release(completed), 1)), "no release is under way: all pods run revision v2"},
+		"no such step":        {second(Jump(release(rolling()), 4)), "there are batches 1 to 3"},
+		"the present step":    {second(Jump(release(rolling()), 2)), "batch 2 is the present one"},
+		"jump in a rollback":  {second(Jump(release(failed), 1)), "a rollback has its own steps"},
 	}
 	for name, tc := range cases {
 		if !errors.As(tc.err, new(*RefusedError)) || !strings.Contains(tc.err.Error(), tc.want) {

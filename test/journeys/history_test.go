@@ -61,8 +61,7 @@ func TestHistory(t *testing.T) {
 	r := release("web:2", step(1), step("100%"))
 	r.Annotations = fromCommit(secondCommit, "Ada", "Second")
 	w.create(r)
-	w.await(web.blocksAt(0))
-	w.confirmAs("grace")
+	w.approveAs("grace", w.await(web.blocksAt(0)))
 	w.await(all(web.completed, web.serves("web:2", 4)))
 	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 Released "+secondCommit+" Second grace")
 
@@ -101,9 +100,11 @@ func TestHistoryLimit(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:3", 2)))
 }
 
-// confirmAs confirms as somebody whose client has a name of its own.
-func (w *world) confirmAs(manager string) {
+// approveAs answers the gate that the release "web" waits for, as sluice approve does.
+func (w *world) approveAs(who string, s *scene) {
 	w.Helper()
-	w.kubectl("patch", "batchrelease", "web", "--type=merge", "--subresource=status", "--field-manager="+manager,
-		"-p", `{"status":{"currentStepState":"Completed"}}`)
+	gates := s.releases["web"].Status.Gates
+	uid := w.kubectl("get", "gate", gates[0].Name, "-o", "jsonpath={.metadata.uid}")
+	w.kubectl("patch", "batchrelease", "web", "--type=merge", "--subresource=status",
+		"-p", fmt.Sprintf(`{"status":{"answers":[{"gate":%q,"verdict":"Approve","by":%q}]}}`, uid, who))
 }
