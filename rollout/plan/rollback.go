@@ -170,7 +170,9 @@ func (p *pass) keptWords() string {
 // rollBack makes a rollback durable before anything is done for it: from here on nothing raises the
 // bad revision again, and the template that brought it is not released as long as nothing else is given.
 func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
-	why.From = p.left()
+	if why.From = p.left(); why.From == target.Revision {
+		why.From = p.status.UpdateRevision
+	}
 	if p.unrecorded() && p.Workload.Revision != target.Revision {
 		why.From = p.Workload.Revision
 	}
@@ -188,10 +190,14 @@ func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
 }
 
 // left is the revision that a rollback leaves: the one that is, or was last, released. A rollback that is
-// sent elsewhere on its way leaves what it left before.
+// sent elsewhere on its way leaves what it left before. A release that has not begun, which waits for room for example, has
+// nothing to leave: the version that runs is left.
 func (p *pass) left() string {
 	if p.rollingBack() && p.status.Rollback != nil {
 		return p.status.Rollback.From
+	}
+	if runs := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]; p.status.Phase == v1alpha1.PhaseInitial && !p.Workload.heldBy(p.Release) && runs != "" {
+		return runs
 	}
 	return cmp.Or(p.status.UpdateRevision, p.Workload.Revision)
 }
