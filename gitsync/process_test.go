@@ -9,15 +9,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	product "github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/dialer"
-
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // controllerEnv names, to a process of this program, the namespaces that it is the controller of, and has the
@@ -28,10 +30,12 @@ const controllerEnv = "SLUICE_TEST_CONTROLLER"
 func runController(namespaces []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	log.SetLogger(logr.Discard())
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err == nil {
 		options := product.Options{Version: "test", Logger: logr.Discard(), Namespaces: namespaces}
 		options.Git = gitrepo.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}}
+		options.Builds.Limits = sandbox.Limits{Time: 5 * time.Second, Total: 10 * time.Second} // so that a test need not wait for more
 		mgr, failed := product.New(cfg, options)
 		if err = failed; err == nil {
 			err = mgr.Start(ctx)
