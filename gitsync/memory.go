@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 // memory is what is remembered of a source between passes. It only saves work:
@@ -25,7 +28,6 @@ type memory struct {
 	applied  string
 
 	// content is what was last read, at a commit and path, and records are the approvals of that commit.
-	reader  *spec.Reader
 	content *spec.Result
 	records *records
 	// freeze of that commit, nil if there is none, what is wrong with its file, and what releases were given.
@@ -63,6 +65,13 @@ type written struct {
 	template string
 	origin   origin
 }
+
+// parsedManifests are the readers of all sources, with what they have parsed, by the UID of the source. Each counts with the
+// size of its repository: what is parsed takes a few times the size of the files, which are some of that.
+type parsedManifests = lru.Cache[types.UID, *spec.Reader]
+
+// parsedBytes is the size of the repositories whose manifests are kept parsed.
+const parsedBytes = 64 << 20
 
 // memories of all sources.
 type memories struct {
@@ -116,20 +125,24 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 // the same commit.
 //
 // A commit of which something took more than it may is read again, since it may have been for want of a quieter moment; the
-// looks at it are further and further apart, as after any failure.
-func (m *memory) read(head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, opts spec.Options, builder spec.Builder) (*spec.Result, error) {
+// looks at it are further and further apart, as after any failure. What was parsed is kept for the next commit as long as
+// there is room for it.
+func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, m *memory) (*spec.Result, error) {
 	if m.content != nil && !m.content.Exceeded && m.origin.commit == head.Commit && m.path == source.Spec.Path {
 		return m.content, nil
 	}
-	if m.reader == nil {
-		m.reader = spec.NewReader(opts)
+	opts := r.specOptions(source)
+	reader := r.parsed.Take(m.uid)
+	if reader == nil {
+		reader = spec.NewReader(opts)
 	}
-	m.reader.BuildWith(builder)
-	content, err := m.reader.Read(head.FS(), source.Spec.Path)
+	reader.BuildWith(r.builds.For(ctx, sandbox.Owner{Tenant: source.Namespace, Source: source.Name}))
+	content, err := reader.Read(head.FS(), source.Spec.Path)
 	if err != nil {
 		m.content = nil
 		return nil, err
 	}
+	r.parsed.Put(m.uid, reader, head.Bytes())
 	m.content, m.path = content, source.Spec.Path
 	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
 	m.freeze, m.freezeErrors = spec.ReadFreeze(head.FS())

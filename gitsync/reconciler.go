@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -23,11 +24,17 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// workers is how many sources are worked on at once. A pass mostly waits for a
-// repository, and one that hangs must not keep others waiting.
-const workers = 32
+// workers is how many sources are worked on at once. A pass mostly waits for a repository, and one that
+// hangs must not keep others waiting: no namespace, and no server of it, has more than a part of them. Of
+// those whose repository was read fewer go on at once: they take memory, and write.
+const (
+	workers       = 512
+	passesAtOnce  = 32
+	waitForWorker = 2 * time.Second
+)
 
 // soon is when a source that changed during a pass is looked at again.
 const soon = time.Second
@@ -57,9 +64,12 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	options  Options
 	git      *gitrepo.Reader
+	turns    *gitrepo.Slots
+	passes   *gitrepo.Slots
 	accounts *accounts
 	memories *memories
 	builds   *sandbox.Pool
+	parsed   *parsedManifests
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from
@@ -77,9 +87,12 @@ func NewReconciler(
 		clock:    now,
 		options:  options,
 		git:      gitrepo.NewReader(options.Git),
+		turns:    gitrepo.NewSlots(workers, workers/8, "a turn"),
+		passes:   gitrepo.NewSlots(passesAtOnce, passesAtOnce/4, "a turn to read manifests and write them"),
 		accounts: newAccounts(cached, cfg),
 		memories: newMemories(),
 		builds:   sandbox.NewPool(options.Builds),
+		parsed:   lru.New[types.UID, *spec.Reader](parsedBytes),
 	}
 }
 
@@ -131,6 +144,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if kept, err := r.setFinalizer(ctx, source, true); err != nil || !kept {
 		return reconcile.Result{RequeueAfter: soon}, err
 	}
+	repository, caller := gitrepo.Source{URL: source.Spec.URL}, r.caller(ctx, source)
+	turn := r.turns.TryAcquire(caller, repository.Host())
+	if turn == nil {
+		caller.Waits("a turn: other sources of this namespace wait for their servers")
+		return reconcile.Result{RequeueAfter: waitForWorker}, nil
+	}
+	defer turn()
 	memory := r.memories.of(source)
 	result, err := r.sync(ctx, source, memory)
 	if err != nil {
@@ -156,13 +176,19 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 	if err != nil || problem != nil {
 		return problem.orNothing(), err
 	}
+	repository.Caller = r.caller(ctx, source)
 	head, err := r.git.Read(ctx, repository, memory.known(source))
 	if err != nil {
 		memory.refused(err)
 		return readFailed(ctx, err)
 	}
-	turn := r.builds.For(ctx, sandbox.Owner{Tenant: source.Namespace, Source: source.Name})
-	desired, err := memory.read(head, source, r.specOptions(source), turn)
+	defer head.Close()
+	turn, err := r.passes.Acquire(ctx, repository.Caller, source.Name)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer turn()
+	desired, err := r.read(ctx, head, source, memory)
 	if err != nil {
 		return contentFailed(ctx, err)
 	}

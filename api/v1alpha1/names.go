@@ -194,6 +194,7 @@ const (
 	ReasonApplyFailed    = "ApplyFailed"
 	ReasonPruneHeld      = "PruneHeld"
 	ReasonDeleting       = "Deleting"
+	ReasonWaiting        = "Waiting"
 )
 
 // Reasons of the condition ForgeReady of a ReleaseSource.

@@ -59,7 +59,8 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Interval metav1.Duration `json:"interval,omitzero"`
 
-	// Timeout for one look at, or one fetch of, the repository. Default 60s.
+	// Timeout for one look at, or one fetch of, the repository. Default 60s; more than 2m counts as 2m, so
+	// that a server which hangs does not take room that other sources need.
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be from 1s to 1h"
 	// +optional

@@ -24,8 +24,9 @@ func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.L
 	set.Func("git-denied-networks", "`networks`, as a.b.c.d/n separated by commas, that neither Git nor forges are connected to in; "+
 		"loopback, link-local and the metadata addresses of clouds always are", networks(&options.Networks.Denied))
 	registerAllowedNetworks(set, options)
-	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories that are polled at once (default 32)")
-	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once (default 4)")
+	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories that are polled at once; a namespace has an eighth of it (default 256)")
+	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once; a namespace has an eighth of it (default 24)")
+	set.Func("git-memory", "`size` of what all repositories together may take in memory (default 256Mi)", size(&options.MemoryBytes))
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
 	registerGitLimits(set, &options.Limits)
 	registerManifestLimits(set, manifests, builds)
@@ -40,8 +41,8 @@ func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
 		{"git-max-advertisement", "greatest `size` of a repository's list of references (default 16Mi)", &limits.AdvertisementBytes},
 		{"git-max-pack", "greatest `size` of one fetch as it is sent (default 100Mi)", &limits.PackBytes},
 		{"git-max-inflated", "greatest `size` of all objects of one fetch (default 1Gi)", &limits.InflatedBytes},
-		{"git-max-kept", "greatest `size` of all files and folders at one commit (default 256Mi)", &limits.KeptBytes},
-		{"git-max-cached", "`size` up to which a commit's files are kept to make the next fetch smaller (default 32Mi)", &limits.CachedBytes},
+		{"git-max-kept", "greatest `size` of all files and folders at one commit, at most half of --git-memory (default three eighths of that)", &limits.KeptBytes},
+		{"git-max-cached", "`size` up to which a commit's files are kept to make the next fetch smaller (default 16Mi)", &limits.CachedBytes},
 	}
 	for _, limit := range sizes {
 		set.Func(limit.flag, limit.usage, size(limit.value))

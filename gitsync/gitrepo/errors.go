@@ -75,6 +75,8 @@ func classify(ctx context.Context, err error, timeout time.Duration) error {
 		return nil
 	case errors.As(err, &known):
 		return known
+	case errors.Is(err, errOutgrown):
+		return errOutgrown
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
 		return newError(Timeout, "no answer from the server within %s", timeout)
 	case ctx.Err() != nil:

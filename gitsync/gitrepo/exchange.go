@@ -24,8 +24,9 @@ type exchange struct {
 }
 
 // openExchange connects and reads the list of references. The exchange must be closed.
-func openExchange(ctx context.Context, c connector, limits Limits, timeout time.Duration) (*exchange, error) {
-	x := &exchange{meter: &meter{limits: limits}, timeout: timeout}
+func (r *remote) openExchange(ctx context.Context, timeout time.Duration) (*exchange, error) {
+	c := r.connector
+	x := &exchange{meter: &meter{limits: r.limits, branch: r.branch}, timeout: timeout}
 	return x, x.limited(ctx, func(ctx context.Context) (err error) {
 		if x.session, err = c.open(ctx, x.meter); err != nil {
 			return err

@@ -1,13 +1,25 @@
 package gitrepo
 
-import "github.com/go-git/go-git/v5/plumbing"
+import (
+	"maps"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
 
 // history is what is known of the parents of commits. It only grows by commits
 // whose content was seen, so what it proves stays true.
 type history map[plumbing.Hash][]plumbing.Hash
 
 // maxHistory is how many commits are remembered between looks.
-const maxHistory = 100_000
+const maxHistory = 256
+
+// trim forgets all but the head, if there is too much to remember.
+func (h history) trim(head plumbing.Hash) {
+	if len(h) <= maxHistory {
+		return
+	}
+	maps.DeleteFunc(h, func(commit plumbing.Hash, _ []plumbing.Hash) bool { return commit != head })
+}
 
 // relation of a head to an earlier commit.
 type relation int

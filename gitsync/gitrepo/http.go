@@ -127,7 +127,7 @@ func (t *meteredTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	case resp.StatusCode != http.StatusOK:
 		resp.Body = t.cap(resp.Body, 64<<10, "the server's error message")
 	case req.Method == http.MethodGet:
-		resp.Body = t.cap(resp.Body, t.meter.limits.AdvertisementBytes, "the list of references")
+		resp.Body = readCloser{t.meter.refs(resp.Body), resp.Body}
 	}
 	return resp, nil
 }

@@ -4,18 +4,27 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+
+	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // meter limits what one exchange may receive. It remembers that a limit was
 // hit, because go-git does not keep the identity of the errors it passes on.
 type meter struct {
 	limits Limits
+	// branch is the one that is looked for in the list of references.
+	branch plumbing.ReferenceName
 	hit    atomic.Pointer[Error]
 }
 
 // cap returns r cut off, with an error, after n bytes.
 func (m *meter) cap(r io.Reader, n int64, what string) io.Reader {
 	return &cappedReader{reader: r, left: n, size: n, what: what, meter: m}
+}
+
+// refs limits a list of references, and leaves out of it what nobody asks for.
+func (m *meter) refs(list io.Reader) io.Reader {
+	return &refsFilter{from: m.cap(list, m.limits.AdvertisementBytes, "the list of references"), branch: m.branch}
 }
 
 // explain returns the limit that was hit, and err if there was none.

@@ -14,8 +14,11 @@ type Options struct {
 	Networks dialer.Rules
 	// Limits on what is read; zero fields take the defaults.
 	Limits Limits
-	// Looks and Fetches are how many run at once. A fetch holds a repository in memory, a look
-	// does not. Defaults 32 and 4.
+	// MemoryBytes is what all repositories together may take in memory, while they are fetched and
+	// to make the next fetch smaller. Default 256 MiB.
+	MemoryBytes int64
+	// Looks and Fetches are how many run at once. A look holds next to nothing in memory, and a
+	// fetch what it has received. Defaults 256 and 24.
 	Looks, Fetches int
 }
 
@@ -28,9 +31,10 @@ type Limits struct {
 	PackBytes int64
 	// InflatedBytes of all objects of one pack. Default 1 GiB.
 	InflatedBytes int64
-	// KeptBytes of all files and trees of a snapshot. Default 256 MiB.
+	// KeptBytes of all files and trees of a snapshot, with what it takes to hold them. Default three eighths of
+	// Options.MemoryBytes, at most half of it.
 	KeptBytes int64
-	// CachedBytes up to which a snapshot is kept to make the next fetch smaller. Default 32 MiB.
+	// CachedBytes up to which a snapshot is kept to make the next fetch smaller. Default 16 MiB.
 	CachedBytes int64
 	// FileBytes of one file. Default 1 MiB.
 	FileBytes int64
@@ -41,17 +45,19 @@ type Limits struct {
 	History int
 }
 
-// treeBytes limits one tree object: about 300,000 entries.
-const treeBytes = 16 << 20
+// treeBytes limits one tree object: about 100,000 entries.
+const treeBytes = 4 << 20
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.Looks, 32)
-	setDefault(&o.Fetches, 4)
+	setDefault(&o.MemoryBytes, 256<<20)
+	setDefault(&o.Looks, 256)
+	setDefault(&o.Fetches, 24)
 	setDefault(&o.Limits.AdvertisementBytes, 16<<20)
 	setDefault(&o.Limits.PackBytes, 100<<20)
 	setDefault(&o.Limits.InflatedBytes, 1<<30)
-	setDefault(&o.Limits.KeptBytes, 256<<20)
-	setDefault(&o.Limits.CachedBytes, 32<<20)
+	setDefault(&o.Limits.KeptBytes, o.MemoryBytes*3/8)
+	o.Limits.KeptBytes = min(o.Limits.KeptBytes, o.MemoryBytes/2)
+	setDefault(&o.Limits.CachedBytes, 16<<20)
 	setDefault(&o.Limits.FileBytes, 1<<20)
 	setDefault(&o.Limits.Objects, 500_000)
 	setDefault(&o.Limits.History, 16_384)

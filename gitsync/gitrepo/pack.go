@@ -26,6 +26,8 @@ type objects map[plumbing.Hash]*object
 // declares; this one checks sizes first, and does not keep what nobody will read.
 type unpacker struct {
 	limits Limits
+	// account is what the objects count against.
+	account *account
 	// base returns objects that the server knows us to have, for thin packs.
 	base func(plumbing.Hash) *object
 	// commitsOnly drops trees and files.
@@ -39,8 +41,10 @@ type unpacker struct {
 	offsets  map[int64]*object
 	waiting  []delta
 	inflated int64
-	kept     int64
 }
+
+// objectBytes is what an object takes beside its content: a struct, and places in two maps.
+const objectBytes = 256
 
 // delta is an object that waits for the one it is a change of.
 type delta struct {
@@ -81,6 +85,9 @@ func (u *unpacker) next(scanner *packfile.Scanner) error {
 	}
 	if u.inflated += header.Length; header.Length < 0 || u.inflated > u.limits.InflatedBytes {
 		return newError(LimitExceeded, "the objects of the pack are larger than the limit of %s", bytesText(u.limits.InflatedBytes))
+	}
+	if err := u.account.spend(objectBytes); err != nil {
+		return err
 	}
 	if header.Type.IsDelta() {
 		return u.nextDelta(scanner, *header)
@@ -126,7 +133,7 @@ func (u *unpacker) nextDelta(scanner *packfile.Scanner, header packfile.ObjectHe
 		return err
 	}
 	u.waiting = append(u.waiting, d)
-	return u.spend(header.Length)
+	return u.account.spend(header.Length)
 }
 
 // resolve applies the deltas whose bases came after them.
@@ -197,14 +204,7 @@ func (u *unpacker) wanted(kind plumbing.ObjectType, size int64) (bool, error) {
 	case size > treeBytes:
 		return false, newError(LimitExceeded, "the pack holds a %s of more than %s", kind, bytesText(treeBytes))
 	}
-	return true, u.spend(size)
-}
-
-func (u *unpacker) spend(size int64) error {
-	if u.kept += size; u.kept > u.limits.KeptBytes {
-		return newError(LimitExceeded, "the files of the repository are larger than the limit of %s", bytesText(u.limits.KeptBytes))
-	}
-	return nil
+	return true, u.account.spend(size)
 }
 
 func (u *unpacker) store(offset int64, kind plumbing.ObjectType, data []byte) {

@@ -88,7 +88,8 @@ func repeated(size, n int) string {
 var testLimits = Limits{InflatedBytes: 1 << 20, KeptBytes: 1 << 19, FileBytes: 1 << 16, Objects: 100}
 
 func unpack(pack []byte, known objects) (objects, *unpacker, error) {
-	u := &unpacker{limits: testLimits, base: func(h plumbing.Hash) *object { return known[h] }}
+	account := newMemory(Options{Limits: testLimits}.withDefaults()).tryOpen(asker{}, -1, testLimits.KeptBytes)
+	u := &unpacker{limits: testLimits, account: account, base: func(h plumbing.Hash) *object { return known[h] }}
 	found, err := u.read(bytes.NewReader(pack))
 	return found, u, err
 }

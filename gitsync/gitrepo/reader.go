@@ -10,9 +10,9 @@ import (
 
 // Reader reads repositories. It is safe for use by many goroutines.
 type Reader struct {
-	opts    Options
-	looks   semaphore
-	fetches semaphore
+	opts   Options
+	looks  *Slots
+	memory *memory
 
 	mu      sync.Mutex
 	remotes map[sourceKey]*remote
@@ -24,8 +24,8 @@ func NewReader(opts Options) *Reader {
 	opts = opts.withDefaults()
 	return &Reader{
 		opts:    opts,
-		looks:   newSemaphore(opts.Looks),
-		fetches: newSemaphore(opts.Fetches),
+		looks:   NewSlots(opts.Looks, opts.Looks/8, "a connection to a Git server"),
+		memory:  newMemory(opts),
 		remotes: map[sourceKey]*remote{},
 	}
 }
@@ -61,27 +61,33 @@ func (r *Reader) read(ctx context.Context, src Source, known Known) (*Snapshot, 
 		return nil, err
 	}
 	defer remote.lock.release()
-	head, err := r.head(ctx, remote, asked, plumbing.NewHash(known.Content), src.timeout())
+	q := question{has: plumbing.NewHash(known.Content), caller: src.Caller, host: src.Host(), timeout: src.timeout()}
+	head, err := r.head(ctx, remote, asked, q)
 	if err != nil || known.Ancestor == "" {
 		return head, err
 	}
-	return head, remote.follows(ctx, plumbing.NewHash(known.Ancestor), src.timeout())
+	if err := remote.follows(ctx, plumbing.NewHash(known.Ancestor), q); err != nil {
+		head.Close()
+		return nil, err
+	}
+	return head, nil
 }
 
 // head looks at the remote unless somebody did since this caller asked.
-func (r *Reader) head(ctx context.Context, remote *remote, asked time.Time, has plumbing.Hash, timeout time.Duration) (*Snapshot, error) {
+func (r *Reader) head(ctx context.Context, remote *remote, asked time.Time, q question) (*Snapshot, error) {
 	if remote.began.After(asked) {
 		if remote.err != nil {
 			return nil, remote.err
 		}
-		return remote.again(ctx, has, timeout)
+		return remote.content(ctx, q, nil)
 	}
-	if err := r.looks.acquire(ctx); err != nil {
+	release, err := r.looks.Acquire(ctx, q.caller, q.host)
+	if err != nil {
 		return nil, err
 	}
-	defer r.looks.release()
+	defer release()
 	began := time.Now()
-	head, err := remote.look(ctx, has, timeout)
+	head, err := remote.look(ctx, q)
 	if ctx.Err() == nil { // else the error is this caller's, not the remote's
 		remote.began, remote.err = began, err
 	}
@@ -107,10 +113,27 @@ func (r *Reader) remote(src Source) (*remote, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.forgetOldest()
 		r.remotes[key] = made
 	}
 	r.remotes[key].used = now
 	return r.remotes[key], nil
+}
+
+// maxRemotes is how many remotes are kept: somebody may change what a source names again and again.
+const maxRemotes = 2048
+
+func (r *Reader) forgetOldest() {
+	if len(r.remotes) < maxRemotes {
+		return
+	}
+	var oldest sourceKey
+	for key, known := range r.remotes {
+		if before := r.remotes[oldest]; before == nil || known.used.Before(before.used) {
+			oldest = key
+		}
+	}
+	delete(r.remotes, oldest)
 }
 
 func (r *Reader) newRemote(src Source) (*remote, error) {
@@ -126,7 +149,9 @@ func (r *Reader) newRemote(src Source) (*remote, error) {
 		connector: connector,
 		branch:    branch,
 		limits:    r.opts.Limits,
-		fetches:   r.fetches,
+		memory:    r.memory,
+		key:       src.key(),
+		lane:      -1,
 		lock:      newSemaphore(1),
 		history:   history{},
 		unproven:  map[plumbing.Hash]bool{},

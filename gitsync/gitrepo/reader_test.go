@@ -93,6 +93,7 @@ func read(t *testing.T, r *gitrepo.Reader, src gitrepo.Source, known gitrepo.Kno
 	if err != nil {
 		t.Fatalf("Read: %v", err)
 	}
+	snapshot.Close() // it can be read still: only its memory is not accounted for any more
 	return snapshot
 }
 

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -14,7 +15,8 @@ type remote struct {
 	connector connector
 	branch    plumbing.ReferenceName
 	limits    Limits
-	fetches   semaphore
+	memory    *memory
+	key       sourceKey
 	lock      semaphore
 
 	// used is when a caller last asked for it; guarded by the Reader.
@@ -27,8 +29,8 @@ type remote struct {
 	err   error
 	// tip is the head of the branch at the last look that succeeded.
 	tip plumbing.Hash
-	// head has the content of a head, or is nil if that was not needed or is too large to keep.
-	head *Snapshot
+	// lane is the one that the last fetch needed, -1 for none.
+	lane int
 	// history of the heads that were seen.
 	history history
 	// unproven are commits from which the tip could not be shown to descend.
@@ -37,8 +39,8 @@ type remote struct {
 
 // look asks for the head of the branch and, unless the caller has the content of
 // that commit, fetches it.
-func (r *remote) look(ctx context.Context, has plumbing.Hash, timeout time.Duration) (*Snapshot, error) {
-	x, err := openExchange(ctx, r.connector, r.limits, timeout)
+func (r *remote) look(ctx context.Context, q question) (*Snapshot, error) {
+	x, err := r.openExchange(ctx, q.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -46,13 +48,19 @@ func (r *remote) look(ctx context.Context, has plumbing.Hash, timeout time.Durat
 	if err := r.moveTo(x.refs); err != nil {
 		return nil, err
 	}
-	return r.content(ctx, has, func() (*Snapshot, error) { return r.fetch(ctx, x) })
+	return r.content(ctx, q, x)
 }
 
-// again serves a caller that asked before the last look began.
-func (r *remote) again(ctx context.Context, has plumbing.Hash, timeout time.Duration) (*Snapshot, error) {
-	return r.content(ctx, has, func() (*Snapshot, error) { return r.refetch(ctx, timeout) })
+// question is what one caller wants to know.
+type question struct {
+	// has is the commit whose content the caller has.
+	has     plumbing.Hash
+	caller  Caller
+	host    string
+	timeout time.Duration
 }
+
+func (q question) asker() asker { return asker{q.caller.Tenant, q.host} }
 
 func (r *remote) moveTo(refs *packp.AdvRefs) error {
 	tip, found := refs.References[r.branch.String()]
@@ -65,70 +73,105 @@ func (r *remote) moveTo(refs *packp.AdvRefs) error {
 	return nil
 }
 
-// content returns the snapshot of the tip; without content if the caller has it.
-func (r *remote) content(ctx context.Context, has plumbing.Hash, fetch func() (*Snapshot, error)) (*Snapshot, error) {
-	if r.head != nil && r.head.hash == r.tip {
-		return r.head, nil
-	}
-	if has == r.tip {
+// content returns the snapshot of the tip; without content if the caller has it. The exchange is one
+// in which nothing was asked for yet, or nil.
+func (r *remote) content(ctx context.Context, q question, x *exchange) (*Snapshot, error) {
+	if q.has == r.tip {
 		return &Snapshot{Commit: r.tip.String(), hash: r.tip}, nil
 	}
-	if err := r.fetches.acquire(ctx); err != nil {
+	var head *Snapshot
+	err := r.accounted(ctx, q, func(a *account, waited bool) (err error) {
+		if waited {
+			x = nil // the server has forgotten us
+		}
+		if head, err = r.load(ctx, q, a, x); err == nil {
+			head = head.heldBy(a)
+			r.lane = r.memory.laneFor(a.used)
+		}
+		return err
+	})
+	return head, err
+}
+
+// accounted does something that takes memory, and does it again in the next lane if it outgrows one. What
+// it has taken is given back if it fails.
+func (r *remote) accounted(ctx context.Context, q question, do func(a *account, waited bool) error) error {
+	a := r.memory.tryOpen(q.asker(), r.lane, r.limits.KeptBytes)
+	for lane, waited := r.lane, false; ; lane = a.lane + 1 {
+		if a == nil || waited {
+			var err error
+			if a, err = r.memory.open(ctx, q.caller, q.host, max(lane, 0), r.limits.KeptBytes); err != nil {
+				return err
+			}
+			waited = true
+		}
+		err := do(a, waited)
+		if err == nil {
+			return nil
+		}
+		a.close()
+		if !errors.Is(err, errOutgrown) {
+			return err
+		}
+		waited = true
+	}
+}
+
+// load returns the head that is kept if it is the tip; else it gets what the tip has and that head lacks.
+func (r *remote) load(ctx context.Context, q question, a *account, x *exchange) (*Snapshot, error) {
+	known := r.memory.heads.Get(r.key)
+	if known != nil {
+		if err := a.spend(known.bytes); err != nil {
+			return nil, err
+		}
+		if known.hash == r.tip {
+			return known, nil
+		}
+	}
+	if x == nil {
+		var err error
+		if x, err = r.openExchange(ctx, q.timeout); err != nil {
+			return nil, err
+		}
+		defer x.close()
+		if err := r.moveTo(x.refs); err != nil {
+			return nil, err
+		}
+	}
+	head, err := r.fetch(ctx, x, known, a)
+	switch {
+	case err == nil:
+		r.remember(head)
+		return head, nil
+	case known == nil || KindOf(err) != Protocol:
 		return nil, err
 	}
-	defer r.fetches.release()
-	head, err := fetch()
-	if err != nil {
-		return nil, err
-	}
-	r.remember(head)
-	return head, nil
+	// Servers differ in what they make of a client that has something: if the answer is of no use the
+	// whole commit is asked for.
+	r.memory.heads.Take(r.key)
+	a.used = 0
+	return r.load(ctx, q, a, nil)
 }
 
 func (r *remote) remember(head *Snapshot) {
-	if len(r.history) > maxHistory {
-		r.history = history{}
-	}
 	r.history.add(head.hash, head.parents)
-	if r.head = nil; head.bytes <= r.limits.CachedBytes {
-		r.head = head
+	r.history.trim(head.hash)
+	if head.bytes > r.limits.CachedBytes {
+		r.memory.heads.Take(r.key)
+		return
 	}
+	r.memory.heads.Put(r.key, head, head.bytes)
 }
 
-// fetch gets what the tip has and the head known before lacks. Servers differ in
-// what they make of a client that has something, so if the answer is of no use the
-// whole commit is asked for.
-func (r *remote) fetch(ctx context.Context, x *exchange) (*Snapshot, error) {
-	head, err := r.fetchFrom(ctx, x, r.head)
-	if r.head == nil || KindOf(err) != Protocol {
-		return head, err
-	}
-	r.head = nil
-	return r.refetch(ctx, x.timeout)
-}
-
-// refetch gets the whole tip in an exchange of its own.
-func (r *remote) refetch(ctx context.Context, timeout time.Duration) (*Snapshot, error) {
-	x, err := openExchange(ctx, r.connector, r.limits, timeout)
-	if err != nil {
-		return nil, err
-	}
-	defer x.close()
-	if err := r.moveTo(x.refs); err != nil {
-		return nil, err
-	}
-	return r.fetchFrom(ctx, x, nil)
-}
-
-func (r *remote) fetchFrom(ctx context.Context, x *exchange, known *Snapshot) (*Snapshot, error) {
+func (r *remote) fetch(ctx context.Context, x *exchange, known *Snapshot, account *account) (*Snapshot, error) {
 	req := newRequest(x.refs.Capabilities, r.tip, 1)
-	a := &assembler{limits: r.limits}
+	a := &assembler{limits: r.limits, account: account}
 	filtered := filter(req, x.refs.Capabilities, packp.FilterBlobLimit(uint64(r.limits.FileBytes)+1, packp.BlobLimitPrefixNone))
 	if known != nil {
 		have(req, known.hash)
 		a.known = known.objects
 	}
-	into := &unpacker{limits: r.limits, base: a.get}
+	into := &unpacker{limits: r.limits, account: account, base: a.get}
 	var err error
 	if a.fresh, err = x.pack(ctx, req, into); err != nil {
 		return nil, err
@@ -146,7 +189,8 @@ const (
 
 // follows checks that the tip descends from an earlier commit. A parent of the tip
 // is found without asking the server; further back takes one exchange or a few.
-func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, timeout time.Duration) error {
+func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, q question) error {
+	defer r.history.trim(r.tip)
 	for depth := firstDepth; ; depth *= depthFactor {
 		switch r.history.relate(r.tip, earlier) {
 		case descends:
@@ -158,7 +202,7 @@ func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, timeout tim
 			r.unproven[earlier] = true
 			return newError(HistoryRewritten, "can't tell whether the head %s descends from %s, which was read before: not found in %d generations of history", r.tip, earlier, r.limits.History)
 		}
-		if err := r.deepen(ctx, min(depth, r.limits.History), timeout); err != nil {
+		if err := r.deepen(ctx, min(depth, r.limits.History), q); err != nil {
 			if KindOf(err) != LimitExceeded {
 				return err
 			}
@@ -169,8 +213,15 @@ func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, timeout tim
 
 // deepen learns the history of the tip down to a depth: nothing but commits from
 // servers that can leave the rest out; else files too, which are not kept.
-func (r *remote) deepen(ctx context.Context, depth int, timeout time.Duration) error {
-	x, err := openExchange(ctx, r.connector, r.limits, timeout)
+func (r *remote) deepen(ctx context.Context, depth int, q question) error {
+	return r.accounted(ctx, q, func(a *account, _ bool) error {
+		defer a.close()
+		return r.deepenWithin(ctx, depth, q.timeout, a)
+	})
+}
+
+func (r *remote) deepenWithin(ctx context.Context, depth int, timeout time.Duration, a *account) error {
+	x, err := r.openExchange(ctx, timeout)
 	if err != nil {
 		return err
 	}
@@ -181,7 +232,7 @@ func (r *remote) deepen(ctx context.Context, depth int, timeout time.Duration) e
 		wholeObjects(req) // what the tip has may not be kept any more
 	}
 	nothing := func(plumbing.Hash) *object { return nil }
-	commits, err := x.pack(ctx, req, &unpacker{limits: r.limits, base: nothing, commitsOnly: true})
+	commits, err := x.pack(ctx, req, &unpacker{limits: r.limits, account: a, base: nothing, commitsOnly: true})
 	if err != nil {
 		return err
 	}

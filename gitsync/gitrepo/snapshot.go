@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,27 @@ type Snapshot struct {
 	root    *object
 	objects objects
 	bytes   int64
+	// account is what it counts against.
+	account *account
+}
+
+// Bytes is what the files take in memory.
+func (s *Snapshot) Bytes() int64 { return s.bytes }
+
+// Close says that the files are not read any more. Until then they take of the memory that all
+// repositories share; whoever reads many has to close each.
+func (s *Snapshot) Close() {
+	if s.account != nil {
+		s.account.close()
+	}
+}
+
+// heldBy is a copy that counts against an account until it is closed.
+func (s *Snapshot) heldBy(a *account) *Snapshot {
+	held := new(*s)
+	held.account = a
+	runtime.AddCleanup(held, func(a *account) { a.close() }, a) // should a caller forget to
+	return held
 }
 
 // FS returns the files of the commit from the root of the repository; nil if the
@@ -54,6 +76,8 @@ type assembler struct {
 	// partial is set where files that are too large may be missing.
 	partial bool
 	limits  Limits
+	// account is what the entries of trees count against.
+	account *account
 	objects objects
 	bytes   int64
 }
@@ -109,6 +133,9 @@ func (a *assembler) tree(hash plumbing.Hash) (*object, error) {
 		return nil, newError(Protocol, "read tree %s: %s", hash, clean(err.Error()))
 	}
 	made := &object{kind: o.kind, size: o.size, data: o.data, entries: entries}
+	if err := a.account.spend(int64(len(entries)) * entryBytes); err != nil {
+		return nil, err
+	}
 	if err := a.add(hash, made); err != nil {
 		return nil, err
 	}
@@ -140,9 +167,12 @@ func (a *assembler) child(e *entry) (*object, error) {
 	return o, a.add(e.hash, o)
 }
 
+// entryBytes is what an entry of a tree takes beside the tree itself.
+const entryBytes = 80
+
 func (a *assembler) add(hash plumbing.Hash, o *object) error {
 	a.objects[hash] = o
-	if a.bytes += int64(len(o.data)); a.bytes > a.limits.KeptBytes {
+	if a.bytes += int64(len(o.data)) + int64(len(o.entries))*entryBytes + objectBytes; a.bytes > a.limits.KeptBytes {
 		return newError(LimitExceeded, "the files of the repository are larger than the limit of %s", bytesText(a.limits.KeptBytes))
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // Source names a branch of a repository and how to get at it. Sources that are
-// equal, Timeout aside, share looks and fetches.
+// equal, Timeout and Caller aside, share looks and fetches.
 type Source struct {
 	// URL is https://, ssh:// or user@host:path; http:// and file:// where Options allow them.
 	URL string
@@ -20,9 +20,15 @@ type Source struct {
 	Branch string
 	// Auth holds the credentials.
 	Auth Auth
-	// Timeout of one look and of one fetch; 60s if it is not above 0.
+	// Timeout of one look and of one fetch; 60s if it is not above 0, at most MaxTimeout.
 	Timeout time.Duration
+	// Caller says for whom it is read.
+	Caller Caller `json:"-"`
 }
+
+// MaxTimeout is how long one look or fetch may take, whatever a Source says: meanwhile it takes room
+// that others need.
+const MaxTimeout = 2 * time.Minute
 
 // Auth holds credentials. Fields that the protocol does not use are ignored.
 type Auth struct {
@@ -65,7 +71,15 @@ func (s Source) timeout() time.Duration {
 	if s.Timeout <= 0 {
 		return defaultTimeout
 	}
-	return s.Timeout
+	return min(s.Timeout, MaxTimeout)
+}
+
+// Host is the server, for counting what is done with it; empty if the URL names none.
+func (s Source) Host() string {
+	if ep, err := transport.NewEndpoint(s.URL); err == nil {
+		return ep.Host
+	}
+	return ""
 }
 
 type sourceKey [sha256.Size]byte

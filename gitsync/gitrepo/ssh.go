@@ -172,7 +172,7 @@ func (s *sshSession) bind(ctx context.Context) func() {
 func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
 	defer s.bind(ctx)()
 	refs := packp.NewAdvRefs()
-	err := refs.Decode(s.meter.cap(s.stdout, s.meter.limits.AdvertisementBytes, "the list of references"))
+	err := refs.Decode(s.meter.refs(s.stdout))
 	switch {
 	case errors.Is(err, packp.ErrEmptyInput):
 		return nil, s.refusal()

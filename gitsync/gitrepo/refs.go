@@ -1,0 +1,81 @@
+package gitrepo
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// refsFilter lets through of a list of references what a look at one branch needs, so that a list costs
+// no memory however long it is: what comes before the first reference, that one, which has the
+// capabilities of the server, and the branch. What is no list of references passes as it is.
+type refsFilter struct {
+	from   io.Reader
+	branch plumbing.ReferenceName
+
+	// left is what was read and let through, and not yet asked for.
+	left []byte
+	// begun is set after the first reference, and done after the flush that ends the list.
+	begun, done bool
+	line        [pktMax]byte
+}
+
+// pktMax is the size of the longest line that a server may send.
+const pktMax = 65520
+
+// Read implements io.Reader.
+func (f *refsFilter) Read(p []byte) (int, error) {
+	for len(f.left) == 0 {
+		if f.done {
+			return f.from.Read(p)
+		}
+		if err := f.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, f.left)
+	f.left = f.left[n:]
+	return n, nil
+}
+
+// next reads a line.
+func (f *refsFilter) next() error {
+	n, err := io.ReadFull(f.from, f.line[:4])
+	if err != nil {
+		f.left, f.done = f.line[:n], true
+		if n > 0 {
+			return nil // the error comes with the next
+		}
+		return err
+	}
+	size, err := strconv.ParseUint(string(f.line[:4]), 16, 16)
+	if err != nil || size > pktMax || size > 0 && size < 4 {
+		f.left, f.done = f.line[:4], true
+		return nil
+	}
+	if size == 0 {
+		// Over HTTP a flush stands behind the name of the service as well.
+		f.left, f.done = f.line[:4], f.begun
+		return nil
+	}
+	if n, err = io.ReadFull(f.from, f.line[4:size]); err != nil {
+		f.left, f.done = f.line[:4+n], true
+		return nil
+	}
+	if line := f.line[:size]; f.wanted(line[4:]) {
+		f.left = line
+	}
+	return nil
+}
+
+func (f *refsFilter) wanted(line []byte) bool {
+	if !f.begun {
+		// The first reference has the capabilities behind its name; in a repository without any a made-up one has.
+		f.begun = bytes.IndexByte(line, 0) >= 0
+		return true
+	}
+	_, name, found := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+	return !found || string(name) == string(f.branch)
+}
