@@ -120,8 +120,8 @@ func mute(t *testing.T) string {
 	return "https://" + listener.Addr().String() + "/app.git"
 }
 
-// hostile are the addresses of servers that do each what they can to harm us.
-func hostile(t *testing.T) map[string]string {
+// hostileServers are the addresses of servers that do each what they can to harm us.
+func hostileServers(t *testing.T) map[string]string {
 	begin, file := bomb()
 	var refs bytes.Buffer
 	lines(&refs, "# service=git-upload-pack\n", "", tipOfTheirs+" HEAD\x00ofs-delta\n")
@@ -184,7 +184,7 @@ func peak(t *testing.T) (most func() uint64) {
 func TestHostileServers(t *testing.T) {
 	w := newWorld(t)
 	w.push(app("web", "web:1"))
-	kinds := hostile(t)
+	kinds := hostileServers(t)
 	const each, good = 20, 50
 	namespaces := map[string]string{}
 	var watched []string
