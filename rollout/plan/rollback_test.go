@@ -296,3 +296,16 @@ func TestOnlyWhatIsLeftIsQuarantinedByItself(t *testing.T) {
 		t.Errorf("quarantined: what was given since may be what mends it (-want +got):\n%s", diff)
 	}
 }
+
+// Steps that can't be read hold up no rollback: neither its beginning nor its way.
+func TestInvalidStepsHoldUpNoRollback(t *testing.T) {
+	t.Parallel()
+	wrong := []v1alpha1.Step{step("1"), step("50%"), step("30%"), step("100%")}
+	p := next(t, held(10).steps(wrong...).annotated(v1alpha1.RollbackAnnotation, "true"))
+	if !p.StatusFirst || p.Status.RollbackTo != "v1" {
+		t.Errorf("the rollback is not put on record: %+v", outcomeOf(p))
+	}
+	if p := next(t, rollingBack(10).steps(wrong...).sets(set("v2", 10))); len(p.Actions) == 0 {
+		t.Errorf("the rollback does not go on: %+v", outcomeOf(p))
+	}
+}

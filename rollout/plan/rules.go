@@ -45,9 +45,14 @@ func (p *pass) yieldToHolder() bool {
 	return true
 }
 
-// refuseStrategy stops at steps that can't be read.
+// refuseStrategy stops at steps that can't be read. A rollback has its own, and goes on whatever is wrong with those of the
+// release.
 func (p *pass) refuseStrategy() bool {
-	err := Validate(&p.Release.Spec, field.NewPath("spec")).ToAggregate()
+	spec := p.Release.Spec
+	if p.rollingBack() {
+		spec.Strategy.Steps = spec.Steps(true)
+	}
+	err := Validate(&spec, field.NewPath("spec")).ToAggregate()
 	if err == nil {
 		return false
 	}
