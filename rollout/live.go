@@ -227,5 +227,6 @@ func (r *Reconciler) refreshSet(ctx context.Context, v *view, set *appsv1.Replic
 
 // sameSize reports whether nothing has changed that a resizing patch minds.
 func sameSize(a, b *appsv1.ReplicaSet) bool {
-	return a.UID == b.UID && a.Generation == b.Generation && a.Status.AvailableReplicas == b.Status.AvailableReplicas
+	return a.UID == b.UID && a.Generation == b.Generation &&
+		a.Status.AvailableReplicas == b.Status.AvailableReplicas && a.Status.ReadyReplicas == b.Status.ReadyReplicas
 }
