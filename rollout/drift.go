@@ -24,7 +24,7 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	if err != nil {
 		return err
 	}
-	released, err := r.try(ctx, v, template)
+	released, _, err := r.try(ctx, v, template)
 	if err != nil && !refusal(err) {
 		return r.refreshDeployment(ctx, v, fmt.Errorf("try released template: %w", err))
 	}

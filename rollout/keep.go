@@ -22,7 +22,7 @@ import (
 // keep records the Deployment's template as a ControllerRevision. The ReplicaSet is no place
 // to keep it: the native controller deletes those beyond revisionHistoryLimit.
 func (r *Reconciler) keep(ctx context.Context, v *view, a plan.Keep) error {
-	if isSlim(&v.deployment.Spec.Template) {
+	if v.wholeTemplate() == nil {
 		if err := r.readDeployment(ctx, v); err != nil {
 			return err
 		}
@@ -30,10 +30,7 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.Keep) error {
 	if v.deployment == nil || digestOfDeployment(v.deployment) != a.Digest {
 		return errOutdated
 	}
-	revision, err := newRevision(v, a)
-	if err != nil {
-		return err
-	}
+	revision := newRevision(v, a)
 	if err := r.client.Create(ctx, revision); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ControllerRevision: %w", err)
 	} else if err != nil {
@@ -90,11 +87,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	return errOutdated
 }
 
-func newRevision(v *view, a plan.Keep) (*appsv1.ControllerRevision, error) {
-	template, err := json.Marshal(v.deployment.Spec.Template)
-	if err != nil {
-		return nil, fmt.Errorf("encode template: %w", err)
-	}
+func newRevision(v *view, a plan.Keep) *appsv1.ControllerRevision {
 	annotations := recorded(a.Number, a.Record)
 	annotations[v1alpha1.DigestAnnotation] = a.Digest
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })
@@ -110,9 +103,9 @@ func newRevision(v *view, a plan.Keep) (*appsv1.ControllerRevision, error) {
 			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
-		Data:     runtime.RawExtension{Raw: template},
+		Data:     runtime.RawExtension{Raw: v.wholeTemplate()},
 		Revision: a.Number,
-	}, nil
+	}
 }
 
 // recorded are the annotations that tell of a kept template; empty where there is nothing to tell.

@@ -76,8 +76,8 @@ func gone(err error) error {
 }
 
 func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
-	var deployment appsv1.Deployment
-	err := r.live.Get(ctx, v.workloadName(), &deployment)
+	object := untypedDeployment(v.workloadName())
+	err := r.live.Get(ctx, v.workloadName(), object)
 	if apierrors.IsNotFound(err) {
 		v.memory.deployment, v.deployment = nil, nil
 		return nil
@@ -85,11 +85,13 @@ func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("read Deployment: %w", err)
 	}
-	if v.deployment != nil && deployment.UID != v.deployment.UID {
-		v.memory.deployment = &deployment
+	another := v.deployment != nil && object.GetUID() != v.deployment.UID
+	if err := v.sawWhole(object); err != nil {
+		return err
+	}
+	if another {
 		return errOutdated
 	}
-	v.sawDeployment(&deployment)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 type memory struct {
 	release    *v1alpha1.BatchRelease
 	deployment *appsv1.Deployment
+	whole      wholeTemplate
 	sets       map[types.UID]*rememberedSet
 	gates      map[string]*v1alpha1.Gate
 	kept       map[string]client.Object

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,7 +90,7 @@ const maxCollisions = 5
 
 // createSet makes the ReplicaSet of the Deployment's template as the native controller would.
 func (r *Reconciler) createSet(ctx context.Context, v *view, a plan.CreateSet) error {
-	if isSlim(&v.deployment.Spec.Template) {
+	if v.wholeTemplate() == nil {
 		decided := v.deployment.ResourceVersion
 		if err := r.readDeployment(ctx, v); err != nil {
 			return err
@@ -100,7 +101,11 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a plan.CreateSet) e
 	}
 	hash := a.Revision
 	for collisions := range int32(maxCollisions) {
-		err := r.tryCreateSet(ctx, v, newSet(v, hash, a.Replicas))
+		set, err := newSet(v, hash, a.Replicas)
+		if err != nil {
+			return err
+		}
+		err = r.tryCreateSet(ctx, v, set)
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -111,10 +116,14 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a plan.CreateSet) e
 }
 
 // tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
-func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *appsv1.ReplicaSet) error {
+func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
 	err := r.client.Create(ctx, set)
 	if err == nil {
-		v.sawSet(set)
+		made := &appsv1.ReplicaSet{}
+		if err := typed(set, made); err != nil {
+			return err
+		}
+		v.sawSet(made)
 		v.memory.scaled = r.clock.Now()
 		return nil
 	}
@@ -123,7 +132,7 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *appsv1.Repl
 	}
 	var existing appsv1.ReplicaSet
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &existing); err != nil {
-		return fmt.Errorf("read ReplicaSet %s: %w", set.Name, gone(err))
+		return fmt.Errorf("read ReplicaSet %s: %w", set.GetName(), gone(err))
 	}
 	if ownedBy(&existing, v.deployment.UID) && digestOfSet(&existing) == digestOfDeployment(v.deployment) {
 		v.sawSet(&existing)
@@ -132,17 +141,17 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *appsv1.Repl
 	return err
 }
 
-func newSet(v *view, hash string, replicas int32) *appsv1.ReplicaSet {
+// newSet is the ReplicaSet of the Deployment's template, which it has whole.
+func newSet(v *view, hash string, replicas int32) (*unstructured.Unstructured, error) {
 	d := v.deployment
-	template := *d.Spec.Template.DeepCopy()
-	template.Labels = withHash(template.Labels, hash)
+	labels := withHash(d.Spec.Template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()
 	selector.MatchLabels = withHash(selector.MatchLabels, hash)
-	return &appsv1.ReplicaSet{
+	return withTemplate(&appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       d.Namespace,
 			Name:            d.Name + "-" + hash,
-			Labels:          template.Labels,
+			Labels:          labels,
 			Annotations:     setAnnotations(v),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
@@ -150,9 +159,8 @@ func newSet(v *view, hash string, replicas int32) *appsv1.ReplicaSet {
 			Replicas:        &replicas,
 			MinReadySeconds: d.Spec.MinReadySeconds,
 			Selector:        selector,
-			Template:        template,
 		},
-	}
+	}, v.wholeTemplate(), labels)
 }
 
 func withHash(labels map[string]string, hash string) map[string]string {

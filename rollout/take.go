@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/kube"
@@ -64,12 +65,11 @@ func (r *Reconciler) patchDeployment(ctx context.Context, v *view, jsonPatch *ku
 	if err != nil {
 		return err
 	}
-	written := v.nameOnly()
+	written := untypedDeployment(v.workloadName())
 	if err := r.client.Patch(ctx, written, patch, strict); err != nil {
 		return r.notPatched(ctx, v, fmt.Errorf("patch Deployment: %w", err))
 	}
-	v.sawDeployment(written)
-	return nil
+	return v.sawWhole(written)
 }
 
 // notPatched tells a patch that came too late from one that is refused for what it says: both
@@ -87,12 +87,6 @@ func (r *Reconciler) notPatched(ctx context.Context, v *view, err error) error {
 		return err
 	}
 	return errOutdated
-}
-
-// nameOnly is the Deployment by name, for an answer to be read into.
-func (v *view) nameOnly() *appsv1.Deployment {
-	name := v.workloadName()
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 }
 
 // template is the JSON of a pod template: the release's own, a kept one, or that of a
@@ -116,11 +110,20 @@ func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (js
 
 // setTemplate reads the template of a ReplicaSet.
 func (r *Reconciler) setTemplate(ctx context.Context, set *appsv1.ReplicaSet) (json.RawMessage, error) {
-	var full appsv1.ReplicaSet
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &full); err != nil {
+	full := untyped("ReplicaSet", client.ObjectKeyFromObject(set))
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), full); err != nil {
 		return nil, fmt.Errorf("read ReplicaSet %s: %w", set.Name, err)
 	}
-	return hold.Template(&full), nil
+	template, err := templateIn(full)
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(template, "metadata", "labels", appsv1.DefaultDeploymentUniqueLabelKey)
+	raw, err := json.Marshal(template)
+	if err != nil {
+		return nil, fmt.Errorf("encode pod template: %w", err)
+	}
+	return raw, nil
 }
 
 // resolve asks the API server, without changing anything, what it makes of a template: with
@@ -140,7 +143,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 			return nil
 		}
 	}
-	answer, err := r.try(ctx, v, template)
+	answer, came, err := r.try(ctx, v, template)
 	switch {
 	case refusal(err):
 		resolved.Refused = err.Error()
@@ -150,19 +153,38 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	default:
 		resolved.Digest = digestOfDeployment(answer)
 		resolved.Revision = v.revisionOfTemplate(answer, resolved.Digest)
+		if resolved.Overlooked, err = r.overlooked(ctx, v, came, resolved.Digest); err != nil {
+			return err
+		}
 	}
 	v.resolved = resolved
 	return nil
 }
 
-// try is the Deployment as it would be with another template.
-func (r *Reconciler) try(ctx context.Context, v *view, template json.RawMessage) (*appsv1.Deployment, error) {
+// overlooked is what overlooks says of a template that would count as the one that is there.
+func (r *Reconciler) overlooked(ctx context.Context, v *view, template json.RawMessage, digest string) (string, error) {
+	if v.deployment == nil || digest != digestOfDeployment(v.deployment) {
+		return "", nil
+	}
+	if v.wholeTemplate() == nil {
+		if err := r.readDeployment(ctx, v); err != nil || v.deployment == nil {
+			return "", err
+		}
+	}
+	return overlooks(template, v.wholeTemplate())
+}
+
+// try is the Deployment as it would be with another template, and that template as it came.
+func (r *Reconciler) try(ctx context.Context, v *view, template json.RawMessage) (*appsv1.Deployment, json.RawMessage, error) {
 	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	answer := v.nameOnly()
-	return answer, r.client.Patch(ctx, answer, patch, strict, client.DryRunAll)
+	answer := untypedDeployment(v.workloadName())
+	if err := r.client.Patch(ctx, answer, patch, strict, client.DryRunAll); err != nil {
+		return nil, nil, err
+	}
+	return whole(answer)
 }
 
 // revisionOfTemplate is the hash of the ReplicaSet that has the template already, or the one

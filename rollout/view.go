@@ -60,12 +60,6 @@ func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
 	v.releaseLive = true
 }
 
-// sawDeployment takes over what a read of, or a write to, the Deployment answered.
-func (v *view) sawDeployment(deployment *appsv1.Deployment) {
-	v.memory.deployment = deployment
-	v.deployment, v.deploymentLive = deployment, true
-}
-
 // sawSet takes over what a read of, or a write to, a ReplicaSet answered.
 func (v *view) sawSet(set *appsv1.ReplicaSet) {
 	v.memory.rememberSet(set)

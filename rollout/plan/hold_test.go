@@ -61,7 +61,7 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 	)
 	resolved := func(digest, refused string) func(*Observation) {
 		return func(o *Observation) {
-			o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}, refused}
+			o.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}, Refused: refused}
 		}
 	}
 	other := func(w *Workload) { w.Digest, w.Revision = "digest-v9", "v9" }
@@ -105,7 +105,7 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 		"the way to a rollback is a take-over of its own": {
 			rollingBack(10).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2" }).
 				but(func(o *Observation) {
-					o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"}, ""}
+					o.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"}}
 				}),
 			[]string{"take over with template v1: release v1 instead"},
 		},
@@ -115,7 +115,7 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 func TestOtherDefaultsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s := takenFrom(func(w *Workload) { w.Digest = "digest-v2-of-newer-server" })
-	s.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: "digest-v2-of-newer-server", Revision: "v2"}, ""}
+	s.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: "digest-v2-of-newer-server", Revision: "v2"}}
 	if got := next(t, s).Status.Resolved.Digest; got != s.Workload.Digest {
 		t.Errorf("digest of what is released is %q, want what the workload has: %q", got, s.Workload.Digest)
 	}

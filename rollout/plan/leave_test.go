@@ -24,7 +24,7 @@ func TestTheHoldNamesWhatIsGoneBackTo(t *testing.T) {
 		"a rollback goes on to what it goes back to": {
 			rollingBack(10).but(func(o *Observation) {
 				o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2"
-				o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"}, ""}
+				o.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"}}
 			}), "v1",
 		},
 	}

@@ -123,6 +123,9 @@ type Resolved struct {
 	v1alpha1.ResolvedTemplate
 	// Refused is why the API server does not take the template; empty if it does.
 	Refused string
+	// Overlooked is how the template differs from the workload's in fields alone that we can't compare; empty
+	// if it does not.
+	Overlooked string
 }
 
 // Shape is what a release wants of its namespace.

@@ -59,7 +59,7 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 
 func resolvedAs(digest string) func(*Observation) {
 	return func(o *Observation) {
-		o.Resolved = &Resolved{v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}, ""}
+		o.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}}
 	}
 }
 

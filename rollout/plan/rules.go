@@ -109,7 +109,9 @@ func (p *pass) chooseTemplate() bool {
 		p.out.Needs.Resolve = &Template{Given: true}
 		return true
 	case p.Resolved.Refused != "":
-		return p.refuseTemplate()
+		return p.refuseTemplate("the API server refuses spec.template: " + p.Resolved.Refused)
+	case p.Resolved.Overlooked != "":
+		return p.refuseTemplate("spec.template can't be told from what runs: " + p.Resolved.Overlooked + ": install a newer version")
 	case p.sameAsCurrent(&p.Resolved.ResolvedTemplate):
 		p.status.Resolved.Given = p.Given
 		p.status.Quarantined, p.status.Queued = nil, nil
@@ -125,10 +127,10 @@ func (p *pass) sameAsCurrent(template *v1alpha1.ResolvedTemplate) bool {
 	return p.status.Resolved != nil && p.status.Resolved.Digest == template.Digest
 }
 
-// refuseTemplate says what the API server said. A release that is under way goes on with
+// refuseTemplate says why the template is not released. A release that is under way goes on with
 // the template it has.
-func (p *pass) refuseTemplate() bool {
-	p.stall(v1alpha1.ReasonInvalidTemplate, "the API server refuses spec.template: "+p.Resolved.Refused)
+func (p *pass) refuseTemplate(why string) bool {
+	p.stall(v1alpha1.ReasonInvalidTemplate, why)
 	p.wakeAt(p.Now.Add(refusalRetry))
 	p.status.Queued = nil
 	return p.status.Resolved == nil

@@ -55,6 +55,15 @@ func TestChooseTemplate(t *testing.T) {
 			completed(10).but(refused),
 			outcome{Is: rests, Stalled: refusal, Wake: refusalRetry},
 		},
+		"a change in fields alone that can't be compared is told, and not taken for none": {
+			completed(10).but(func(o *Observation) {
+				o.Given, o.Resolved.Given, o.Resolved.Overlooked = "given-v9", "given-v9", "a is 2, and has been 1"
+			}),
+			outcome{
+				Is: rests, Wake: refusalRetry,
+				Stalled: "InvalidTemplate: spec.template can't be told from what runs: a is 2, and has been 1: install a newer version",
+			},
+		},
 		"a release under way goes on with the template it has if the next is refused": {
 			held(10).resolved("v3").but(refused).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{Is: upgrading, Stalled: refusal, Wake: refusalRetry},

@@ -21,7 +21,6 @@ func withMemory(image, memory string) corev1.PodTemplateSpec {
 func TestQuantityWrittenAnotherWay(t *testing.T) {
 	for name, limits := range map[string][2]int{"surge": {1, 0}, "unavailable": {0, 1}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.startController()
 			w.deployed(deployment(4, rolling(limits[0], limits[1]), func(d *appsv1.Deployment) { d.Spec.Template = withMemory("web:1", "1Gi") }))

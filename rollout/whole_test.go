@@ -1,0 +1,94 @@
+package rollout
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+const ofTomorrow = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7"},
+	"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
+	"spec":{"fieldOfTomorrow":{"a":1},"containers":[{"name":"web","image":"web:1","another":["x"]}]}}}}`
+
+// seen is a view of a Deployment that was read live.
+func seen(t *testing.T, text string) *view {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	v := &view{memory: &memory{}, release: &v1alpha1.BatchRelease{}}
+	if err := v.sawWhole(object); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// unknownIn is what a template says in fields that our types lack.
+func unknownIn(t *testing.T, template any) string {
+	t.Helper()
+	raw, err := json.Marshal(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown, err := podtemplate.Unknown(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unknown
+}
+
+// Fields that are newer than our types stay in the ReplicaSet, without which the native controller would take it
+// for one of another template, and in what is kept to roll back to.
+func TestFieldsOfTomorrowAreCopied(t *testing.T) {
+	t.Parallel()
+	const want = `{"spec":{"containers":{"0":{"another":["x"]}},"fieldOfTomorrow":{"a":1}}}`
+	v := seen(t, ofTomorrow)
+	set, err := newSet(v, "abc", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := templateIn(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unknown := unknownIn(t, template); unknown != want {
+		t.Errorf("the new ReplicaSet has %s of these fields, want %s", unknown, want)
+	}
+	if labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels"); labels["pod-template-hash"] != "abc" || labels["app"] != "web" {
+		t.Errorf("the pods' labels are %v, want the Deployment's and the hash", labels)
+	}
+	if unknown := unknownIn(t, newRevision(v, plan.Keep{Revision: "abc"}).Data); unknown != want {
+		t.Errorf("what is kept has %s of these fields, want %s", unknown, want)
+	}
+}
+
+// The template of a version that is gone is not taken for that of the one that is there.
+func TestWholeTemplateIsThatOfTheVersion(t *testing.T) {
+	t.Parallel()
+	v := seen(t, ofTomorrow)
+	v.deployment = v.deployment.DeepCopy()
+	v.deployment.ResourceVersion = "8"
+	if template := v.wholeTemplate(); template != nil {
+		t.Errorf("the template of version 7 counts for version 8: %s", template)
+	}
+}
+
+func TestAChangeThatWouldBeOverlookedIsTold(t *testing.T) {
+	t.Parallel()
+	present := seen(t, ofTomorrow).wholeTemplate()
+	changed := []byte(strings.Replace(string(present), `{"a":1}`, `{"a":2}`, 1))
+	why, err := overlooks(changed, present)
+	if err != nil || !strings.Contains(why, `{"a":2}`) || !strings.Contains(why, `{"a":1}`) {
+		t.Errorf("overlooks = %q, %v, want what the field is and was", why, err)
+	}
+	if why, err := overlooks(present, present); why != "" || err != nil {
+		t.Errorf("overlooks = %q, %v, want nothing: it is the same", why, err)
+	}
+}
