@@ -215,6 +215,10 @@ type CommitStatusGate struct {
 	// +kubebuilder:validation:items:MaxLength=100
 	// +listType=atomic
 	Creators []string `json:"creators"`
+	// SinceOpened has only a status count that was posted after the gate opened, by the forge's clock: not one from before
+	// the pods of the batch were there, nor one for an earlier attempt.
+	// +optional
+	SinceOpened bool `json:"sinceOpened,omitempty"`
 }
 
 // CheckRunGate passes when the newest run of a check on the release commit is completed with one
@@ -233,6 +237,10 @@ type CheckRunGate struct {
 	// +listType=set
 	// +optional
 	Conclusions []CheckConclusion `json:"conclusions,omitempty"`
+	// SinceOpened has only a run count that was started after the gate opened, by the forge's clock: not one from before
+	// the pods of the batch were there, nor one for an earlier attempt.
+	// +optional
+	SinceOpened bool `json:"sinceOpened,omitempty"`
 }
 
 // CheckConclusion is how a check ended.

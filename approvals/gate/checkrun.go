@@ -19,6 +19,8 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	what := fmt.Sprintf("check %s of %s on commit %s", policy.Name, policy.App, short(g.Spec.Commit))
 	newest := newestRun(g, facts.Forge.CheckRuns)
 	switch {
+	case newest == nil && policy.SinceOpened:
+		return waiting("waits for "+what+", started since the gate opened", time.Time{})
 	case newest == nil:
 		return waiting("waits for "+what, time.Time{})
 	case newest.Status != forge.CheckCompleted:
@@ -40,6 +42,7 @@ func newestRun(g *v1alpha1.Gate, runs []forge.CheckRun) *forge.CheckRun {
 	for i := range runs {
 		run := &runs[i]
 		counts := run.HeadSHA == g.Spec.Commit && run.Name == policy.Name && run.App.ID != 0 && run.App.Slug == policy.App
+		counts = counts && (!policy.SinceOpened || sinceOpened(g, run.StartedAt))
 		if counts && (newest == nil || run.ID > newest.ID) {
 			newest = run
 		}

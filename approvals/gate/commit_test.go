@@ -81,7 +81,15 @@ func TestCommitStatus(t *testing.T) {
 			s.gate.Spec.Policy.CommitStatus.Context = "ci/smoke"
 			with(func(s *forge.Status) { s.Context = "CI/SMOKE" })(s)
 		}, passes(5, "CI/SMOKE")},
-		"another context":     {with(func(s *forge.Status) { s.Context = "ci/smoke2" }), waits(what)},
+		"another context": {with(func(s *forge.Status) { s.Context = "ci/smoke2" }), waits(what)},
+		"posted before the gate opened": {func(s *approving) {
+			s.gate.Spec.Policy.CommitStatus.SinceOpened = true
+			statuses(posted(-1, forge.StateSuccess))(s)
+		}, waits(what + ", posted since the gate opened")},
+		"an earlier one does not count beside": {func(s *approving) {
+			s.gate.Spec.Policy.CommitStatus.SinceOpened = true
+			statuses(posted(5, forge.StateSuccess), posted(-1, forge.StateFailure))(s)
+		}, passes(5, "ci/smoke")},
 		"on another commit":   {with(func(s *forge.Status) { s.SHA = headCommit }), waits(what)},
 		"by the wrong actor":  {with(func(s *forge.Status) { s.Creator = mallory }), waits(spoofed)},
 		"by a changed case":   {with(func(s *forge.Status) { s.Creator, s.Context = mallory, "CI/smoke" }), waits(spoofed)},
@@ -205,8 +213,16 @@ func TestCheckRun(t *testing.T) {
 		change func(*approving)
 		want   v1alpha1.GateStatus
 	}{
-		"success":             {runs(ran(5, forge.ConclusionSuccess)), passes(5, "success")},
-		"no run":              {runs(), waits("")},
+		"success": {runs(ran(5, forge.ConclusionSuccess)), passes(5, "success")},
+		"no run":  {runs(), waits("")},
+		"run before the gate": {func(s *approving) {
+			s.gate.Spec.Policy.CheckRun.SinceOpened = true
+			with(func(r *forge.CheckRun) { r.StartedAt = made.Add(-time.Second) })(s)
+		}, waits(", started since the gate opened")},
+		"run since the gate": {func(s *approving) {
+			s.gate.Spec.Policy.CheckRun.SinceOpened = true
+			with(func(r *forge.CheckRun) { r.StartedAt = made })(s)
+		}, passes(5, "success")},
 		"queued":              {runs(running(5, "queued")), waits(": it is queued")},
 		"running":             {runs(running(5, "in_progress")), waits(": it is in progress")},
 		"failure":             {runs(ran(5, forge.ConclusionFailure)), ended("failure")},

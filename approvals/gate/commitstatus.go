@@ -25,6 +25,8 @@ func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	what := fmt.Sprintf("status %s on commit %s", policy.Context, short(g.Spec.Commit))
 	newest, others := newestStatus(g, facts.Forge)
 	switch {
+	case newest == nil && policy.SinceOpened:
+		return waiting("waits for "+what+", posted since the gate opened"+others+nobody(policy.Creators, facts.Forge.Creators), time.Time{})
 	case newest == nil:
 		return waiting("waits for "+what+others+nobody(policy.Creators, facts.Forge.Creators), time.Time{})
 	case newest.State != forge.StateSuccess:
@@ -68,6 +70,7 @@ func newestStatus(g *v1alpha1.Gate, known *ForgeFacts) (newest *forge.Status, ot
 		status := &known.Statuses[i]
 		switch {
 		case status.SHA != g.Spec.Commit, !strings.EqualFold(status.Context, g.Spec.Policy.CommitStatus.Context):
+		case g.Spec.Policy.CommitStatus.SinceOpened && !sinceOpened(g, status.CreatedAt):
 		case !known.mayPost(status):
 			foreign = append(foreign, name(status.Creator))
 		case newest == nil || status.ID > newest.ID:
@@ -75,6 +78,11 @@ func newestStatus(g *v1alpha1.Gate, known *ForgeFacts) (newest *forge.Status, ot
 		}
 	}
 	return newest, notCounted(foreign)
+}
+
+// sinceOpened reports whether something happened after the gate opened, to the second that creation times have.
+func sinceOpened(g *v1alpha1.Gate, when time.Time) bool {
+	return !g.CreationTimestamp.IsZero() && !when.Before(g.CreationTimestamp.Time)
 }
 
 // mayPost reports whether a status is of somebody whose statuses count. What we post ourselves counts
