@@ -53,7 +53,7 @@ func (f *refsFilter) next() error {
 	size, err := strconv.ParseUint(string(f.line[:4]), 16, 16)
 	if err != nil || size > pktMax || size > 0 && size < 4 {
 		f.left, f.done = f.line[:4], true
-		return nil
+		return nil //nolint:nilerr // it is no list: whoever reads it says so
 	}
 	if size == 0 {
 		// Over HTTP a flush stands behind the name of the service as well.
@@ -62,7 +62,7 @@ func (f *refsFilter) next() error {
 	}
 	if n, err = io.ReadFull(f.from, f.line[4:size]); err != nil {
 		f.left, f.done = f.line[:4+n], true
-		return nil
+		return nil //nolint:nilerr // it comes again with the next read
 	}
 	if line := f.line[:size]; f.wanted(line[4:]) {
 		f.left = line
