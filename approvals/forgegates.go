@@ -102,6 +102,10 @@ func (r *ForgeGates) look(ctx context.Context, g *v1alpha1.Gate, facts gate.Fact
 		return err
 	}
 	r.looks.done(g, onBranch, r.clock.Now().Add(intervalOf(facts.Source)))
+	if err := r.keepNames(ctx, g, facts.Source, known); err != nil {
+		r.looks.forget(g.UID)
+		return err
+	}
 	facts.Forge = known
 	_, recorded, err := r.decide(ctx, g, facts)
 	if !recorded {
@@ -111,29 +115,6 @@ func (r *ForgeGates) look(ctx context.Context, g *v1alpha1.Gate, facts gate.Fact
 		return err
 	}
 	return r.tellRefusal(ctx, g, facts)
-}
-
-// tellRefusal says below a pull request that was merged in vain why it was, and what helps. It is said once.
-func (r *ForgeGates) tellRefusal(ctx context.Context, g *v1alpha1.Gate, facts gate.Facts) error {
-	if g.Status.Refusal == nil {
-		return nil
-	}
-	text := report.Refused(g)
-	digest := digestOf(text)
-	if g.Status.Refusal.ToldDigest == digest {
-		return nil
-	}
-	err := r.forges.ask(ctx, facts.Source, needsTeams(g), func(ctx context.Context, api *github.Client) error {
-		return api.Comment(ctx, int(g.Status.PullRequest.Number), text)
-	})
-	if err != nil {
-		r.looks.forget(g.UID)
-		return err
-	}
-	status := *g.Status.DeepCopy()
-	status.Refusal.ToldDigest = digest
-	_, err = r.record(ctx, g, facts.Release, status)
-	return err
 }
 
 func opened(g *v1alpha1.Gate) bool {
@@ -160,7 +141,8 @@ func (r *ForgeGates) gather(ctx context.Context, api *github.Client, g *v1alpha1
 		}
 		into.Statuses, err = api.CommitStatuses(ctx, g.Spec.Commit, policy.CommitStatus.Context, into.Creators...)
 	case v1alpha1.GateCheckRun:
-		into.CheckRuns, err = api.CheckRuns(ctx, g.Spec.Commit, policy.CheckRun.Name, policy.CheckRun.App)
+		slug, _, _ := forge.Numbered(policy.CheckRun.App)
+		into.CheckRuns, err = api.CheckRuns(ctx, g.Spec.Commit, policy.CheckRun.Name, slug)
 	}
 	return err
 }
@@ -180,8 +162,14 @@ func (r *ForgeGates) gatherApproval(ctx context.Context, api *github.Client, g *
 		return nil
 	}
 	text, err := r.textOf(ctx, g, facts.Release)
-	if err != nil || text.digest == g.Status.PullRequest.TextDigest {
+	if err != nil {
 		return err
+	}
+	if err := r.move(ctx, api, g, facts, text); err != nil {
+		return err
+	}
+	if text.digest == g.Status.PullRequest.TextDigest {
+		return nil
 	}
 	if _, err := api.UpdateApproval(ctx, approval.PullRequest.Number, text.title, text.body); err != nil {
 		return err
@@ -218,6 +206,7 @@ func (r *ForgeGates) open(ctx context.Context, g *v1alpha1.Gate, facts gate.Fact
 	status.PullRequest = &v1alpha1.PullRequestReference{
 		Source: v1alpha1.SourceReference{Namespace: facts.Source.Namespace, Name: facts.Source.Name},
 		Branch: request.Branch, Number: int64(pull.Number), URL: pull.URL, TextDigest: text.digest,
+		Base: request.Tip,
 	}
 	if pull.State == forge.PullOpen { // else it was answered before it was written down: look at once
 		r.looks.done(g, gate.RecordOnBranch(g, facts.Source), r.clock.Now().Add(intervalOf(facts.Source)))

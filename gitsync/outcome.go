@@ -24,6 +24,8 @@ type outcome struct {
 	stalled bool
 	// failed: the next look may wait longer.
 	failed bool
+	// refusedHead is the head that is not followed, since the history was rewritten.
+	refusedHead string
 	// content is what was read and applied, or nil.
 	content *content
 }
@@ -70,7 +72,11 @@ func readFailed(ctx context.Context, err error) (outcome, error) {
 	case gitrepo.BranchNotFound:
 		return stalled(v1alpha1.ReasonBranchNotFound, err.Error()), nil
 	case gitrepo.HistoryRewritten:
-		return stalled(v1alpha1.ReasonHistoryRewrite, err.Error()+"; undo that, or set spec.allowRewrite"), nil
+		o := stalled(v1alpha1.ReasonHistoryRewrite, err.Error()+"; undo that, or set spec.allowRewrite")
+		if refused, ok := errors.AsType[*gitrepo.Error](err); ok {
+			o.refusedHead = refused.Head
+		}
+		return o, nil
 	case gitrepo.LimitExceeded:
 		return stalled(v1alpha1.ReasonLimitExceeded, err.Error()), nil
 	}

@@ -55,6 +55,9 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		status.Files, status.Releases = int32(c.files), int32(c.releases)
 		status.Errors, status.ErrorCount = fileErrors(c.errors), int32(len(c.errors))
 	}
+	if o.refusedHead != "" || o.content != nil {
+		status.RefusedHead = o.refusedHead
+	}
 	if !source.Spec.Suspend {
 		status.LastHandledSyncAt = requested
 	}

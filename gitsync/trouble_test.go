@@ -43,6 +43,9 @@ func TestForcePushHolds(t *testing.T) {
 		if source.Status.ObservedCommit != second {
 			t.Errorf("observed %s, want %s still", source.Status.ObservedCommit, second)
 		}
+		if source.Status.RefusedHead != third {
+			t.Errorf("refused head %q, want %s", source.Status.RefusedHead, third)
+		}
 		w.wantImage("web", "web:2")
 	}
 	stop()
@@ -53,7 +56,11 @@ func TestForcePushHolds(t *testing.T) {
 	w.wantImage("web", "web:2")
 
 	w.set(`{"allowRewrite":true}`)
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced, third[:12])
+	accepted := w.sync("shop")
+	w.wantReady(accepted, v1alpha1.ReasonSynced, third[:12])
+	if accepted.Status.RefusedHead != "" {
+		t.Errorf("refused head %q, want none", accepted.Status.RefusedHead)
+	}
 	w.wantImage("web", "web:3")
 }
 

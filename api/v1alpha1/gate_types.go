@@ -177,7 +177,7 @@ type PullRequestGate struct {
 	// +optional
 	MinApprovals int32 `json:"minApprovals,omitempty"`
 	// Approvers are logins of people whose approval counts. A program's is its slug with [bot]: it counts only if it is
-	// named here.
+	// named here. A login with the number of its account behind it, such as octocat#583231, means that account alone.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
@@ -228,7 +228,8 @@ type CheckRunGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
-	// App is the slug of the app that makes the check, for example github-actions.
+	// App is the slug of the app that makes the check, for example github-actions; with its number behind it, such as
+	// github-actions#15368, it means that app alone.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	App string `json:"app"`
@@ -331,6 +332,9 @@ type PullRequestReference struct {
 	// URL for people.
 	// +optional
 	URL string `json:"url,omitempty"`
+	// Base is the commit that the branch was made on.
+	// +optional
+	Base string `json:"base,omitempty"`
 	// TextDigest is the digest of the title and body that it was given.
 	// +optional
 	TextDigest string `json:"textDigest,omitempty"`

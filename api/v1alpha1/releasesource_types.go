@@ -201,6 +201,18 @@ type ReleaseSourceStatus struct {
 	// Report is what was last told to the forge of this source: that a commit has bad files.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
+	// RefusedHead is the head of the branch that is not followed, since it does not descend from ObservedCommit; unset
+	// while the branch is followed.
+	// +optional
+	RefusedHead string `json:"refusedHead,omitempty"`
+	// Accounts are whom the policies of gates named when they were first met: a name can change hands, the number
+	// can't. Who is meant by a name is never somebody else.
+	// +kubebuilder:validation:MaxItems=500
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +optional
+	Accounts []NamedAccount `json:"accounts,omitempty"`
 	// LastSyncTime is when ObservedCommit was applied.
 	// +optional
 	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty"`
@@ -226,6 +238,26 @@ type ReleaseSourceStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// AccountKind is what a policy names.
+//
+// +kubebuilder:validation:Enum=User;App
+type AccountKind string
+
+// The kinds of account: people and programs that approve or post, and apps that make checks.
+const (
+	AccountUser AccountKind = "User"
+	AccountApp  AccountKind = "App"
+)
+
+// NamedAccount is whom a name meant when it was first met.
+type NamedAccount struct {
+	Kind AccountKind `json:"kind"`
+	// Name in lower case.
+	Name string `json:"name"`
+	// ID is the forge's number of the account or app.
+	ID int64 `json:"id"`
 }
 
 // FileError is what is wrong with a file of the repository.

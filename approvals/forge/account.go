@@ -1,5 +1,10 @@
 package forge
 
+import (
+	"strconv"
+	"strings"
+)
+
 // AccountType tells people from programs.
 type AccountType string
 
@@ -42,4 +47,15 @@ type Repository struct {
 	// DeleteBranchOnMerge is set where the forge removes the branch of a pull request that is merged.
 	// It shows that to those alone who may write.
 	DeleteBranchOnMerge bool
+}
+
+// Numbered takes apart a name with a number behind it, such as octocat#583231, which means that account alone. It
+// reports false for a name without one.
+func Numbered(name string) (bare string, id int64, numbered bool) {
+	bare, number, found := strings.Cut(name, "#")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if !found || err != nil || id <= 0 {
+		return name, 0, false
+	}
+	return bare, id, true
 }

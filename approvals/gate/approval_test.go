@@ -116,6 +116,11 @@ func TestWhatKeepsNoRuleFromHolding(t *testing.T) {
 			s.list(renovate)
 			s.pull.MergedBy = renovate
 		}},
+		"a name with its number": {mergeAlone, func(s approving) {
+			s.policy.Approvers[0] = "carol#12"
+			s.kept("carol", 99)
+		}},
+		"a name that means whom it meant": {mergeAlone, func(s approving) { s.kept("carol", carol.ID) }},
 		"nobody need be known where everybody may": {mergeAlone, func(s approving) {
 			s.policy.ForbidSelfApproval, s.forge.Approval.Release = false, forge.ReleaseOrigin{}
 		}},
@@ -211,6 +216,8 @@ func brokenRules() map[string]broken {
 		},
 		"a merge that made nothing known": {mergeAlone, func(s approving) { s.pull.MergeCommit = "" }, "it is not known what the merge made of the branch" + anew},
 
+		"merged by one whose name meant somebody else": {mergeAlone, func(s approving) { s.kept("carol", 99) }, "by carol, who is not one of the approvers: " +
+			"carol was number 99 when the policy was first met and is number 12 now, which does not count: write carol#12 if that is meant" + another},
 		"merged by one who is not listed":        {mergeAlone, mergedBy(mallory), "by mallory, who is not one of the approvers" + another},
 		"merged by a login that changed hands":   {mergeAlone, mergedBy(forge.Account{ID: 67, Login: "carol"}), "by carol, who is not one of the approvers" + another},
 		"merged by the author of the release":    {mergeAlone, cameBy(brought{author: carol, pusher: ada}), "by carol, who wrote the release" + another},

@@ -18,9 +18,12 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	policy := g.Spec.Policy.CheckRun
 	what := fmt.Sprintf("check %s of %s on commit %s", policy.Name, policy.App, short(g.Spec.Commit))
 	newest := newestRun(g, facts.Forge.CheckRuns)
+	meant := kept(facts.Source, v1alpha1.AccountApp, policy.App)
 	switch {
 	case newest == nil && policy.SinceOpened:
 		return waiting("waits for "+what+", started since the gate opened", time.Time{})
+	case newest != nil && meant != 0 && meant != newest.App.ID && newest.App.Slug == policy.App:
+		return waiting("waits for "+what+"; "+changedHands(policy.App, meant, newest.App.ID), time.Time{})
 	case newest == nil:
 		return waiting("waits for "+what, time.Time{})
 	case newest.Status != forge.CheckCompleted:
@@ -39,9 +42,14 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 func newestRun(g *v1alpha1.Gate, runs []forge.CheckRun) *forge.CheckRun {
 	var newest *forge.CheckRun
 	policy := g.Spec.Policy.CheckRun
+	slug, id, numbered := forge.Numbered(policy.App)
 	for i := range runs {
 		run := &runs[i]
-		counts := run.HeadSHA == g.Spec.Commit && run.Name == policy.Name && run.App.ID != 0 && run.App.Slug == policy.App
+		made := run.App.ID != 0 && run.App.Slug == slug
+		if numbered {
+			made = run.App.ID == id
+		}
+		counts := run.HeadSHA == g.Spec.Commit && run.Name == policy.Name && made
 		counts = counts && (!policy.SinceOpened || sinceOpened(g, run.StartedAt))
 		if counts && (newest == nil || run.ID > newest.ID) {
 			newest = run

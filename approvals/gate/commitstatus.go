@@ -23,7 +23,13 @@ func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return waiting(fmt.Sprintf("can't pass: contexts that begin with %s are Sluice's own", prefix), time.Time{})
 	}
 	what := fmt.Sprintf("status %s on commit %s", policy.Context, short(g.Spec.Commit))
-	newest, others := newestStatus(g, facts.Forge)
+	known := *facts.Forge
+	creators, changed := sameAsBefore(facts.Source, policy.Creators, known.Creators)
+	known.Creators = creators
+	newest, others := newestStatus(g, &known)
+	if changed != "" {
+		others += "; " + changed
+	}
 	switch {
 	case newest == nil && policy.SinceOpened:
 		return waiting("waits for "+what+", posted since the gate opened"+others+nobody(policy.Creators, facts.Forge.Creators), time.Time{})

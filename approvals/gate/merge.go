@@ -185,6 +185,8 @@ func (a approval) barred(who forge.Account) string {
 		return part
 	case a.policy.ForbidSelfApproval && a.madeCommit(who):
 		return madeCommit
+	case !a.listed(who) && a.changed != "":
+		return "is not one of the approvers: " + a.changed
 	case !a.listed(who):
 		return "is not one of the approvers"
 	case who.Type != forge.TypeUser && !slices.ContainsFunc(a.Approvers, who.Same):

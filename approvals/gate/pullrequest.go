@@ -35,6 +35,9 @@ func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
 	if a.policy.ForbidSelfApproval {
 		a.behind = a.behindRelease()
 	}
+	judged := *facts.Forge.Approval
+	judged.Approvers, a.changed = sameAsBefore(facts.Source, a.policy.Approvers, judged.Approvers)
+	a.Approval = &judged
 	return a
 }
 
@@ -59,6 +62,8 @@ type approval struct {
 	gate   *v1alpha1.Gate
 	policy *v1alpha1.PullRequestGate
 	source *v1alpha1.ReleaseSource
+	// changed says whose names mean somebody else than they did.
+	changed string
 	// behind are those who must not approve; set if the policy forbids it.
 	behind behind
 }

@@ -26,9 +26,9 @@ const (
 
 // What names can be, on github.com and on GitHub Enterprise Server with its managed users.
 var (
-	loginForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
+	loginForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?(#[1-9][0-9]{0,18})?$`)
 	teamForm  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	appForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+	appForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(#[1-9][0-9]{0,18})?$`)
 )
 
 const (

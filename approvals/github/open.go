@@ -144,6 +144,31 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error 
 	return nil
 }
 
+// MoveChange sets the branch of an open pull request anew, on top of the tip that is given, if the commit that it was made on is
+// no longer part of the tracked branch: merged, it would bring back what was rewritten away. It reports whether it did.
+func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
+	if err := checkRequest(r); err != nil {
+		return false, err
+	}
+	on, err := remembered(c, "descent "+madeOn+" "+r.Tip, always, func() (bool, error) {
+		on, err := c.isAncestor(ctx, madeOn, r.Tip)
+		if forge.KindOf(err) == forge.NotFound {
+			return false, nil // the forge has thrown it away
+		}
+		return on, err
+	})
+	if err != nil || on {
+		return false, err
+	}
+	sha, err := c.commitChange(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	ref := &github.Reference{Ref: new("refs/heads/" + r.Branch), Object: &github.GitObject{SHA: &sha}}
+	_, _, err = c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true)
+	return err == nil, c.explain(err, "set branch %s anew", r.Branch)
+}
+
 // commitChange makes the commit, on the tip that is given if the forge takes that: it may not have
 // come as far as who read it by Git, or no longer have it.
 func (c *Client) commitChange(ctx context.Context, r forge.ChangeRequest) (string, error) {

@@ -88,6 +88,9 @@ func (c *Client) Accounts(ctx context.Context, logins ...string) ([]forge.Accoun
 }
 
 func (c *Client) accountOf(ctx context.Context, name string) (forge.Account, error) {
+	if bare, id, numbered := forge.Numbered(name); numbered {
+		return forge.Account{ID: id, Login: bare}, nil
+	}
 	nobody := forge.Account{Login: name}
 	if !login.MatchString(name) {
 		return nobody, nil

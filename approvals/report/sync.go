@@ -14,6 +14,12 @@ func Sync(source *v1alpha1.ReleaseSource, o Options) (forge.StatusRequest, bool)
 	if status.ObservedCommit == "" {
 		return forge.StatusRequest{}, false
 	}
+	if status.RefusedHead != "" {
+		now := failure(fmt.Sprintf("not released: the branch was rewritten, this does not follow on %s: push that again, or set spec.allowRewrite of ReleaseSource %s",
+			short(status.ObservedCommit), source.Name))
+		request := now.request(status.RefusedHead, o.SyncContext())
+		return request, due(request, status.Report)
+	}
 	last, context := status.Report, o.SyncContext()
 	now := failure(mistakes(status))
 	if status.ErrorCount == 0 && len(status.Errors) == 0 {

@@ -4,10 +4,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/forge"
 )
+
+// rewritten has the branch be at a head that does not follow on what was read.
+func rewritten(status v1alpha1.ReleaseSourceStatus, head string) v1alpha1.ReleaseSourceStatus {
+	status.RefusedHead = head
+	return status
+}
 
 func TestSync(t *testing.T) {
 	t.Parallel()
@@ -42,6 +49,10 @@ func TestSync(t *testing.T) {
 		"it is well after all":    {told(read(), good, forge.StateFailure, mistake), []string{"900d success all 7 files can be read"}},
 		"it is well, told":        {told(read(), good, forge.StateSuccess, "all 7 files can be read"), nil},
 		"the next commit is well": {told(read(), fix, forge.StateFailure, mistake), nil},
+		"a head that is not followed": {rewritten(read(), bad), []string{
+			"bad0 failure not released: the branch was rewritten, this does not follow on 900d900: push that again, or set spec.allowRewrite of ReleaseSource shop",
+		}},
+		"it is followed after all": {told(read(), good, forge.StateFailure, "not released: the branch was rewritten"), []string{"900d success all 7 files can be read"}},
 		"it is well under a new name": {func() v1alpha1.ReleaseSourceStatus {
 			s := told(read(), good, forge.StateFailure, mistake)
 			s.Report.Context = "sluice/sync"
@@ -51,7 +62,7 @@ func TestSync(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request, due := Sync(&v1alpha1.ReleaseSource{Status: tc.status}, Options{Cluster: "berlin"})
+			request, due := Sync(&v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: tc.status}, Options{Cluster: "berlin"})
 			var got []string
 			if due {
 				got = lines([]forge.StatusRequest{request})

@@ -46,6 +46,8 @@ const (
 type Error struct {
 	Kind    Kind
 	Message string
+	// Head is the head that is not followed; set with HistoryRewritten.
+	Head string
 }
 
 // Error returns the message.

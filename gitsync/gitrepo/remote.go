@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -196,11 +197,11 @@ func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, q question)
 		case descends:
 			return nil
 		case apart:
-			return newError(HistoryRewritten, "the head %s does not descend from %s, which was read before: the history was rewritten", r.tip, earlier)
+			return r.rewritten("the head %s does not descend from %s, which was read before: the history was rewritten", r.tip, earlier)
 		}
 		if depth/depthFactor >= r.limits.History || r.unproven[earlier] {
 			r.unproven[earlier] = true
-			return newError(HistoryRewritten, "can't tell whether the head %s descends from %s, which was read before: not found in %d generations of history", r.tip, earlier, r.limits.History)
+			return r.rewritten("can't tell whether the head %s descends from %s, which was read before: not found in %d generations of history", r.tip, earlier, r.limits.History)
 		}
 		if err := r.deepen(ctx, min(depth, r.limits.History), q); err != nil {
 			if KindOf(err) != LimitExceeded {
@@ -209,6 +210,11 @@ func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, q question)
 			r.unproven[earlier] = true
 		}
 	}
+}
+
+// rewritten refuses the tip.
+func (r *remote) rewritten(format string, args ...any) error {
+	return &Error{Kind: HistoryRewritten, Message: fmt.Sprintf(format, args...), Head: r.tip.String()}
 }
 
 // deepen learns the history of the tip down to a depth: nothing but commits from

@@ -62,7 +62,7 @@ func (a Auth) scrub(err error) error {
 			message = strings.ReplaceAll(message, secret, "***")
 		}
 	}
-	return &Error{Kind: known.Kind, Message: message}
+	return &Error{Kind: known.Kind, Message: message, Head: known.Head}
 }
 
 const defaultTimeout = 60 * time.Second
