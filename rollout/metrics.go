@@ -10,16 +10,17 @@ import (
 
 // putBacks counts what was undone. One that grows all the time is a GitOps tool that does not leave to
 // Sluice what it holds.
-var putBacks = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
+var putBacks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "sluice_put_back_total",
 	Help: "Changes of Deployments that Sluice holds that were made by others and put back, by what was changed.",
-}, []string{"reason"})
+}, []string{"reason"}))
 
-// A series that is not there can't be told from a scrape that fails: each begins at 0.
-func init() {
+// fromZero begins each series at 0: one that is not there can't be told from a scrape that fails.
+func fromZero(counts *prometheus.CounterVec) *prometheus.CounterVec {
 	for _, reason := range []string{
 		v1alpha1.ReasonWorkloadUnpaused, v1alpha1.ReasonStrategyChanged, v1alpha1.ReasonTemplateChanged, v1alpha1.ReasonHoldRemoved,
 	} {
-		putBacks.WithLabelValues(reason)
+		counts.WithLabelValues(reason)
 	}
+	return counts
 }

@@ -36,16 +36,17 @@ var (
 	unavailable  = answer{status: http.StatusServiceUnavailable, result: "unavailable", text: "the signature can't be checked now", retry: true}
 )
 
-var webhooks = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
+var webhooks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "sluice_webhooks_total",
 	Help: "Webhooks that were received, by event and by what became of them.",
-}, []string{"event", "result"})
+}, []string{"event", "result"}))
 
-// A series that is not there can't be told from a scrape that fails: each event begins at 0.
-func init() {
+// fromZero begins a series of each event at 0: one that is not there can't be told from a scrape that fails.
+func fromZero(counts *prometheus.CounterVec) *prometheus.CounterVec {
 	for _, kind := range github.EventKinds() {
-		webhooks.WithLabelValues(string(kind), accepted.result)
+		counts.WithLabelValues(string(kind), accepted.result)
 	}
+	return counts
 }
 
 // count counts a request. Events that are of no use are one: the header is anybody's.
