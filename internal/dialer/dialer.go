@@ -62,8 +62,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case proxy == nil:
 		return t.direct.RoundTrip(req)
 	}
-	if ip, err := netip.ParseAddr(req.URL.Hostname()); err == nil && !t.rules.Allow(ip) {
-		return nil, t.refused(ip)
+	if ip, isAddress := addressOf(req.URL.Hostname()); isAddress && !t.rules.Allow(ip) {
+		return nil, t.refused(ip.Unmap().WithZone(""))
 	}
 	return t.proxied.RoundTrip(req)
 }

@@ -122,6 +122,13 @@ func TestProxy(t *testing.T) {
 	client := &http.Client{Transport: dialer.NewTransport(base, time.Minute, dialer.Rules{}, refused)}
 	for address, want := range map[string]error{
 		"http://git.example.com/": nil, "http://169.254.169.254/": errRefused, "http://[::ffff:169.254.169.254]/": errRefused, proxy.URL: errRefused,
+		// The same in the ways of inet_aton, as the proxy's system may read it.
+		"http://2852039166/": errRefused, "http://0xa9fea9fe/": errRefused, "http://169.254.43518/": errRefused, "http://169.16689662/": errRefused,
+		"http://0251.0376.0251.0376/": errRefused, "http://0XA9.254.0251.254/": errRefused, "http://169.254.169.254./": errRefused,
+		"http://127.1/": errRefused, "http://0/": errRefused, "http://0x/": errRefused, "http://[fe80::1%25eth0]/": errRefused,
+		// No address, and no name either.
+		"http://127.0.0.0.1/": errRefused, "http://1.2.3.256/": errRefused, "http://0x1ffffffffffffffff/": errRefused, "http://09.0.0.1/": errRefused,
+		"http://evil.1/": errRefused,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {
