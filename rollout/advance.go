@@ -39,6 +39,9 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 	for range maxTurns {
 		next := plan.Next(v.observation(r.clock.Now()))
 		again, err := r.turn(ctx, v, next)
+		if errors.Is(err, errRefused) {
+			continue // the plan is asked what becomes of the release without that write
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -117,6 +120,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 	after.Status = *status
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, after, patch); err != nil {
+		r.tellStatusRefused(v, err)
 		return r.refreshRelease(ctx, v, fmt.Errorf("write status: %w", err))
 	}
 	v.sawRelease(after)
@@ -137,7 +141,8 @@ func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 }
 
 // act carries out actions in their order. The first that fails, or that nobody would decide on any more, ends the
-// pass: where the API server takes long to answer, much can happen between two of them.
+// pass: where the API server takes long to answer, much can happen between two of them. One that is refused is the
+// plan's to deal with.
 func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) error {
 	logger := log.FromContext(ctx)
 	for _, action := range actions {
@@ -145,9 +150,15 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 		if err == nil {
 			err = r.carryOut(ctx, v, action)
 		}
+		if refused := refusedFor(err); refused != nil {
+			logger.Info("The API server refuses a write", "write", action.String(), "why", refused.Why)
+			v.memory.refuse(v.release, action, *refused, r.clock.Now())
+			return errRefused
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
+		v.memory.refusals = v.memory.refusals.After(action)
 		logger.V(verbosity(action)).Info(action.String(), "why", action.Why())
 	}
 	return nil

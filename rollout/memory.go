@@ -28,6 +28,9 @@ type memory struct {
 
 	given         givenDigest
 	refused       refusedTemplate
+	refusals      plan.Refusals
+	statusRefused string
+	otherDefaults int64
 	drift         knownDrift
 	fits          knownFit
 	statusWritten time.Time

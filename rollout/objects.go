@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,9 @@ func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) err
 	}
 	v.memory.rememberGate(gate)
 	v.gates = append(v.gates, *gate)
+	if a.Spec.Nonce = gate.Spec.Nonce; !equality.Semantic.DeepEqual(gate.Spec, a.Spec) {
+		return &rewritten{fields: []string{"spec"}, written: true}
+	}
 	return nil
 }
 
@@ -96,7 +100,10 @@ func (r *Reconciler) annotate(ctx context.Context, v *view, a plan.Annotate) err
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
 	}
-	return r.patchRelease(ctx, v, data)
+	if err := r.patchRelease(ctx, v, data); err != nil || v.gone {
+		return err
+	}
+	return otherMeta(a, v.release)
 }
 
 // finalizers are those of the release, with or without ours.

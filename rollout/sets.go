@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,6 +57,9 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error 
 	}
 	v.sawSet(written)
 	v.memory.scaled = r.clock.Now()
+	if sizeOf(written) != a.To {
+		return &rewritten{fields: []string{"spec.replicas"}, written: true}
+	}
 	return nil
 }
 
@@ -117,15 +121,12 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a plan.CreateSet) e
 
 // tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
 func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
-	err := r.client.Create(ctx, set)
+	err := r.foreseeSet(ctx, set)
 	if err == nil {
-		made := &appsv1.ReplicaSet{}
-		if err := typed(set, made); err != nil {
-			return err
+		asked := set.DeepCopy()
+		if err = r.client.Create(ctx, set); err == nil {
+			return r.madeSet(v, asked, set)
 		}
-		v.sawSet(made)
-		v.memory.scaled = r.clock.Now()
-		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ReplicaSet: %w", err)
@@ -141,6 +142,27 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructure
 	return err
 }
 
+// madeSet takes over a ReplicaSet that was made.
+func (r *Reconciler) madeSet(v *view, asked, answer *unstructured.Unstructured) error {
+	made := &appsv1.ReplicaSet{}
+	if err := typed(answer, made); err != nil {
+		return err
+	}
+	v.sawSet(made)
+	v.memory.scaled = r.clock.Now()
+	return otherSet(asked, answer, true)
+}
+
+// foreseeSet has the API server say what would come of a ReplicaSet: one of another template would be found by
+// nobody, and the next would be made beside it.
+func (r *Reconciler) foreseeSet(ctx context.Context, set *unstructured.Unstructured) error {
+	foreseen := set.DeepCopy()
+	if err := r.client.Create(ctx, foreseen, client.DryRunAll); err != nil {
+		return err
+	}
+	return otherSet(set, foreseen, false)
+}
+
 // newSet is the ReplicaSet of the Deployment's template, which it has whole.
 func newSet(v *view, hash string, replicas int32) (*unstructured.Unstructured, error) {
 	d := v.deployment
@@ -150,7 +172,7 @@ func newSet(v *view, hash string, replicas int32) (*unstructured.Unstructured, e
 	return withTemplate(&appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       d.Namespace,
-			Name:            d.Name + "-" + hash,
+			Name:            setName(d.Name, hash),
 			Labels:          labels,
 			Annotations:     setAnnotations(v),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
@@ -161,6 +183,15 @@ func newSet(v *view, hash string, replicas int32) (*unstructured.Unstructured, e
 			Selector:        selector,
 		},
 	}, v.wholeTemplate(), labels)
+}
+
+// setName is the name that the native controller gives the ReplicaSet of a Deployment (generateReplicaSetName in
+// pkg/controller/deployment of Kubernetes): a long name of the Deployment is cut.
+func setName(deployment, hash string) string {
+	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); room > 0 {
+		deployment = deployment[:min(len(deployment), room)]
+	}
+	return deployment + "-" + hash
 }
 
 func withHash(labels map[string]string, hash string) map[string]string {

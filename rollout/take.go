@@ -35,13 +35,28 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 		}
 		patch.Set("/spec/template", template)
 	}
-	if err := r.patchDeployment(ctx, v, patch); err != nil {
+	encoded, err := patch.Patch()
+	if err != nil {
+		return err
+	}
+	if !urgent(v.deployment) {
+		if err := r.foreseeTakeOver(ctx, v, encoded, a); err != nil {
+			return err
+		}
+	}
+	before := v.deployment
+	if err := r.patchDeployment(ctx, v, encoded); err != nil {
 		return err
 	}
 	if a.PutBack != "" {
 		putBacks.WithLabelValues(a.PutBack).Inc()
 	}
-	return nil
+	return takenOver(v, before, a)
+}
+
+// urgent reports whether the native controller is about to remove pods of a Deployment that is taken over.
+func urgent(d *appsv1.Deployment) bool {
+	return hold.Of(d) != nil && !(d.Spec.Paused && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType)
 }
 
 // refusalMemory is how long a refusal of a template is taken for granted: a little less than
@@ -57,14 +72,23 @@ func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) err
 			return err
 		}
 	}
-	return r.patchDeployment(ctx, v, hold.HandBack(v.deployment, a.Hold.HeldWorkload, template))
-}
-
-func (r *Reconciler) patchDeployment(ctx context.Context, v *view, jsonPatch *kube.JSONPatch) error {
-	patch, err := jsonPatch.Patch()
+	patch, err := hold.HandBack(v.deployment, a.Hold.HeldWorkload, template).Patch()
 	if err != nil {
 		return err
 	}
+	if err := r.foreseeHandBack(ctx, v, patch, a); err != nil {
+		return err
+	}
+	if err := r.patchDeployment(ctx, v, patch); err != nil {
+		return err
+	}
+	if fields := notHandedBack(v.deployment, a.Hold.HeldWorkload); len(fields) > 0 {
+		return &rewritten{fields: fields, written: true}
+	}
+	return nil
+}
+
+func (r *Reconciler) patchDeployment(ctx context.Context, v *view, patch client.Patch) error {
 	written := untypedDeployment(v.workloadName())
 	if err := r.client.Patch(ctx, written, patch, strict); err != nil {
 		return r.notPatched(ctx, v, fmt.Errorf("patch Deployment: %w", err))
@@ -146,8 +170,8 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	answer, came, err := r.try(ctx, v, template)
 	switch {
 	case refusal(err):
-		resolved.Refused = err.Error()
-		v.memory.refused = refusedTemplate{given: v.given, text: err.Error(), at: r.clock.Now()}
+		resolved.Refused = kube.Refusal(err)
+		v.memory.refused = refusedTemplate{given: v.given, text: resolved.Refused, at: r.clock.Now()}
 	case err != nil:
 		return r.refreshDeployment(ctx, v, fmt.Errorf("try template: %w", err))
 	default:
@@ -194,9 +218,4 @@ func (v *view) revisionOfTemplate(d *appsv1.Deployment, digest string) string {
 		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	}
 	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
-}
-
-// refusal reports whether trying again with the same template is of no use.
-func refusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }

@@ -104,6 +104,9 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Preflight:   v.fits,
 		LastScale:   v.scaled,
 	}
+	if v.memory != nil {
+		o.Refusals = v.memory.refusals
+	}
 	for _, set := range v.sets {
 		o.Sets = append(o.Sets, v.planSet(set))
 	}

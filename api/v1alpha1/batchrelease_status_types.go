@@ -167,6 +167,11 @@ type BatchReleaseStatus struct {
 	// +optional
 	Held *HeldWorkload `json:"held,omitempty"`
 
+	// RefusedWrite is a write that the API server refuses and that holds the release up; unset where none does.
+	// It is sent again now and then.
+	// +optional
+	RefusedWrite *RefusedWrite `json:"refusedWrite,omitempty"`
+
 	// WorkloadUID is the UID of the workload this status speaks of.
 	// +optional
 	WorkloadUID types.UID `json:"workloadUID,omitempty"`
@@ -339,6 +344,17 @@ type EndedRelease struct {
 	// +listType=atomic
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
+}
+
+// RefusedWrite is a write that the API server refuses: by its rules, the rights of the controller, a quota, or
+// those who are asked at admission. Or they make something else of it.
+type RefusedWrite struct {
+	// Write is what was to be done, in words that follow "to".
+	Write string `json:"write"`
+	// Message is what the API server says, with who refuses it.
+	Message string `json:"message"`
+	// Since is when it was refused first.
+	Since metav1.Time `json:"since"`
 }
 
 // HeldWorkload is what is put back when a workload is handed back.

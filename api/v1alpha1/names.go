@@ -162,6 +162,7 @@ const (
 	ReasonChangedPastGit   = "ChangedPastGit"
 	ReasonPausePoint       = "PausePoint"
 	ReasonWillNotFit       = "WillNotFit"
+	ReasonWriteRefused     = "WriteRefused"
 )
 
 // ReasonWarnings of the condition Preflight: the release starts, and people may want to know.

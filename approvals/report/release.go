@@ -20,10 +20,12 @@ const supersededBy = "superseded by "
 // driftedFrom begins what is said of a commit whose workload somebody has changed since.
 const driftedFrom = "drifted: "
 
-// stops are the reasons of a release that stands still until somebody lets it go on, or makes room for it.
+// stops are the reasons of a release that stands still until somebody lets it go on, makes room for it, or
+// mends what refuses its writes.
 var stops = []string{
 	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
 	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit,
+	v1alpha1.ReasonWriteRefused,
 }
 
 // stand is how the release of the present commit stands, with a mark if gates of it were forced; false where

@@ -68,8 +68,9 @@ type Template struct {
 // TakeOver writes template, paused, strategy Recreate and the hold annotation in one write.
 type TakeOver struct {
 	Reason
-	// Template, if nil, stays as it is.
+	// Template, if nil, stays as it is. Digest is what it is known to come to, if that is known.
 	Template *Template
+	Digest   string
 	Hold     Hold
 	// PutBack, if not empty, is the change of somebody else that this undoes.
 	PutBack string

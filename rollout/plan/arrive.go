@@ -85,9 +85,11 @@ func (p *pass) arrive() bool {
 	if !p.restoreCosts("the release is completed") {
 		return true
 	}
-	p.recordStable()
-	p.markRolledBack(p.Workload.Revision)
-	p.markStable(p.Workload.Revision)
+	recorded := p.recordStable()
+	recorded = p.markRolledBack(p.Workload.Revision) && recorded
+	if recorded = p.markStable(p.Workload.Revision) && recorded; !recorded {
+		return true // what a rollback would go back to is not known yet
+	}
 	p.forgetOldTemplates()
 	p.closeGates("the release is completed")
 	p.closeUndecided("the release is completed")
@@ -119,17 +121,18 @@ func (p *pass) allUpdated() bool {
 		p.Workload.Digest == p.status.Resolved.Digest && !p.Workload.secured()
 }
 
-// markStable makes a revision the one to roll back to: last <- current, current <- new.
-func (p *pass) markStable(revision string) {
+// markStable makes a revision the one to roll back to: last <- current, current <- new. It reports whether that is
+// done, or planned.
+func (p *pass) markStable(revision string) bool {
 	current := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
 	if current == revision {
-		return
+		return true
 	}
 	change := Annotate{
 		Reason: Reason("revision " + revision + " is stable"),
 		Set:    map[string]string{v1alpha1.CurrentStableAnnotation: revision},
 	}
-	p.do(change.withLast(p.lastStable(current, revision), p.Release.Annotations))
+	return p.do(change.withLast(p.lastStable(current, revision), p.Release.Annotations))
 }
 
 // withLast names the last stable revision too, or takes its name away if there is none.

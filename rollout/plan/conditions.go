@@ -38,7 +38,7 @@ func (p *pass) setConditions() {
 	p.setMeddled()
 	under := phase != "" && phase != v1alpha1.PhaseCompleted && phase != v1alpha1.PhaseFailed
 	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
-	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil
+	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil && p.refused == nil
 	p.setCondition(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
 	ready := phase == v1alpha1.PhaseCompleted && stalled == nil &&
 		reason != v1alpha1.ReasonWorkloadNotFound && reason != v1alpha1.ReasonDrifted && reason != v1alpha1.ReasonChangedPastGit
@@ -95,7 +95,7 @@ func (p *pass) setCondition(kind string, is bool, message, reason string) {
 		value = metav1.ConditionTrue
 	}
 	condition := metav1.Condition{
-		Type: kind, Status: value, Reason: reason, Message: message,
+		Type: kind, Status: value, Reason: reason, Message: bounded(message),
 		ObservedGeneration: p.Release.Generation, LastTransitionTime: *p.now(),
 	}
 	meta.SetStatusCondition(&p.status.Conditions, condition)
@@ -118,8 +118,7 @@ func orWord(reason, otherwise string) string {
 // announce tells what the new status means to people, once.
 func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 	var events []Event
-	if old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionStalled); p.stalled != nil &&
-		(old == nil || old.Reason != p.stalled.Reason || old.Message != p.stalled.Message) {
+	if p.stalled != nil && !p.toldStalled(before) {
 		events = append(events, *p.stalled)
 	}
 	if !p.worthTelling(before) {
@@ -127,6 +126,16 @@ func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
 	}
 	warning := p.status.Phase == v1alpha1.PhaseFailed || slices.Contains(warnings, p.status.Reason) || p.turnedRound()
 	return append(events, Event{warning, p.status.Reason, p.status.Message})
+}
+
+// toldStalled reports whether people know why the release is stalled. Of a write that is refused they do though the
+// API server says so in other words each time, with what a quota has left for example.
+func (p *pass) toldStalled(before *v1alpha1.BatchReleaseStatus) bool {
+	if now, was := p.status.RefusedWrite, before.RefusedWrite; now != nil && p.stalled.Reason == v1alpha1.ReasonWriteRefused {
+		return was != nil && was.Write == now.Write
+	}
+	old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionStalled)
+	return old != nil && old.Reason == p.stalled.Reason && old.Message == p.stalled.Message
 }
 
 // warnings are the reasons that people are warned of.

@@ -62,6 +62,10 @@ func (p *pass) gatesToPass() []indexed {
 func (p *pass) gatesPassed(policies []indexed) bool {
 	waiting := p.openGates(policies)
 	if p.blocked = len(waiting) > 0; p.blocked {
+		if p.refused != nil { // nobody can pass a gate that there is not: the deadline runs on
+			p.status.Gates = nil
+			return false
+		}
 		p.block(waiting)
 		p.rollBackRejected()
 		return false

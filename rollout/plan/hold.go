@@ -20,7 +20,7 @@ func (p *pass) hold() bool {
 			return true
 		}
 	}
-	if p.notTakenOver() {
+	if p.notTakenOver() || p.failedBefore(held) {
 		return true
 	}
 	if !held && w.Behind > 0 {
@@ -32,13 +32,30 @@ func (p *pass) hold() bool {
 		if p.willNotFit() || p.driftUnknown() {
 			return true
 		}
-		proven = p.prepare() || proven
+		written, ready := p.prepare()
+		if !ready {
+			p.checkRefused()
+			return true
+		}
+		proven = written || proven
 	}
 	if !proven {
 		p.need(Needs{Release: true})
 		return true
 	}
 	p.takeOver(held)
+	p.checkRefused()
+	return true
+}
+
+// failedBefore reports whether the release has failed before its workload was taken over: it does not begin until
+// somebody asks for it, or gives another template.
+func (p *pass) failedBefore(held bool) bool {
+	if held || p.status.Held != nil || p.status.Phase != v1alpha1.PhaseFailed {
+		return false
+	}
+	p.sayFailed()
+	p.rollBackFailed()
 	return true
 }
 
@@ -63,26 +80,27 @@ func (p *pass) goOn() bool {
 }
 
 // prepare makes durable what a rollback needs, before the workload's template is overwritten.
-// It reports whether it writes the release, which proves that the release was read as it is.
-func (p *pass) prepare() bool {
-	stable := p.Workload.Revision
+// It reports whether it writes the release, which proves that the release was read as it is, and whether it is
+// ready: nothing of it is refused.
+func (p *pass) prepare() (written, ready bool) {
+	stable, ready := p.Workload.Revision, true
 	if p.drifted() {
 		stable = p.status.StableRevision
 	} else {
 		p.status.StableRevision = stable
-		p.keepBefore()
+		ready = p.keepBefore()
 	}
 	annotations, finalized := p.Release.Annotations, slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer)
 	if finalized && annotations[v1alpha1.CurrentStableAnnotation] == stable {
-		return false
+		return false, ready
 	}
 	change := Annotate{
 		Reason:    "the workload is handed back before the release goes away",
 		Set:       map[string]string{v1alpha1.CurrentStableAnnotation: stable},
 		Finalizer: new(true),
 	}
-	p.do(change.withLast(p.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations))
-	return true
+	written = p.do(change.withLast(p.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations))
+	return written, written && ready
 }
 
 func (p *pass) takeOver(held bool) {
@@ -95,11 +113,19 @@ func (p *pass) takeOver(held bool) {
 	change := p.changed(held)
 	reason, hold := p.takeOverReason(held), p.holdValue(held)
 	hold.Meddling = p.onRecord(change)
-	written := &template
+	written, digest := &template, p.status.Resolved.Digest
 	if hold.Emptied {
-		written = p.stableTemplate()
+		written, digest = p.stableTemplate(), ""
 	}
-	p.do(TakeOver{Reason: reason, Template: written, Hold: hold, PutBack: change})
+	if p.do(TakeOver{Reason: reason, Template: written, Digest: digest, Hold: hold, PutBack: change}) {
+		p.took(hold)
+	}
+}
+
+// took puts on record what a workload gets back that is taken over now.
+func (p *pass) took(hold Hold) {
+	p.status.Held = &hold.HeldWorkload
+	p.status.WorkloadUID = p.Workload.UID
 }
 
 // template is where the template to write comes from: the release, as long as that is what
@@ -162,7 +188,5 @@ func (p *pass) holdValue(held bool) Hold {
 	default:
 		hold.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy, Paused: w.Paused}
 	}
-	p.status.Held = &hold.HeldWorkload
-	p.status.WorkloadUID = w.UID
 	return hold
 }

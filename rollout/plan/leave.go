@@ -21,7 +21,9 @@ func (p *pass) leave() bool {
 		return true
 	}
 	if p.holdStripped() {
-		p.do(TakeOver{Reason: holdStrippedReason, Hold: p.holdValue(false)})
+		if hold := p.holdValue(false); p.do(TakeOver{Reason: holdStrippedReason, Hold: hold}) {
+			p.took(hold)
+		}
 		return true
 	}
 	if w != nil && !w.Deleting && w.heldBy(p.Release) && !p.letGo() {
@@ -56,8 +58,7 @@ func (p *pass) letGo() bool {
 		p.need(Needs{Kept: !p.KeptLive, Sets: !p.SetsLive})
 		return false
 	}
-	p.do(back)
-	return true
+	return p.do(back)
 }
 
 // hasTemplate reports whether the template of a revision can be had: it is kept, or a ReplicaSet has it.

@@ -47,6 +47,8 @@ type Observation struct {
 	Drift *Drift
 	// Preflight is the answer to Needs.Preflight; nil if it was not asked for.
 	Preflight *preflight.Findings
+	// Refusals are the writes of this process that were refused.
+	Refusals Refusals
 	// LastScale is when this process last scaled a ReplicaSet of this workload, this pass aside;
 	// zero if it has not.
 	LastScale time.Time

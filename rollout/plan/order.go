@@ -227,9 +227,9 @@ func (p *pass) restoreCosts(why Reason) bool {
 		p.need(Needs{Pods: true})
 		return false
 	}
-	if changes := order.Restored(p.Pods); len(changes) > 0 {
-		p.do(OrderPods{Reason: why, Changes: changes})
+	changes := order.Restored(p.Pods)
+	if len(changes) == 0 || p.do(OrderPods{Reason: why, Changes: changes}) {
+		p.status.Order = nil
 	}
-	p.status.Order = nil
 	return true
 }

@@ -94,6 +94,8 @@ type pass struct {
 	empty bool
 	// blocked says that the step waits for a gate.
 	blocked bool
+	// refused is the first write of the pass that is left out because it is known to be refused.
+	refused *Refusal
 	// stalled is why the release can't go on until somebody changes something.
 	stalled *Event
 	// pastGit says that spec.template is not Git's, and counts as not given.
@@ -136,8 +138,6 @@ func (p *pass) forgetWorkload() {
 	}
 }
 
-func (p *pass) do(actions ...Action) { p.out.Actions = append(p.out.Actions, actions...) }
-
 // wakeAt asks to look again at a time.
 func (p *pass) wakeAt(t time.Time) {
 	wait := max(t.Sub(p.Now), time.Millisecond)
@@ -158,6 +158,9 @@ func (p *pass) stall(reason, message string) {
 
 func (p *pass) plan() Plan {
 	before := &p.Release.Status
+	p.status.Message = withoutNext(p.status.Message)
+	p.tellRefusal()
+	p.boundTexts()
 	p.sayNext()
 	p.setConditions()
 	if p.status.Phase != before.Phase || p.status.CurrentStepIndex != before.CurrentStepIndex ||

@@ -32,6 +32,7 @@ func (p *pass) putBack() bool {
 	hold, change := *w.Hold, p.unsecuring()
 	hold.Meddling = p.onRecord(change)
 	p.do(TakeOver{Reason: unpausedReason, Hold: hold, PutBack: change})
+	p.checkRefused()
 	return true
 }
 
@@ -128,7 +129,11 @@ func (p *pass) setMeddled() {
 	meddling := p.meddling()
 	switch {
 	case meddling != nil:
-		p.setCondition(v1alpha1.ConditionDrifted, true, meddling.Message, meddling.Reason)
+		reason := meddling.Reason
+		if _, known := whatChanged[reason]; !known { // somebody has written into the annotation
+			reason = v1alpha1.ReasonHoldRemoved
+		}
+		p.setCondition(v1alpha1.ConditionDrifted, true, meddling.Message, reason)
 	case p.pastGit:
 		p.setCondition(v1alpha1.ConditionDrifted, true, pastGitWords, v1alpha1.ReasonChangedPastGit)
 	case p.Workload != nil && p.Workload.heldBy(p.Release):

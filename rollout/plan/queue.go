@@ -120,9 +120,8 @@ func withoutNext(message string) string {
 	return before
 }
 
-// sayNext adds to the message of a release under way which revision waits for its end.
+// sayNext adds to the message of a release under way, which does not say so yet, which revision waits for its end.
 func (p *pass) sayNext() {
-	p.status.Message = withoutNext(p.status.Message)
 	under := p.rollingBack() || p.status.Batch != "" && p.status.Phase != v1alpha1.PhaseCompleted
 	if queued := p.status.Queued; queued != nil && under {
 		p.status.Message += nextWords + queued.Revision

@@ -64,8 +64,8 @@ func (p *pass) stable(revision string) *Kept {
 }
 
 // keepWorkload keeps the workload's template with a record, in one write.
-func (p *pass) keepWorkload(why Reason, record Record) {
-	p.do(Keep{
+func (p *pass) keepWorkload(why Reason, record Record) bool {
+	return p.do(Keep{
 		Reason: why, Revision: p.Workload.Revision, Digest: p.Workload.Digest,
 		Number: p.nextNumber(), Record: record,
 	})
@@ -87,16 +87,18 @@ func (p *pass) nextNumber() int64 {
 	return number
 }
 
-// keepBefore keeps what runs before a release, to roll back to.
-func (p *pass) keepBefore() {
+// keepBefore keeps what runs before a release, to roll back to. It reports whether that is done, or planned.
+func (p *pass) keepBefore() bool {
 	const why Reason = "kept to roll back to"
 	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: p.Release.Status.Attempt}
 	kept := p.keptWorkload()
 	switch {
 	case kept == nil:
-		p.keepWorkload(why, record)
+		return p.keepWorkload(why, record)
 	case !kept.stable(): // somebody has rolled it out by hand since
-		p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+		return p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+	default:
+		return true
 	}
 }
 
@@ -121,23 +123,25 @@ func (p *pass) leftCommit() string {
 	return before.Commit
 }
 
-// recordStable puts into the history that the workload's template is stable now.
-func (p *pass) recordStable() {
+// recordStable puts into the history that the workload's template is stable now. It reports whether that is done,
+// or planned.
+func (p *pass) recordStable() bool {
 	why := Reason("revision " + p.status.UpdateRevision + " is stable")
 	kept, record := p.keptWorkload(), p.released()
 	switch {
 	case kept == nil:
-		p.keepWorkload(why, record)
+		return p.keepWorkload(why, record)
 	case kept.stable() && (p.status.Held == nil || p.revertingDrift()): // it was stable all along
 	case kept.Attempt == record.Attempt && kept.Outcome == record.Outcome:
 	case p.status.RollbackTo != "":
 		back := kept.Record
 		back.Outcome, back.Attempt = record.Outcome, record.Attempt
 		back.StartedAt, back.ReleasedAt = record.StartedAt, record.ReleasedAt
-		p.do(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
+		return p.do(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
 	default:
-		p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+		return p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
 	}
+	return true
 }
 
 // released is the record of what is being completed.
@@ -220,15 +224,15 @@ func within(words []string, limit int) string {
 }
 
 // markRolledBack puts into the history that what was stable has been rolled back to another template. It
-// is none to go back to any more.
-func (p *pass) markRolledBack(to string) {
+// is none to go back to any more. It reports whether that is done, or planned.
+func (p *pass) markRolledBack(to string) bool {
 	bad := p.stable(p.Release.Annotations[v1alpha1.CurrentStableAnnotation])
 	if p.status.RollbackTo == "" || bad == nil || bad.Revision == to {
-		return
+		return true
 	}
 	record := bad.Record
 	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, p.status.Attempt
-	p.do(Mark{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
+	return p.do(Mark{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
 }
 
 // forgetOldTemplates deletes the oldest beyond the limit, but none that a rollback may name.

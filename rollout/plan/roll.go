@@ -27,6 +27,7 @@ func (p *pass) roll() bool {
 	p.follow()
 	if p.updateSet() == nil {
 		p.createSet()
+		p.waitForSet()
 		return true
 	}
 	p.count()
@@ -46,6 +47,18 @@ func (p *pass) roll() bool {
 	p.move()
 	p.checkDeadline()
 	return true
+}
+
+// waitForSet runs the progress deadline of a batch whose ReplicaSet is refused.
+func (p *pass) waitForSet() {
+	switch {
+	case p.refused == nil:
+	case p.status.Phase == v1alpha1.PhaseFailed:
+		p.sayFailed()
+		p.rollBackFailed()
+	default:
+		p.checkDeadline()
+	}
 }
 
 // stayFailed leaves a failed release where it is, unless it is to be rolled back.
@@ -199,10 +212,11 @@ func (p *pass) normaliseState() {
 	}
 }
 
-// saidElse reports whether the status still speaks of something that is over: the workload was missing, or
-// the release was stopped.
+// saidElse reports whether the status still speaks of something that is over: the workload was missing, a write
+// was refused, or the release was stopped.
 func (p *pass) saidElse() bool {
-	return p.status.Reason == v1alpha1.ReasonWorkloadNotFound || slices.Contains(stopReasons, p.status.Reason)
+	return p.status.Reason == v1alpha1.ReasonWorkloadNotFound || p.status.Reason == v1alpha1.ReasonWriteRefused ||
+		slices.Contains(stopReasons, p.status.Reason)
 }
 
 func (p *pass) rollingPhase() v1alpha1.Phase {
@@ -369,23 +383,44 @@ func (p *pass) checkDeadline() {
 	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil || p.paused() {
 		return
 	}
-	deadline := p.status.Progress.Since.Add(p.progressDeadline())
-	if p.Now.Before(deadline) {
-		p.wakeAt(deadline)
+	if !p.overdue(p.status.Progress.Since.Time) {
 		return
 	}
-	if needs := (Needs{Sets: !p.SetsLive, Failing: p.Failing == nil && !p.goingBack()}); needs.Any() {
+	asks := p.Failing == nil && !p.goingBack() && p.refused == nil
+	if needs := (Needs{Sets: !p.SetsLive, Failing: asks}); needs.Any() {
 		p.need(needs)
 		return
 	}
-	why := "pods of the version before are not available"
-	if !p.goingBack() {
-		why = *p.Failing
-	}
-	p.status.Phase = v1alpha1.PhaseFailed
-	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("batch %s: no progress for %s: %s",
-		p.status.Batch, p.progressDeadline(), why))
+	p.fail("batch "+p.status.Batch, p.whyLate())
 	p.rollBackFailed()
+}
+
+// whyLate is what keeps a batch from making progress.
+func (p *pass) whyLate() string {
+	switch {
+	case p.refused != nil:
+		return refusalWords(p.refused)
+	case p.goingBack():
+		return "pods of the version before are not available"
+	default:
+		return *p.Failing
+	}
+}
+
+// overdue reports whether the progress deadline has gone by since a time, and looks again when it does.
+func (p *pass) overdue(since time.Time) bool {
+	deadline := since.Add(p.progressDeadline())
+	if p.Now.Before(deadline) {
+		p.wakeAt(deadline)
+		return false
+	}
+	return true
+}
+
+// fail ends the release where it stands.
+func (p *pass) fail(what, why string) {
+	p.status.Phase = v1alpha1.PhaseFailed
+	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("%s: no progress for %s: %s", what, p.progressDeadline(), why))
 }
 
 func (p *pass) progressDeadline() time.Duration {

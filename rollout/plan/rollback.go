@@ -98,8 +98,7 @@ func (p *pass) keepForRollback() bool {
 	if before != p.Workload.Revision || p.status.StableRevision != "" || p.stable(before) != nil {
 		return false
 	}
-	p.keepBefore()
-	return len(p.out.Actions) > 0
+	return !p.keepBefore() || len(p.out.Actions) > 0
 }
 
 // unrecorded reports whether a pass that did not live to write its status has begun a release: the workload is

@@ -74,7 +74,10 @@ func (p *pass) answerRetry() bool {
 		return false
 	}
 	p.status.Phase = p.rollingPhase()
-	p.status.Progress = &v1alpha1.Progress{Since: *p.now()}
+	if p.status.Batch == "" && p.status.RollbackTo == "" {
+		p.status.Phase = v1alpha1.PhaseInitial
+	}
+	p.status.Progress, p.status.RefusedWrite = &v1alpha1.Progress{Since: *p.now()}, nil
 	p.say(p.upgradeReason(), "going on: a retry was asked for")
 	p.out.Events = append(p.out.Events, Event{false, v1alpha1.ReasonRetrying, p.status.Message})
 	p.out.StatusFirst = true

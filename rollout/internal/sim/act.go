@@ -13,6 +13,10 @@ import (
 // carryOut does one action, if what it was decided on is still so.
 func (x *pass) carryOut(action plan.Action) {
 	x.request()
+	if x.world.refuses(action) {
+		x.refuse(action, false, false)
+		return
+	}
 	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), workload: x.world.Workload}
 	switch a := action.(type) {
 	case plan.Annotate:
@@ -38,7 +42,8 @@ func (x *pass) carryOut(action plan.Action) {
 	default:
 		x.world.breach("the world knows every action", fmt.Sprintf("%T", action))
 	}
-	if x.report.Ended == "" {
+	if x.report.Ended == "" && !x.refused {
+		x.process.refusals = x.process.refusals.After(action)
 		x.world.judge(before)
 		x.wrote(Write{Action: action})
 	}
@@ -115,14 +120,28 @@ func sameHold(a, b *plan.Hold) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
+// takeOver first sees what comes of it, unless the native controller is about to remove pods.
 func (x *pass) takeOver(a plan.TakeOver) {
-	x.writeWorkload(func(d *Workload) {
+	write := func(d *Workload) {
 		hold := a.Hold
 		d.Paused, d.Strategy, d.Hold = true, Recreate, &hold
 		if a.Template != nil {
 			d.Template = x.templateOf(*a.Template)
 		}
+	}
+	dry, urgent := x.world.Workload, a.PutBack != "" && a.Template == nil
+	if write(&dry); !urgent && x.world.rewrites(&dry, true) {
+		x.refuse(a, true, false)
+		return
+	}
+	rewritten := false
+	x.writeWorkload(func(d *Workload) {
+		write(d)
+		rewritten = x.world.rewrites(d, false)
 	})
+	if rewritten && x.report.Ended == "" {
+		x.refuse(a, true, true)
+	}
 }
 
 func (x *pass) handBack(a plan.HandBack) {

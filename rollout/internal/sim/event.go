@@ -45,6 +45,7 @@ const (
 	PodFails                     // an available pod fails
 	PodHeals                     // a failing pod becomes available
 	PodLost                      // an available pod vanishes
+	Refuse                       // some writes are refused, or come to something else
 	Crowd                        // a quota leaves no room for a release
 	Cure                         // the sick revision's pods can become available, and what was refused is not
 	Scale                        // spec.replicas becomes N
@@ -68,13 +69,13 @@ const (
 	Thaw                         // the caches catch up
 	Touch                        // somebody writes the release without changing what counts
 	Elapse                       // the progress deadline goes by
-	Wait                         // the time of a soak gate goes by
+	Wait                         // the time of a soak gate goes by, or that until a refused write is sent again
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "jump", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "jump", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -150,7 +151,7 @@ func (e Event) idle(s *State) bool {
 	case Thaw:
 		return !s.Lag.any()
 	case Wait:
-		return !slices.ContainsFunc(s.Gates, s.soaking)
+		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry()
 	default:
 		return false
 	}
@@ -235,6 +236,8 @@ func (e Event) applyToCaches(s *State) bool {
 		return s.World.Touch()
 	case Crowd:
 		return s.World.Crowd()
+	case Refuse:
+		return s.World.Refuse(Writes(e.Text))
 	case Cure:
 		return s.World.Cure()
 	case Wait:

@@ -182,6 +182,10 @@ func families() map[string]family {
 			{Kind: Rollback, Text: "true"}, {Kind: DeleteRelease}, {Kind: PassDies}, {Kind: StripHold}, {Kind: Restart},
 		}},
 	}
+	all["writes refused, turned round"] = family{
+		begin:       func(s Setup) *State { return releasing(s.turning()) },
+		Exploration: Exploration{Offers: append(refusals(TakeOvers, NewSets, Growth), Event{Kind: Elapse}, Event{Kind: Cure}, Event{Kind: PassDies})},
+	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
 	}
@@ -213,11 +217,17 @@ func explorations() map[string]Exploration {
 		},
 		"no room":            {Offers: []Event{{Kind: Crowd}, rollback, {Kind: Give, Text: "v3"}, {Kind: PassDies}}},
 		"drift at the start": {Offers: []Event{{Kind: Drift, Text: "v9"}, rollback, {Kind: PassDies}}},
-		"people meddle":      {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}, {Kind: Retry}}},
-		"meddled, dies":      {Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Retry}, rollback, {Kind: PassDies}}, Budget: map[Kind]uint8{Retry: 2}},
-		"the release goes":   {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
-		"it goes, stale":     {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
-		"the workload goes":  {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
+		"writes refused": {
+			Offers: append(refusals(TakeOvers, HandBacks, NewSets, Growth, OpenedGates, Templates, Annotations), Event{Kind: Elapse}, Event{Kind: Cure}, rollback),
+		},
+		"writes rewritten": {
+			Offers: append(refusals(Stamped, StampedLate, Resumed, Stripped), Event{Kind: Elapse}, Event{Kind: Cure}, Event{Kind: Unpause}, rollback),
+		},
+		"people meddle":     {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}, {Kind: Retry}}},
+		"meddled, dies":     {Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Retry}, rollback, {Kind: PassDies}}, Budget: map[Kind]uint8{Retry: 2}},
+		"the release goes":  {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
+		"it goes, stale":    {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
+		"the workload goes": {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
 		"suspended": {
 			Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Give, Text: "v3"}, {Kind: Scale, N: 4}, {Kind: PassDies}},
 			Budget: map[Kind]uint8{Suspend: 2, Resume: 2},
@@ -239,6 +249,14 @@ func explorations() map[string]Exploration {
 		"suspended, rolled back": {Offers: []Event{{Kind: Suspend}, rollback, {Kind: Give, Text: "v1"}, {Kind: Give, Text: "v3"}}},
 		"confirmed twice":        {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},
 	}
+}
+
+func refusals(all ...Writes) []Event {
+	var events []Event
+	for _, writes := range all {
+		events = append(events, Event{Kind: Refuse, Text: string(writes)})
+	}
+	return events
 }
 
 // late are turns of the native controller with a spec of up to so many changes ago.

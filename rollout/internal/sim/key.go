@@ -30,8 +30,24 @@ func (s *State) Key() Key {
 	e.bytes = append(e.bytes, s.Used[:]...)
 	e.text(s.Sick)
 	e.flag(s.Crowded)
+	e.text(string(s.Refusing))
+	e.refusals(s)
 	sum := sha256.Sum256(e.bytes)
 	return Key(sum[:16])
+}
+
+// refusals count by whether they still hold back a write.
+func (e *encoder) refusals(s *State) {
+	for _, r := range s.Process.refusals {
+		if r.Generation != s.Release.Generation {
+			continue
+		}
+		e.text(r.Write)
+		e.flag(r.Until.IsZero(), s.Now.Before(r.Until), r.Rewritten && r.Written)
+		if r.Rewritten && r.Written {
+			e.number(int64(r.Tries))
+		}
+	}
 }
 
 type encoder struct {
@@ -79,7 +95,7 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	for _, n := range []int64{int64(s.CurrentStepIndex), s.Attempt, int64(s.Replicas), int64(s.TargetReplicas)} {
 		e.number(n)
 	}
-	e.flag(s.Resolved != nil, s.Held != nil, s.Queued != nil, s.NextStepIndex != nil, s.Jump != nil, s.Progress != nil, e.late(s))
+	e.flag(s.RefusedWrite != nil, s.Resolved != nil, s.Held != nil, s.Queued != nil, s.NextStepIndex != nil, s.Jump != nil, s.Progress != nil, e.late(s))
 	if s.NextStepIndex != nil {
 		e.number(int64(*s.NextStepIndex))
 	}
@@ -106,6 +122,9 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	}
 	if drifted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDrifted); drifted != nil {
 		e.text(drifted.Message)
+	}
+	if s.RefusedWrite != nil {
+		e.text(s.RefusedWrite.Write)
 	}
 	if s.Rollback != nil {
 		e.text(string(s.Rollback.Trigger))

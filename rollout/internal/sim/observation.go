@@ -34,6 +34,7 @@ func (x *pass) observation() plan.Observation {
 		Drift:       x.drift,
 		Preflight:   x.fits,
 		LastScale:   x.lastScale,
+		Refusals:    x.process.refusals,
 	}
 	for i := range x.sets {
 		o.Sets = append(o.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -98,6 +99,9 @@ func (x *pass) readDrift(t plan.Template) {
 	}
 }
 
+// refusal is what the API server says of a template that it does not take: it may quote all of it.
+var refusal = "it is refused: " + strings.Repeat("é", 40_000)
+
 // resolve is the server's dry run.
 func (x *pass) resolve(t plan.Template) {
 	template := x.templateOf(t)
@@ -108,7 +112,7 @@ func (x *pass) resolve(t plan.Template) {
 		x.resolved.Given = Given(template)
 	}
 	if same(template, x.world.Refused) {
-		x.resolved.Refused = "it is refused"
+		x.resolved.Refused = refusal
 	}
 }
 

@@ -24,6 +24,7 @@ type Process struct {
 	sets     []Set
 	gates    []Gate
 	scaled   time.Time
+	refusals plan.Refusals
 }
 
 // Clone returns a copy that shares nothing that can change.
@@ -52,6 +53,8 @@ type Report struct {
 	Events []plan.Event
 	// Requests counts reads and writes.
 	Requests int
+	// Refused counts the writes that were refused.
+	Refused int
 	// Ended is why the pass ended before its end; empty if it did not.
 	Ended string
 }
@@ -88,6 +91,9 @@ type pass struct {
 	fits         *preflight.Findings
 	lastScale    time.Time
 	window       window
+	// refused says that a write of this turn was refused, and refusedEver that one was that is not done since.
+	refused, refusedEver bool
+	refusedIn            int64
 }
 
 // Pass observes, and asks and carries out the plan until there is nothing left to do now.
@@ -101,6 +107,10 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 	for range maxTurns {
 		next := x.next()
 		again := x.turn(next)
+		if x.refused && x.report.Ended == "" {
+			x.refused, x.refusedEver = false, true
+			continue // the plan is asked what becomes of the release without that write
+		}
 		if x.report.Ended != "" || x.world.Release.Purged {
 			return x.report
 		}
@@ -110,7 +120,9 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 		told = append(told, next.Events...)
 		x.release.Status = &next.Status
 		if !again {
-			x.settle(next, told)
+			if x.settle(next, told); x.report.Ended == "" {
+				x.judgeTold(next)
+			}
 			return x.report
 		}
 		if next.StatusFirst { // it is written, whatever becomes of the rest of the pass
@@ -181,7 +193,7 @@ func (x *pass) turn(next plan.Plan) bool {
 		return true
 	case len(next.Actions) > 0:
 		for _, action := range next.Actions {
-			if x.carryOut(action); x.report.Ended != "" {
+			if x.carryOut(action); x.report.Ended != "" || x.refused {
 				break
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/crdcheck"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -134,7 +135,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Jump,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Jump,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -180,6 +181,10 @@ func (w *walk) about(kind Kind) string {
 		}
 	case Give, EditTemplate, Drift, CreateWorkload:
 		choice = []string{"v1", "v2", "v3", "v2~"}
+	case Refuse:
+		for _, writes := range AllWrites {
+			choice = append(choice, string(writes))
+		}
 	case Rollback:
 		choice = []string{"true", "true", "v1", "v2", "v9"}
 	case Freeze:
@@ -228,8 +233,8 @@ func (w *walk) passAgain() {
 			w.Fatalf("I9 passes soon write nothing%s\n  %-28s %s", w.story.String(), "passes", s.World)
 		}
 	}
-	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done) > 0 {
-		w.Fatalf("I9 another pass writes nothing: %+v%s\n  %-28s %s", again.Done, w.story.String(), "passes", s.World)
+	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done)+again.Refused > 0 {
+		w.Fatalf("I9 another pass sends no write: %+v, %d refused%s\n  %-28s %s", again.Done, again.Refused, w.story.String(), "passes", s.World)
 	}
 	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged {
 		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
@@ -252,7 +257,7 @@ func (w *walk) calmDown() {
 	w.Fatalf("I11 the end is reached: it goes on and on%s", w.story.String())
 }
 
-// next asks the plan twice: the same answer, and the question left as it was.
+// next asks the plan twice: the same answer, and the question left as it was. The API server takes the status.
 func (w *walk) next(o plan.Observation) plan.Plan {
 	asked := copyOf(o)
 	answer := plan.Next(o)
@@ -261,6 +266,9 @@ func (w *walk) next(o plan.Observation) plan.Plan {
 	}
 	if again := plan.Next(asked); !reflect.DeepEqual(answer, again) {
 		w.Fatalf("the plan is another one the second time: %+v, %+v%s", answer, again, w.story.String())
+	}
+	if err := crdcheck.Status(&answer.Status); err != nil {
+		w.Fatalf("the API server refuses the status: %.500s%s", err, w.story.String())
 	}
 	return answer
 }

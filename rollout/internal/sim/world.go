@@ -36,6 +36,8 @@ type World struct {
 	Lag Lag
 	// Refused is a revision whose template the API server does not take.
 	Refused string
+	// Refusing are the writes that the API server refuses, or makes something else of.
+	Refusing Writes
 	// Crowded says that a quota leaves no room for a release.
 	Crowded bool
 	// Sick is a revision whose new pods never become available.

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// Writes are those that the API server refuses, or of which it makes something else.
+type Writes string
+
+// What may be refused: by a policy, a webhook, a quota, or for want of a right.
+const (
+	TakeOvers   Writes = "take-overs"
+	HandBacks   Writes = "hand-backs"
+	NewSets     Writes = "new sets"
+	Growth      Writes = "growth"
+	OpenedGates Writes = "gates"
+	Templates   Writes = "kept templates"
+	Annotations Writes = "annotations"
+)
+
+// What may be made something else of when a workload is taken over: each write gets another stamp in its template,
+// it is not paused, or our annotation is taken off. Late is what no
+// dry run shows, as of a stamp that is another one by then.
+const (
+	Stamped     Writes = "stamped"
+	StampedLate Writes = "stamped, late"
+	Resumed     Writes = "resumed"
+	Stripped    Writes = "stripped"
+)
+
+// AllWrites are all that may go wrong with a write.
+var AllWrites = []Writes{
+	TakeOvers, HandBacks, NewSets, Growth, OpenedGates, Templates, Annotations,
+	Stamped, StampedLate, Resumed, Stripped,
+}
+
+// Refuse has the API server refuse some writes from now on, until it is cured.
+func (w *World) Refuse(writes Writes) bool {
+	changed := w.Refusing != writes
+	w.Refusing = writes
+	return changed
+}
+
+// refuses reports whether the API server refuses an action.
+func (w *World) refuses(action plan.Action) bool {
+	var kind Writes
+	switch a := action.(type) {
+	case plan.TakeOver:
+		kind = TakeOvers
+	case plan.HandBack:
+		kind = HandBacks
+	case plan.CreateSet:
+		kind = NewSets
+	case plan.ScaleSet:
+		if a.To > a.From {
+			kind = Growth
+		}
+	case plan.OpenGate:
+		kind = OpenedGates
+	case plan.Keep, plan.Mark:
+		kind = Templates
+	case plan.Annotate:
+		kind = Annotations
+	}
+	return kind != "" && w.Refusing == kind
+}
+
+// rewrites changes what a take-over has made of a workload. It reports whether it does.
+func (w *World) rewrites(d *Workload, dryRun bool) bool {
+	kind, late := strings.CutSuffix(string(w.Refusing), ", late")
+	if late && dryRun {
+		return false
+	}
+	switch Writes(kind) {
+	case Stamped:
+		bare, _, _ := strings.Cut(d.Template, "+")
+		d.Template = fmt.Sprintf("%s+%d", bare, w.next())
+	case Resumed:
+		d.Paused = false
+	case Stripped:
+		d.Hold = nil
+	default:
+		return false
+	}
+	return true
+}
+
+// refuse has the plan asked again, which knows of the refusal then.
+func (x *pass) refuse(action plan.Action, rewritten, written bool) {
+	x.refused, x.refusedIn = true, x.intent.Attempt
+	x.report.Refused++
+	x.process.refusals = x.process.refusals.With(plan.Refusal{
+		Write: plan.WriteOf(action), Why: "a policy says so", Generation: x.release.Generation,
+		Rewritten: rewritten, Written: written,
+	}, x.world.Now, 0)
+	if written {
+		x.world.Past.Meddled = true
+		x.wrote(Write{Action: action})
+	}
+}
+
+// judgeTold: where the process knows at the end of a pass that the write is refused which it would send, the status
+// says so; and the progress deadline runs.
+func (x *pass) judgeTold(next plan.Plan) {
+	w, status := x.world, x.world.Release.Status
+	switch arrived := w.Workload.Hold == nil && w.Workload.Template == status.UpdateRevision; {
+	case !x.refusedEver, status.Attempt != x.refusedIn: // it was turned round since
+		return
+	case w.Workload.behind() > 0: // the native controller is waited for first
+		return
+	case arrived && status.RefusedWrite != nil: // nothing is left to fail
+		return
+	}
+	told := status.RefusedWrite != nil
+	stalled := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) &&
+		meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionReady)
+	if !told || !stalled {
+		w.breach("a refusal is told", fmt.Sprintf("refused %t, stalled %t: %s", told, stalled, status.Message))
+		return
+	}
+	if since, runs := x.heldUpSince(status); runs && next.Needs == (plan.Needs{}) && w.Now.After(since.Add(x.deadline()+time.Second)) {
+		w.breach("the deadline runs though a write is refused", fmt.Sprintf("%s since %s", status.Phase, since))
+	}
+}
+
+func (x *pass) deadline() time.Duration {
+	return time.Duration(*x.world.Release.Spec.Strategy.ProgressDeadlineSeconds) * time.Second
+}
+
+// heldUpSince is since when a refused write keeps a release from making progress that could make some.
+func (x *pass) heldUpSince(status *v1alpha1.BatchReleaseStatus) (time.Time, bool) {
+	moving := slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack}, status.Phase)
+	if !moving || x.stands() || x.release.Deleting || status.CurrentStepState == v1alpha1.StepBlocking || status.CurrentStepState == v1alpha1.StepCompleted {
+		return time.Time{}, false
+	}
+	since := status.RefusedWrite.Since.Time
+	if progress := status.Progress; progress != nil && progress.Since.After(since) {
+		since = progress.Since.Time
+	}
+	return since, true
+}
+
+// awaitsRetry reports whether the process waits for the time to send a write again that was refused.
+func (s *State) awaitsRetry() bool {
+	return slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
+		return !r.Until.IsZero() && s.Now.Before(r.Until) && r.Generation == s.Release.Generation
+	})
+}

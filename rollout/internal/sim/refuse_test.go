@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// afterRefusal is how many writes may come after the API server begins to refuse some for good: those of the way
+// to where it stands, or back, and what is told.
+const afterRefusal = 60
+
+// TestRefusedForGood has each kind of write refused, or made something else of, from each moment of a release on.
+// The release comes to its end all the same, or says in the end what is refused, or has failed for it and, if it is
+// told to, goes back; few writes are sent for that. Once nothing is refused any more it reaches its end.
+func TestRefusedForGood(t *testing.T) {
+	t.Parallel()
+	setups := map[string]Setup{
+		"holds":      ten("1", "50% none", "100%").of(4),
+		"turns back": ten("1", "50% none", "100%").of(4).turning(),
+	}
+	for name, setup := range setups {
+		for _, writes := range AllWrites {
+			t.Run(name+", "+string(writes), func(t *testing.T) {
+				t.Parallel()
+				runs := 0
+				for state := releasing(setup); state != nil; state, _ = Calm(state) {
+					refusedForGood(t, state.Clone(), writes)
+					runs++
+				}
+				fmt.Printf("%-12s %-18s %d runs\n", name, writes, runs)
+			})
+		}
+	}
+}
+
+func refusedForGood(t *testing.T, s *State, writes Writes) {
+	t.Helper()
+	from := s.String()
+	s.Refuse(writes)
+	sent := 0
+	for range 4 { // until nothing happens any more, and then a deadline later
+		sent += s.withoutCure(t)
+		Event{Kind: Elapse}.Apply(s)
+	}
+	switch status := s.Release.Status; {
+	case len(s.Broken) > 0:
+		t.Fatalf("%s: from %s on: %s", writes, from, s.Broken[0])
+	case s.Unfinished() == "":
+	case !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) && status.Reason != v1alpha1.ReasonDrifted:
+		t.Fatalf("%s: from %s on: it stands as %s and says nothing: %s", writes, from, s.World, status.Message)
+	}
+	if sent > afterRefusal {
+		t.Errorf("%s: from %s on: %d writes, want at most %d", writes, from, sent, afterRefusal)
+	}
+	s.Cure()
+	Event{Kind: Retry}.Apply(s)
+	if s = calmed(s, func(*State) bool { return false }); s.Unfinished() != "" {
+		t.Fatalf("%s: from %s on: cured it ends as %s: %s", writes, from, s.World, s.Unfinished())
+	}
+}
+
+// withoutCure lets everybody take turns, people and the API server's rules aside, until nothing is left to do. It
+// counts the writes.
+func (s *State) withoutCure(t *testing.T) int {
+	t.Helper()
+	left := []Kind{Cure, Retry, Give, Resume, CreateWorkload}
+	for sent := 0; ; {
+		moved := false
+		for _, event := range calmTurns(s) {
+			if slices.Contains(left, event.Kind) || event.idle(s) {
+				continue
+			}
+			if event.Kind == Wait && s.awaitsRetry() && !slices.ContainsFunc(s.Gates, s.soaking) {
+				continue // a deadline later it is sent again
+			}
+			if event.Kind == Pass {
+				s.Process.recall(s.World)
+				s.Now = s.Now.Add(tick)
+				n := len(s.Process.Pass(s.World, Mishaps{}).Done)
+				sent, moved = sent+n, n > 0
+			} else {
+				moved = event.Apply(s)
+			}
+			if moved {
+				break
+			}
+		}
+		if !moved {
+			return sent
+		}
+		if sent > 10*afterRefusal {
+			t.Fatalf("it writes without an end: %s", s.World)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Refusal is a write of the plan that came to nothing for what it says, not for when it came: the API server, or
+// who is asked at admission, refuses it, or makes something else of it. To send it again at once is of no use.
+type Refusal struct {
+	// Write is WriteOf the action.
+	Write string
+	// Why is what the API server says.
+	Why string
+	// Generation is that of the release when it was refused: another spec may mend it.
+	Generation int64
+	// Rewritten says that the write comes to something else than what it asks for, and Written that an object has
+	// changed for it.
+	Rewritten, Written bool
+	// Tries counts how often it was sent for this generation.
+	Tries int
+	// Until is when to send it again; zero is not before something else is asked.
+	Until time.Time
+}
+
+// Refusals are those that a process knows of. The zero value is none.
+type Refusals []Refusal
+
+const (
+	// firstRetry and lastRetry are after how long a refused write is sent again, the first time and in the end: a
+	// policy, a quota or a right may have changed, of which nothing tells.
+	firstRetry = 5 * time.Second
+	lastRetry  = 5 * time.Minute
+	// maxWritten is how often a write is sent that changes an object to something else than what it asks for.
+	maxWritten = 3
+	// maxRefusals is how many are kept in mind.
+	maxRefusals = 32
+)
+
+// With adds a refusal that has just come about. The spread, from 0 to 1, keeps those who were refused together from
+// coming together again.
+func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals {
+	refused.Tries = 1
+	if before := r.of(refused.Write, refused.Generation); before != nil {
+		refused.Tries += before.Tries
+	}
+	wait := min(firstRetry<<min(refused.Tries-1, 10), lastRetry)
+	refused.Until = now.Add(wait + time.Duration(spread*float64(wait)/5))
+	if refused.Written && refused.Tries >= maxWritten {
+		refused.Until = time.Time{}
+	}
+	rest := slices.DeleteFunc(slices.Clone(r), func(o Refusal) bool { return o.Write == refused.Write || o.Generation != refused.Generation })
+	return append(rest[max(0, len(rest)-maxRefusals+1):], refused)
+}
+
+// After forgets the refusal of a write that was taken; and all of them once somebody has asked for a retry.
+func (r Refusals) After(done Action) Refusals {
+	if a, is := done.(Annotate); is && slices.Contains(a.Remove, v1alpha1.RetryAnnotation) {
+		return nil
+	}
+	taken := func(o Refusal) bool { return o.Write == WriteOf(done) }
+	if !slices.ContainsFunc(r, taken) {
+		return r
+	}
+	return slices.DeleteFunc(slices.Clone(r), taken)
+}
+
+func (r Refusals) of(write string, generation int64) *Refusal {
+	i := slices.IndexFunc(r, func(o Refusal) bool { return o.Write == write && o.Generation == generation })
+	if i < 0 {
+		return nil
+	}
+	return &r[i]
+}
+
+// WriteOf says which write an action is, in words that follow "to". How many pods it is about does not count: a
+// refusal of 5 is taken for one of 4.
+func WriteOf(action Action) string {
+	switch a := action.(type) {
+	case TakeOver:
+		if a.Template == nil {
+			return "put back what says that the Deployment is taken over"
+		}
+		return "take over the Deployment with " + a.Template.String()
+	case HandBack:
+		return strings.Replace(a.String(), "hand back", "hand back the Deployment", 1)
+	case CreateSet:
+		return "create the ReplicaSet of revision " + a.Revision
+	case ScaleSet:
+		if a.To < a.From {
+			return "take pods from ReplicaSet " + a.Set.Name
+		}
+		return "add pods to ReplicaSet " + a.Set.Name
+	case OrderPods:
+		return "write the deletion cost of pods"
+	case OpenGate:
+		return "create Gate " + a.Name
+	case CloseGate:
+		return "delete Gate " + a.Name
+	default:
+		return action.String()
+	}
+}
+
+// refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.
+func (p *pass) refusal(action Action) *Refusal {
+	known := p.Refusals.of(WriteOf(action), p.Release.Generation)
+	if known == nil || !known.Until.IsZero() && !p.Now.Before(known.Until) {
+		return nil
+	}
+	return known
+}
+
+// do plans actions. It reports whether they all are to be carried out now: one that is known to be refused is left
+// out, and told. What rests on it must not be planned then.
+func (p *pass) do(actions ...Action) bool {
+	all := true
+	for _, action := range actions {
+		known := p.refusal(action)
+		if known == nil {
+			p.out.Actions = append(p.out.Actions, action)
+			continue
+		}
+		all = false
+		if !known.Until.IsZero() {
+			p.wakeAt(known.Until)
+		}
+		if p.refused == nil {
+			p.refused = known
+		}
+	}
+	return all
+}
+
+// refusedSince is since when the write is refused that is to be told.
+func (p *pass) refusedSince() metav1.Time {
+	if told := p.status.RefusedWrite; told != nil && told.Write == bounded(p.refused.Write) {
+		return told.Since
+	}
+	return *p.now()
+}
+
+// checkRefused fails a release that a refused write has held up for longer than the progress deadline before its
+// workload is taken over, or while somebody else's template is in it: the clock of a batch does not run there.
+func (p *pass) checkRefused() {
+	if p.refused == nil || p.stopped() != nil || p.status.CurrentStepState == v1alpha1.StepBlocking {
+		return
+	}
+	if p.status.Phase != v1alpha1.PhaseFailed {
+		if !p.overdue(p.refusedSince().Time) {
+			return
+		}
+		p.fail("the release", refusalWords(p.refused))
+	}
+	p.rollBackFailed()
+}
+
+// refusalWords say what is refused, and why.
+func refusalWords(r *Refusal) string {
+	if r.Rewritten {
+		return "the API server makes something else of the write to " + r.Write + ": " + r.Why
+	}
+	return "the API server refuses to " + r.Write + ": " + r.Why
+}
+
+// tellRefusal puts into the status which write is refused. What a release has failed for, and that one is turned
+// round, says so already.
+func (p *pass) tellRefusal() {
+	r := p.refused
+	switch {
+	case p.out.StatusFirst: // the next turn tells
+		return
+	case r == nil:
+		p.status.RefusedWrite = nil
+		return
+	}
+	told := v1alpha1.RefusedWrite{Write: bounded(r.Write), Message: bounded(r.Why), Since: p.refusedSince()}
+	p.status.RefusedWrite = &told
+	if p.status.Phase == v1alpha1.PhaseFailed {
+		return
+	}
+	p.stall(v1alpha1.ReasonWriteRefused, refusalWords(r))
+	if p.status.Phase != v1alpha1.PhaseCompleted {
+		p.say(v1alpha1.ReasonWriteRefused, refusalWords(r))
+	}
+}

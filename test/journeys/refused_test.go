@@ -1,0 +1,274 @@
+package journeys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+)
+
+// ruled has a policy at work in the namespace of the journey, and in no other, until the function that it returns is
+// called. The kind is Validating or Mutating; rule is what the policy does.
+func (w *world) ruled(kind, resource, operations, rule string) (end func()) {
+	w.Helper()
+	name := w.namespace + "-" + resource
+	bound := ""
+	if kind == "Validating" {
+		bound = "validationActions: [Deny]"
+	}
+	w.apply(fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: %[1]sAdmissionPolicy
+metadata: {name: %[2]s}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [%[3]s], resources: [%[4]s]}
+%[5]s
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: %[1]sAdmissionPolicyBinding
+metadata: {name: %[2]s}
+spec:
+  policyName: %[2]s
+  %[6]s
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[7]s}}}
+`, kind, name, operations, resource, rule, bound, w.namespace))
+	plural := strings.ToLower(kind) + "admissionpolicy"
+	ended := false
+	end = func() {
+		if ended {
+			return
+		}
+		ended = true
+		for _, object := range []string{plural + "binding", plural} {
+			if out, err := cptest.Access(w).Kubectl(context.Background(), "delete", object, name).CombinedOutput(); err != nil {
+				w.Errorf("delete %s: %v: %s", object, err, out)
+			}
+		}
+	}
+	w.Cleanup(end)
+	return end
+}
+
+const deny = `
+  validations:
+  - {expression: "%s", message: "no %s without a cost centre"}`
+
+// awaitRule waits until the API server goes by a policy, as a dry run shows.
+func (w *world) awaitRule(try func() error) {
+	w.Helper()
+	cptest.Eventually(w, soon, try)
+}
+
+// setsDenied has nobody make a ReplicaSet in the namespace.
+func (w *world) setsDenied() (end func()) {
+	w.Helper()
+	end = w.ruled("Validating", "replicasets", "CREATE", fmt.Sprintf(deny, "false", "ReplicaSets"))
+	template := podTemplate("web:1", nil)
+	set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: deployment(0).Spec.Selector, Template: template}}
+	set.Namespace, set.Name = w.namespace, "probe"
+	w.awaitRule(func() error {
+		if err := w.Create(w.Context(), set.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "cost centre") {
+			return errors.Join(errors.New("want a ReplicaSet refused"), err)
+		}
+		return nil
+	})
+	return end
+}
+
+// released is a Deployment of four pods whose release of web:1 is completed.
+func (w *world) released(change ...func(*v1alpha1.BatchRelease)) *controller {
+	w.Helper()
+	c := w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	r := release("web:1", step(1), step("100%"))
+	for _, do := range change {
+		do(r)
+	}
+	w.create(r)
+	w.await(web.completed)
+	return c
+}
+
+func (s subject) refused(write, says string) check {
+	return func(now *scene) error {
+		release := now.releases[string(s)]
+		if release == nil || release.Status.RefusedWrite == nil {
+			return fmt.Errorf("want a refused write in the status of %s", s)
+		}
+		if told := release.Status.RefusedWrite; !strings.Contains(told.Write, write) || !strings.Contains(told.Message, says) {
+			return fmt.Errorf("want %q refused with %q, have %+v", write, says, told)
+		}
+		return stalls(string(s), v1alpha1.ReasonWriteRefused, says)(now)
+	}
+}
+
+// A ReplicaSet that a policy refuses is told with who refuses it; when it is taken, the release goes on.
+func TestReplicaSetRefused(t *testing.T) {
+	w := newWorld(t)
+	w.released()
+	end := w.setsDenied()
+	w.releaseImage("web:2")
+	s := w.await(all(web.refused("create the ReplicaSet", "no ReplicaSets without a cost centre"), web.takenOver))
+	if status := s.releases["web"].Status; status.Phase != v1alpha1.PhaseRollingUpdate {
+		t.Errorf("the phase is %s, want %s", status.Phase, v1alpha1.PhaseRollingUpdate)
+	}
+	w.awaitEvent(v1alpha1.ReasonWriteRefused, "ValidatingAdmissionPolicy '"+w.namespace+"-replicasets'")
+	end()
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	if told := w.now().releases["web"].Status.RefusedWrite; told != nil {
+		t.Errorf("it is told as refused still: %+v", told)
+	}
+}
+
+// The deadline and onFailure do not wait for a write that is refused.
+func TestReplicaSetRefusedUntilTheDeadline(t *testing.T) {
+	w := newWorld(t)
+	w.released(func(r *v1alpha1.BatchRelease) {
+		r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
+		r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
+	})
+	w.setsDenied()
+	w.releaseImage("web:2")
+	s := w.await(all(web.completed, web.reason(v1alpha1.ReasonRolledBack), web.serves("web:1", 4)))
+	back := s.releases["web"].Status.Rollback
+	if back == nil || back.Trigger != v1alpha1.TriggerDeadline || !strings.Contains(back.Message, "cost centre") {
+		t.Errorf("it is rolled back for %+v", back)
+	}
+}
+
+// A take-over that a policy of the cluster refuses leaves the Deployment as it is, and is told.
+func TestTakeOverRefused(t *testing.T) {
+	w := newWorld(t)
+	w.released()
+	end := w.ruled("Validating", "deployments", "CREATE, UPDATE", fmt.Sprintf(deny, "object.spec.strategy.type == 'RollingUpdate'", "Recreate"))
+	w.awaitRule(func() error {
+		recreate := mergePatch(`{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`)
+		err := w.Patch(w.Context(), w.named("web"), recreate, client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "cost centre") {
+			return errors.Join(errors.New("want Recreate refused"), err)
+		}
+		return nil
+	})
+	w.releaseImage("web:2")
+	s := w.await(web.refused("take over the Deployment", "no Recreate without a cost centre"))
+	if d := s.deployments["web"]; held(d) || imageOf(d) != "web:1" {
+		t.Errorf("the Deployment was changed: held %t, %s", held(d), imageOf(d))
+	}
+	w.awaitEvent(v1alpha1.ReasonWriteRefused, "cost centre")
+	end()
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+}
+
+// named is a Deployment by name, for a patch.
+func (w *world) named(name string) *appsv1.Deployment {
+	d := &appsv1.Deployment{}
+	d.Namespace, d.Name = w.namespace, name
+	return d
+}
+
+// stamping has the template of a Deployment come out with one more x each time that somebody writes it.
+const stamping = `
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
+          annotations: {"stamp": (has(oldObject.spec.template.metadata.annotations)
+            && "stamp" in oldObject.spec.template.metadata.annotations
+            ? oldObject.spec.template.metadata.annotations["stamp"] : "") + "x"}}}}}`
+
+// Where the template of a Deployment comes out stamped each time that somebody writes it, the native controller would
+// replace all pods, past every gate, as soon as the Deployment is handed back. It stays taken over, and that is told.
+func TestDeploymentStampedAtEachWrite(t *testing.T) {
+	w := newWorld(t)
+	c := w.released()
+	end := w.ruled("Mutating", "deployments", "UPDATE", stamping)
+	w.awaitRule(func() error {
+		d := w.named("web")
+		if err := w.Patch(w.Context(), d, mergePatch(`{"metadata":{"labels":{"probe":"x"}}}`), client.DryRunAll); err != nil {
+			return err
+		}
+		if d.Spec.Template.Annotations["stamp"] == "" {
+			return errors.New("want a stamp")
+		}
+		return nil
+	})
+	before := c.sent.Load()
+	w.releaseImage("web:2")
+	s := w.awaitConfirming(web.refused("hand back the Deployment", "a mutating admission webhook or policy changes spec.template"))
+	if d := s.deployments["web"]; !held(d) || s.podsOf(d)["web:2"] != 4 {
+		t.Errorf("held %t, pods %v", held(d), s.podsOf(d))
+	}
+	if n := c.sent.Load() - before; n > mostStampedWrites {
+		t.Errorf("%d writes were sent, want at most %d", n, mostStampedWrites)
+	}
+	end()
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// mostStampedWrites is what a release costs until it is known that its template does not stay what it is, with
+// dry runs and statuses.
+const mostStampedWrites = 40
+
+// A ReplicaSet whose template comes out as another one is found by nobody: none is made.
+func TestReplicaSetRewritten(t *testing.T) {
+	w := newWorld(t)
+	w.released()
+	end := w.ruled("Mutating", "replicasets", "CREATE", `
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
+          annotations: {"team": "blue"}}}}}`)
+	w.awaitRule(func() error {
+		set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: deployment(0).Spec.Selector, Template: podTemplate("web:1", nil)}}
+		set.Namespace, set.Name = w.namespace, "probe"
+		if err := w.Create(w.Context(), set, client.DryRunAll); err != nil {
+			return err
+		}
+		if set.Spec.Template.Annotations["team"] == "" {
+			return errors.New("want an annotation")
+		}
+		return nil
+	})
+	w.releaseImage("web:2")
+	s := w.await(web.refused("create the ReplicaSet", "spec.template.metadata.annotations"))
+	if n := len(s.setsOf(s.deployments["web"])); n != 1 {
+		t.Errorf("there are %d ReplicaSets, want 1", n)
+	}
+	end()
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+}
+
+// The ReplicaSet of a Deployment with the longest name gets the name that it would get natively.
+func TestLongName(t *testing.T) {
+	w := newWorld(t)
+	name := subject(strings.Repeat("a", 250))
+	w.judged = []subject{name}
+	w.startController()
+	d := deployment(2, rolling(1, 0))
+	d.Name = string(name)
+	w.deployed(d)
+	r := release("web:2", step(1, none()), step("100%"))
+	r.Spec.WorkloadRef.Name = string(name)
+	w.create(r)
+	s := w.await(all(web.status("completed", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Phase == v1alpha1.PhaseCompleted }), name.serves("web:2", 2)))
+	for _, set := range s.setsOf(s.deployments[string(name)]) {
+		if want := strings.Repeat("a", 253-1-len(hashOf(set))) + "-" + hashOf(set); set.Name != want {
+			t.Errorf("a ReplicaSet is called %s, want %s", set.Name, want)
+		}
+	}
+}
