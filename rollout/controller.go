@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,7 +159,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	wake, err := r.advance(ctx, view)
 	if outdated(err) {
 		// What was decided on has changed. The newer object is remembered: decide again.
-		return ctrl.Result{RequeueAfter: time.Millisecond}, nil
+		return ctrl.Result{RequeueAfter: memory.nextTry()}, nil
+	}
+	memory.outdated = 0
+	if len(memory.gates) > 0 {
+		wake = earlier(wake, unseenFor)
 	}
 	return ctrl.Result{RequeueAfter: wake}, err
 }

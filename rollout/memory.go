@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ type memory struct {
 	deployment *appsv1.Deployment
 	whole      wholeTemplate
 	sets       map[types.UID]*rememberedSet
-	gates      map[string]*v1alpha1.Gate
+	gates      map[string]*rememberedGate
 	kept       map[string]client.Object
 	forgotten  map[string]bool
 
@@ -35,6 +36,40 @@ type memory struct {
 	fits          knownFit
 	statusWritten time.Time
 	scaled        time.Time
+	// outdated counts the passes in a row that ended because what they decided on had changed.
+	outdated int
+}
+
+// nextTry is after how long to decide again on what has changed: at once, and ever later where a cache lags behind what live
+// reads say, or somebody writes all the time.
+func (m *memory) nextTry() time.Duration {
+	const doublings = 10 // about a second
+	wait := time.Millisecond << min(m.outdated, doublings)
+	m.outdated++
+	return wait
+}
+
+// rememberedGate is a Gate that the cache does not have yet.
+type rememberedGate struct {
+	*v1alpha1.Gate
+
+	since time.Time
+}
+
+// unseenFor is how long a Gate may be missing in the cache before it is looked for anew: it may have been deleted before
+// the cache ever had it, and then no watch tells.
+const unseenFor = 10 * time.Second
+
+// mergeGates puts Gates that the cache does not have yet over the cached ones, and forgets those that it should have by now.
+func (m *memory) mergeGates(cached []v1alpha1.Gate, now time.Time) []v1alpha1.Gate {
+	for i := range cached {
+		delete(m.gates, cached[i].Name)
+	}
+	maps.DeleteFunc(m.gates, func(_ string, gate *rememberedGate) bool { return now.Sub(gate.since) >= unseenFor })
+	for _, name := range slices.Sorted(maps.Keys(m.gates)) {
+		cached = append(cached, *m.gates[name].Gate)
+	}
+	return cached
 }
 
 // rememberedSet is a ReplicaSet that is newer than the cache has it.
@@ -108,11 +143,11 @@ func (m *memory) rememberSet(set *appsv1.ReplicaSet) {
 	m.sets[set.UID] = &rememberedSet{ReplicaSet: set}
 }
 
-func (m *memory) rememberGate(gate *v1alpha1.Gate) {
+func (m *memory) rememberGate(gate *v1alpha1.Gate, now time.Time) {
 	if m.gates == nil {
-		m.gates = map[string]*v1alpha1.Gate{}
+		m.gates = map[string]*rememberedGate{}
 	}
-	m.gates[gate.Name] = gate
+	m.gates[gate.Name] = &rememberedGate{gate, now}
 }
 
 func (m *memory) rememberKept(revision client.Object) {

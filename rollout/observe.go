@@ -123,13 +123,7 @@ func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("list Gates: %w", err)
 	}
-	v.gates = list.Items
-	for i := range v.gates {
-		delete(v.memory.gates, v.gates[i].Name)
-	}
-	for _, gate := range v.memory.gates {
-		v.gates = append(v.gates, *gate)
-	}
+	v.gates = v.memory.mergeGates(list.Items, r.clock.Now())
 	return nil
 }
 

@@ -141,9 +141,9 @@ func (v *view) workload() *plan.Workload {
 }
 
 // revisionOf is the pod template hash of the Deployment's template: that of its ReplicaSet if
-// it has one.
+// it has one. One that was made by hand, and adopted, may lack the label.
 func (v *view) revisionOf(digest string) string {
-	if set := v.setOf(digest); set != nil {
+	if set := v.setOf(digest); set != nil && set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "" {
 		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	}
 	return hashOfDeployment(v.deployment)
