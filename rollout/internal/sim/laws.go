@@ -133,6 +133,9 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 	if d.Hold == nil || w.Past.Meddled || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
 		return
 	}
+	if w.made == 1 || w.Past.isStable(s.Revision) {
+		return // there has never been another version, or it was approved in full once
+	}
 	limit := int32(0)
 	if same(s.Revision, status.UpdateRevision) {
 		limit = most(w.allowed(w.Release.Spec, status), d.Replicas)

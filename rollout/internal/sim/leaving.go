@@ -52,8 +52,8 @@ func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) strin
 	switch {
 	case to != "" && !same(left, to):
 		return fmt.Sprintf("it is left with %s, and a rollback to %s is on record", left, to)
-	case to != "", policy == v1alpha1.DeletionProceed && left == before:
-		return ""
+	case to != "", policy == v1alpha1.DeletionProceed && (left == before || same(left, w.Release.Status.UpdateRevision)):
+		return "" // a workload of no pods has the stable template until it is let go of
 	case policy == v1alpha1.DeletionProceed:
 		return fmt.Sprintf("it is left with %s, it had %s", left, before)
 	case !w.Past.isStable(left):
