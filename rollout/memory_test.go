@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -60,6 +61,7 @@ func TestRevisionOfAnAdoptedSet(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{}
 	d.Spec.Template.Labels = map[string]string{"app": "web"}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "by-hand"}}
 	set.Spec.Template = d.Spec.Template
 	v := &view{deployment: d, sets: []*appsv1.ReplicaSet{set}}

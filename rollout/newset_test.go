@@ -29,6 +29,7 @@ func TestNewSetIsTheNativeOne(t *testing.T) {
 			set.Name, set.UID = fmt.Sprintf("web-%d", (i*3)%5), types.UID(fmt.Sprint(i))
 			set.CreationTimestamp = metav1.Unix(rapid.Int64Range(1e9, 1e9+2).Draw(t, "created"), 0)
 			set.Spec.Template.Labels = withHash(set.Spec.Template.Labels, fmt.Sprint(i))
+			set.Labels = set.Spec.Template.Labels
 			if rapid.IntRange(0, 4).Draw(t, "deleting") == 0 {
 				set.DeletionTimestamp = &set.CreationTimestamp
 			}
