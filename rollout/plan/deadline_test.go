@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -62,4 +64,18 @@ func TestAFailedReleaseIsHeldWhereItStands(t *testing.T) {
 			outcome{Is: "Failed 3/3 Upgrade ProgressDeadlineExceeded", Stalled: stalled},
 		},
 	})
+}
+
+// TestProgressOfPodsOnTheirWayOut: pods that are still available after their ReplicaSet was scaled down are no progress, or
+// the mark would go up and down with every pass.
+func TestProgressOfPodsOnTheirWayOut(t *testing.T) {
+	t.Parallel()
+	s := held(4).sets(set("v1", 4), set("v2", 0, available(1), current(1))).status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.Progress = &v1alpha1.Progress{Since: metav1.NewTime(noon)}
+	})
+	p := s.pass()
+	p.recordProgress()
+	if got := p.status.Progress.Available; got != 0 {
+		t.Errorf("want no progress by pods that are going, got %d", got)
+	}
 }

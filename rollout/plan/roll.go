@@ -346,9 +346,10 @@ func (p *pass) count() {
 // back, by a jump or with spec.replicas, the mark comes down with them: the pods that come next are progress again.
 func (p *pass) recordProgress() {
 	update, progress := p.updateSet(), p.status.Progress
+	available := min(update.Available, update.Replicas) // those on their way out are none
 	switch {
-	case progress == nil, update.Available > progress.Available && !p.goingBack():
-		p.status.Progress = &v1alpha1.Progress{Available: update.Available, Since: *p.now()}
+	case progress == nil, available > progress.Available && !p.goingBack():
+		p.status.Progress = &v1alpha1.Progress{Available: available, Since: *p.now()}
 	case update.Replicas < progress.Available:
 		p.status.Progress = &v1alpha1.Progress{Available: update.Replicas, Since: *p.now()}
 	}
