@@ -178,7 +178,7 @@ func TestRevertIsDeclined(t *testing.T) {
 	w.startForgeApprovals()
 	s := w.newShop("declined").rolledBack()
 	s.number = s.awaitRevert(v1alpha1.RevertOpen).PullRequest.Number
-	s.awaitTold(fmt.Sprintf("merge #%d to have Git follow: no progress", s.number))
+	s.awaitTold(fmt.Sprintf("merge #%d to update Git: no progress", s.number))
 	for _, then := range []struct {
 		state string
 		want  v1alpha1.RevertState

@@ -163,8 +163,8 @@ type broken struct {
 // brokenRules break one rule each: it alone keeps the gate shut.
 func brokenRules() map[string]broken {
 	const (
-		anew  = ": delete this Gate to ask anew"
-		still = ": approve it now, which still counts, or delete this Gate to ask anew"
+		anew  = ": 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again"
+		still = ": approve it now, which still counts, or 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again"
 		one   = "1 of 2 approvals is missing"
 
 		another = ": another person must approve" + anew
@@ -205,11 +205,11 @@ func brokenRules() map[string]broken {
 		"a record with another nonce":   {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Nonce = "0" }), "Git does not show its record on branch main yet: of the one there, it is for another gate of this step"},
 		"record changed after the review": {
 			mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Blob = "another" }),
-			"the record on branch main is not the file of the pull request: put that back, or delete this Gate to ask anew",
+			"the record on branch main is not the file of the pull request: put that back, or 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again",
 		},
 		"a merge that is not on the tracked branch": {
 			mergeAlone, func(s approving) { s.forge.Approval.OnTracked = false },
-			"the merge is not on branch main as it was read: put it back, or delete this Gate to ask anew",
+			"the merge is not on branch main as it was read: put it back, or 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again",
 		},
 		"a record that came with the release commit": {
 			mergeAlone, func(s approving) { s.pull.MergeCommit = releaseCommit }, "the record came with the release commit itself" + anew,

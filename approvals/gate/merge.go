@@ -11,7 +11,9 @@ import (
 )
 
 // askAnew is what helps where nothing else does: the pull request can't be merged a second time.
-const askAnew = "delete this Gate to ask anew"
+func (a approval) askAnew() string {
+	return fmt.Sprintf("'kubectl delete gate %s -n %s' asks again", a.gate.Name, a.gate.Namespace)
+}
 
 // A rule looks at one side of a merge.
 type rule struct {
@@ -42,16 +44,16 @@ func (a approval) intoTrackedBranch() string {
 	base := a.PullRequest.Base
 	switch {
 	case base.RepositoryID == 0 || base.RepositoryID != a.Repository.ID:
-		return "not into the repository of the ReleaseSource: " + askAnew
+		return "not into the repository of the ReleaseSource: " + a.askAnew()
 	case base.Ref != a.branch():
-		return fmt.Sprintf("into %s, not into %s: %s", base.Ref, a.branch(), askAnew)
+		return fmt.Sprintf("into %s, not into %s: %s", base.Ref, a.branch(), a.askAnew())
 	}
 	return ""
 }
 
 func (a approval) openedByUs() string {
 	if author := a.PullRequest.Author; !author.Same(a.self) {
-		return fmt.Sprintf("it was opened by %s, not by Sluice's account: %s", name(author), askAnew)
+		return fmt.Sprintf("it was opened by %s, not by Sluice's account: %s", name(author), a.askAnew())
 	}
 	return ""
 }
@@ -59,9 +61,9 @@ func (a approval) openedByUs() string {
 func (a approval) mergedByAnother() string {
 	switch merger := a.PullRequest.MergedBy; {
 	case !merger.Known():
-		return "it is not known by whom: " + askAnew
+		return "it is not known by whom: " + a.askAnew()
 	case merger.Same(a.self):
-		return fmt.Sprintf("by Sluice's own account %s, which approves nothing: %s", name(merger), askAnew)
+		return fmt.Sprintf("by Sluice's own account %s, which approves nothing: %s", name(merger), a.askAnew())
 	}
 	return ""
 }
@@ -70,12 +72,12 @@ func (a approval) mergedByAnother() string {
 func (a approval) recordAlone() string {
 	path := record.Path(a.gate.Namespace, a.gate.Spec.ReleaseRef.Name)
 	if len(a.Files) != 1 {
-		return fmt.Sprintf("it touches %d files instead of %s alone: %s", len(a.Files), path, askAnew)
+		return fmt.Sprintf("it touches %d files instead of %s alone: %s", len(a.Files), path, a.askAnew())
 	}
 	file := a.Files[0]
 	put := file.Status == forge.FileAdded || file.Status == forge.FileModified
 	if file.Path != path || file.PreviousPath != "" || !put {
-		return fmt.Sprintf("it does something else than to write %s: %s", path, askAnew)
+		return fmt.Sprintf("it does something else than to write %s: %s", path, a.askAnew())
 	}
 	return ""
 }
@@ -99,14 +101,14 @@ func (a approval) recordRead() string {
 func (a approval) recordAsMerged() string {
 	have := recordOf(a.gate, a.source)
 	if have == nil || have.Blob == "" || len(a.Files) == 0 || have.Blob != a.Files[0].BlobSHA {
-		return fmt.Sprintf("the record on branch %s is not the file of the pull request: put that back, or %s", a.branch(), askAnew)
+		return fmt.Sprintf("the record on branch %s is not the file of the pull request: put that back, or %s", a.branch(), a.askAnew())
 	}
 	return ""
 }
 
 func (a approval) stillTracked() string {
 	if !a.OnTracked {
-		return fmt.Sprintf("the merge is not on branch %s as it was read: put it back, or %s", a.branch(), askAnew)
+		return fmt.Sprintf("the merge is not on branch %s as it was read: put it back, or %s", a.branch(), a.askAnew())
 	}
 	return ""
 }
@@ -115,9 +117,9 @@ func (a approval) stillTracked() string {
 func (a approval) notTheRelease() string {
 	switch made := a.PullRequest.MergeCommit; {
 	case made == "":
-		return "it is not known what the merge made of the branch: " + askAnew
+		return "it is not known what the merge made of the branch: " + a.askAnew()
 	case made == a.gate.Spec.Commit:
-		return "the record came with the release commit itself: " + askAnew
+		return "the record came with the release commit itself: " + a.askAnew()
 	}
 	return ""
 }
@@ -131,18 +133,18 @@ func (a approval) mergedAlone() string {
 	case sha == "" || sha != a.PullRequest.MergeCommit:
 		return "it is not known what the merge changed"
 	case made.More || len(made.Files) != 1 || made.Files[0].Path != path:
-		return fmt.Sprintf("along with something else: commit %s changes more than %s: %s", short(sha), path, askAnew)
+		return fmt.Sprintf("along with something else: commit %s changes more than %s: %s", short(sha), path, a.askAnew())
 	}
 	at := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == sha })
 	switch {
 	case at >= 0 && (a.Pushes[at].ByForge() || slices.Index(made.Commit.Parents, a.Pushes[at].Before) == 0):
 		return ""
 	case at >= 0:
-		return fmt.Sprintf("it came to branch %s along with something else, by a push: %s", a.branch(), askAnew)
+		return fmt.Sprintf("it came to branch %s along with something else, by a push: %s", a.branch(), a.askAnew())
 	case a.signedByForge(made.Commit), !a.PushesTold && sha != a.PullRequest.Head.SHA:
 		return ""
 	}
-	return fmt.Sprintf("the forge does not say that it came to branch %s alone: %s", a.branch(), askAnew)
+	return fmt.Sprintf("the forge does not say that it came to branch %s alone: %s", a.branch(), a.askAnew())
 }
 
 // signedByForge reports whether a commit was made by the forge itself, by its signature.
@@ -173,7 +175,7 @@ func (a approval) mergerMay() string {
 	}
 	merger := a.PullRequest.MergedBy
 	if problem := cmp.Or(a.barred(merger), a.writes(merger)); problem != "" {
-		return fmt.Sprintf("by %s, who %s: another person must approve: %s", name(merger), problem, askAnew)
+		return fmt.Sprintf("by %s, who %s: another person must approve: %s", name(merger), problem, a.askAnew())
 	}
 	return ""
 }

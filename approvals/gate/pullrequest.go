@@ -103,7 +103,7 @@ func (a approval) anothers() string {
 		return "waits for its pull request to be opened"
 	case opened.Source != from:
 		return fmt.Sprintf("can't pass: pull request #%d is on the forge of ReleaseSource %s/%s, but the release comes from %s/%s now: %s",
-			opened.Number, opened.Source.Namespace, opened.Source.Name, from.Namespace, from.Name, askAnew)
+			opened.Number, opened.Source.Namespace, opened.Source.Name, from.Namespace, from.Name, a.askAnew())
 	default:
 		return ""
 	}

@@ -60,7 +60,7 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 		"it was opened from another source": {func(s *approving) { s.source.Name = "fork" }, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionWaiting,
 			Message: "can't pass: pull request #12 is on the forge of ReleaseSource shop/main, but the release comes from shop/fork now: " +
-				"delete this Gate to ask anew",
+				"'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again",
 		}},
 		"the forge could not be asked": {func(s *approving) { s.forge = nil }, v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting}},
 		"the release has no source": {func(s *approving) { s.source = nil }, v1alpha1.GateStatus{

@@ -20,7 +20,7 @@ func (a approval) enoughApprovals() string {
 		return ""
 	case have < wanted:
 		return fmt.Sprintf("%d of %d approvals %s missing%s: approve it now, which still counts, or %s",
-			wanted-have, wanted, isAre(wanted-have), a.discounted(), askAnew)
+			wanted-have, wanted, isAre(wanted-have), a.discounted(), a.askAnew())
 	}
 	return ""
 }

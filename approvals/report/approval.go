@@ -17,6 +17,8 @@ const (
 	maxPods = 20
 	// maxImages is how many images of a pod are shown.
 	maxImages = 5
+	// maxTitleImages is how many images a title has, and maxTitleImage how long each is at most.
+	maxTitleImages, maxTitleImage = 2, 60
 )
 
 // Batch is what is known of the pods that run the revision of a gate.
@@ -48,7 +50,7 @@ func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (ti
 		"### Who can approve\n\n" + approvers(g.Spec.Policy.PullRequest),
 		"### What the answer does\n\n" + answers(g, release, batch),
 	}
-	return approvalTitle(g, release), strings.Join(sections, "\n\n") + "\n"
+	return approvalTitle(g, release, batch.Pods), strings.Join(sections, "\n\n") + "\n"
 }
 
 // CommitMessage is the message of the commit that adds the record of g.
@@ -57,9 +59,31 @@ func CommitMessage(g *v1alpha1.Gate) string {
 		g.Spec.Step+1, word(g.Namespace+"/"+g.Spec.ReleaseRef.Name), word(g.Spec.Revision), word(cmp.Or(g.Spec.Commit, "unknown")))
 }
 
-func approvalTitle(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
-	return fmt.Sprintf("Approve batch %s of %s: revision %s",
-		place(g, release), word(g.Namespace+"/"+g.Spec.ReleaseRef.Name), word(g.Spec.Revision))
+// approvalTitle names the images, which people know, of what runs: a template may have been changed since.
+func approvalTitle(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, pods []Pod) string {
+	title := fmt.Sprintf("Approve batch %s of %s: ", place(g, release), word(g.Namespace+"/"+g.Spec.ReleaseRef.Name))
+	revision := "revision " + word(g.Spec.Revision)
+	if len(pods) == 0 {
+		return title + revision
+	}
+	first := slices.MinFunc(pods, func(x, y Pod) int { return cmp.Compare(x.Name, y.Name) })
+	if len(first.Images) == 0 {
+		return title + revision
+	}
+	return fmt.Sprintf("%s%s (%s)", title, imageNames(first.Images), revision)
+}
+
+// imageNames are images without the registries that they come from.
+func imageNames(images []string) string {
+	var names []string
+	for _, image := range images[:min(len(images), maxTitleImages)] {
+		name := noImage.ReplaceAllString(image[strings.LastIndex(image, "/")+1:], "-")
+		names = append(names, name[:min(len(name), maxTitleImage)])
+	}
+	if more := len(images) - len(names); more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // opening says what is asked.

@@ -69,5 +69,8 @@ func commit(sha string) string {
 
 var noWord = regexp.MustCompile(`[^A-Za-z0-9._/-]`)
 
+// noImage is what the last part of an image's name does not have. A digest stands behind a dash: nobody is called for by "@".
+var noImage = regexp.MustCompile(`[^A-Za-z0-9._:-]`)
+
 // word is a name for a line that is no Markdown. Names of objects and hashes stay as they are.
 func word(name string) string { return noWord.ReplaceAllString(name, "-") }

@@ -71,7 +71,7 @@ func (w *world) stop() {
 	}
 	w.scene.suspended()
 	if status.Phase != v1alpha1.PhaseFailed && status.RollbackTo == "" {
-		w.scene.standing(v1alpha1.ReasonFrozen, "batch "+status.Batch+" stands: frozen: "+rapid.String().Draw(w.T, "why it stands"))
+		w.scene.standing(v1alpha1.ReasonFrozen, "batch "+status.Batch+" is on hold: frozen: "+rapid.String().Draw(w.T, "why it stands"))
 	}
 }
 

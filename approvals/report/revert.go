@@ -112,7 +112,7 @@ func linesOnlyIn(text, other []byte) []string {
 
 // RevertOpened says that there is a pull request.
 func RevertOpened(number int) string {
-	return fmt.Sprintf("merge pull request #%d to have Git follow the rollback", number)
+	return fmt.Sprintf("merge pull request #%d to update Git after the rollback", number)
 }
 
 // RevertDeclined says that people have closed it.

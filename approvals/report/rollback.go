@@ -62,7 +62,7 @@ func gitFollows(status *v1alpha1.BatchReleaseStatus) (text, url string) {
 	case isLink(revert.PullRequest.URL):
 		url = revert.PullRequest.URL
 	}
-	return fmt.Sprintf(", merge #%d to have Git follow", revert.PullRequest.Number), url
+	return fmt.Sprintf(", merge #%d to update Git", revert.PullRequest.Number), url
 }
 
 // whyBack is the reason of a rollback. Of one that somebody asked for, what was told last of the commit

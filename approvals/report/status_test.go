@@ -252,10 +252,10 @@ func TestNext(t *testing.T) {
 		},
 		"taken back, Git is asked to follow": {
 			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").reverting(v1alpha1.RevertOpen),
-			[]string{"bad0 failure rolled back to 58d4, merge #13 to have Git follow: asked for -> " + pullAt},
+			[]string{"bad0 failure rolled back to 58d4, merge #13 to update Git: asked for -> " + pullAt},
 		},
 		"taken back, Git has followed": {
-			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4, merge #13 to have Git follow: asked for").reverting(v1alpha1.RevertMerged),
+			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4, merge #13 to update Git: asked for").reverting(v1alpha1.RevertMerged),
 			[]string{"bad0 failure rolled back to 58d4: asked for"},
 		},
 		"taken back, Git can't be asked": {
@@ -271,7 +271,7 @@ func TestNext(t *testing.T) {
 		},
 		"drifted, then another": {rolling(fix).told(good, forge.StateFailure, "drifted: image is web:9, not web:2"), []string{"f1ef pending " + updating}},
 		"suspended": {
-			rolling(bad).standing(v1alpha1.ReasonSuspended, "batch 2/4 stands: spec.suspend is set"), []string{"bad0 pending batch 2/4 stands: spec.suspend is set"},
+			rolling(bad).standing(v1alpha1.ReasonSuspended, "batch 2/4 is on hold: spec.suspend is set"), []string{"bad0 pending batch 2/4 is on hold: spec.suspend is set"},
 		},
 		"held before a pod": {
 			rolling(bad).standing(v1alpha1.ReasonPausePoint, "batch 2/4: holds before pod web-1").told(bad, forge.StatePending, updating),
@@ -282,7 +282,7 @@ func TestNext(t *testing.T) {
 			[]string{"bad0 pending the workload is not taken over: frozen: holidays"},
 		},
 		"no room for it":           {rolling(bad).standing(v1alpha1.ReasonWillNotFit, "quota pods is full"), []string{"bad0 pending quota pods is full"}},
-		"unpaused by somebody":     {rolling(bad).standing(v1alpha1.ReasonDrifted, "batch 2/4 stands: unpaused"), []string{"bad0 pending batch 2/4 stands: unpaused"}},
+		"unpaused by somebody":     {rolling(bad).standing(v1alpha1.ReasonDrifted, "batch 2/4 is on hold: unpaused"), []string{"bad0 pending batch 2/4 is on hold: unpaused"}},
 		"taken back, then another": {rolling(fix).told(bad, forge.StateFailure, "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
 		"reverted in Git": {
 			rolling(fix).reverted().told(bad, forge.StatePending, updating),

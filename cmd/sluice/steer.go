@@ -17,8 +17,8 @@ import (
 func newPause() *cobra.Command {
 	return newSuspend(&cobra.Command{
 		Use:   "pause [RELEASE]",
-		Short: "Stop a release where it stands",
-		Long: `Stop a release where it stands: no batch is begun or carried on, and what is pushed waits. The Deployment follows
+		Short: "Put a release on hold",
+		Long: `Put a release on hold: no batch is begun or carried on, and what is pushed waits. The Deployment follows
 spec.replicas, and rollbacks go on. It is spec.suspend of the release, and no push lifts it.`,
 		Example: "  sluice pause web",
 	}, true)
@@ -77,7 +77,7 @@ func newRetry() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "retry [RELEASE]",
 		Short: "Let a release go on that has failed, or whose Deployment was changed out of band",
-		Long: `Let a release go on that has failed because no further pod became available in time, or that stands because somebody has
+		Long: `Let a release go on that has failed because no further pod became available in time, or that is on hold because somebody has
 changed its Deployment out of band: you have dealt with it.`,
 		Example: "  sluice retry web",
 	}

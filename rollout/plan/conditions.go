@@ -139,7 +139,7 @@ func (p *pass) toldStalled(before *v1alpha1.BatchReleaseStatus) bool {
 }
 
 // warnings are the reasons that people are warned of.
-var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit}
+var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit}
 
 // turnedRound reports whether a rollback begins that nobody has asked for.
 func (p *pass) turnedRound() bool {

@@ -75,7 +75,7 @@ func (p *pass) revertingDrift() bool {
 }
 
 func (p *pass) driftWords() string {
-	return "the Deployment was changed past the release: " + strings.Join(p.Drift.Fields, "; ")
+	return "the Deployment was changed out of band: " + strings.Join(p.Drift.Fields, "; ")
 }
 
 func (p *pass) sayDrifted() {

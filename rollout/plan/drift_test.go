@@ -92,7 +92,7 @@ func TestDriftIsToldOnce(t *testing.T) {
 	t.Parallel()
 	s := completed(10).resolved("v1").changed().differing(image)
 	first := next(t, s)
-	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed past the release: " + image}}
+	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed out of band: " + image}}
 	if diff := cmp.Diff(want, first.Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -394,9 +394,13 @@ func TestARefusedApprovalIsTold(t *testing.T) {
 		g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: 4}
 		g.Status.Refusal = &v1alpha1.Refusal{Message: "by ada, who wrote the release: another person must approve"}
 	}))
-	got := next(t, s).Status
+	result := next(t, s)
+	got := result.Status
 	const want = "batch 1/2 done with 1 pod of 10, waiting for approval #4, which was merged and refused: by ada, who wrote the release: another person must approve"
 	if got.Message != want || got.Reason != v1alpha1.ReasonApprovalRefused || got.CurrentStepState != v1alpha1.StepBlocking {
 		t.Errorf("got %s, %s: %s", got.CurrentStepState, got.Reason, got.Message)
+	}
+	if diff := cmp.Diff([]Event{{true, v1alpha1.ReasonApprovalRefused, want}}, result.Events); diff != "" {
+		t.Errorf("people are warned: -want +got:\n%s", diff)
 	}
 }

@@ -45,9 +45,9 @@ func TestTemplateThatIsNotGitsIsTold(t *testing.T) {
 	}{
 		"completed":  {completed(10).gitGives("v1"), pastGitWords},
 		"never run":  {running(10).gitGives("v1"), pastGitWords},
-		"under way":  {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v9").gitGives("v2"), "batch 2/3 stands: " + pastGitWords},
+		"under way":  {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v9").gitGives("v2"), "batch 2/3 is on hold: " + pastGitWords},
 		"not begun":  {held(10).sets(set("v1", 10)).status(noBatch).resolved("v9").gitGives("v2"), "the release has not begun: " + pastGitWords},
-		"frozen too": {held(10).at(0, 1).sets(set("v1", 10)).frozen(`{"reason":"x"}`).resolved("v9").gitGives("v2"), "batch 1/3 stands: frozen: x; " + pastGitWords},
+		"frozen too": {held(10).at(0, 1).sets(set("v1", 10)).frozen(`{"reason":"x"}`).resolved("v9").gitGives("v2"), "batch 1/3 is on hold: frozen: x; " + pastGitWords},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

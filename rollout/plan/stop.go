@@ -112,7 +112,7 @@ func (p *pass) stand(why *stop) {
 		p.follow()
 		p.status.Phase, p.status.Progress = p.rollingPhase(), nil
 		p.normaliseState()
-		p.sayStopped("batch "+p.status.Batch+" stands", why)
+		p.sayStopped("batch "+p.status.Batch+" is on hold", why)
 	}
 	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all. Where only the
 	// annotation was taken off, the native controller has added none.

@@ -66,17 +66,17 @@ func TestStopSaysWhy(t *testing.T) {
 	}{
 		"suspended": {
 			scene:  held(10).at(0, 1).sets(set("v1", 10)).but(suspended),
-			reason: "Suspended", message: "batch 1/3 stands: spec.suspend is set",
+			reason: "Suspended", message: "batch 1/3 is on hold: spec.suspend is set",
 			condition: "Suspended", phrase: "spec.suspend is set",
 		},
 		"frozen": {
 			scene:  held(10).at(0, 1).sets(set("v1", 10)).frozen(`{"reason":"weekend","until":"2026-03-02T12:10:00Z","commit":"c1"}`),
-			reason: "Frozen", message: "batch 1/3 stands: frozen until 2026-03-02T12:10:00Z: weekend",
+			reason: "Frozen", message: "batch 1/3 is on hold: frozen until 2026-03-02T12:10:00Z: weekend",
 			condition: "Frozen", phrase: "frozen until 2026-03-02T12:10:00Z: weekend", wake: tenMinutes,
 		},
 		"both": {
 			scene:  held(10).at(0, 1).sets(set("v1", 10)).but(suspended).frozen(`{"reason":"weekend"}`),
-			reason: "Suspended", message: "batch 1/3 stands: spec.suspend is set; frozen: weekend",
+			reason: "Suspended", message: "batch 1/3 is on hold: spec.suspend is set; frozen: weekend",
 			condition: "Suspended", phrase: "spec.suspend is set; frozen: weekend",
 		},
 		"completed, and nothing waits": {

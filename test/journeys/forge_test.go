@@ -260,7 +260,7 @@ func TestAskedAnew(t *testing.T) {
 	w.push("web:2")
 	first := w.awaitPull(0)
 	w.as("eve").Merge(first, "merge")
-	w.await(gateSays(0, v1alpha1.GatePullRequest, "delete this Gate"))
+	w.await(gateSays(0, v1alpha1.GatePullRequest, "kubectl delete gate "))
 	stuck := w.now().gateOf("web", 0, v1alpha1.GatePullRequest)
 	w.kubectl("delete", "gate", stuck.Name)
 	w.await(func(s *scene) error {

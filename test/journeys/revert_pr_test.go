@@ -65,7 +65,7 @@ func TestClosedApprovalRollsBack(t *testing.T) {
 	w.as("grace").setState(approval, "closed")
 	w.await(all(web.completed, web.serves("web:1", 10)))
 	revert := w.awaitRevert(v1alpha1.RevertOpen)
-	w.awaitStatus(bad, fmt.Sprintf("failure: rolled back to %s, merge #%d to have Git follow: ", revert.To, revert.PullRequest.Number))
+	w.awaitStatus(bad, fmt.Sprintf("failure: rolled back to %s, merge #%d to update Git: ", revert.To, revert.PullRequest.Number))
 	if lines := w.statuses(bad, w.context()); !strings.Contains(lines[len(lines)-1], "was closed") {
 		t.Errorf("want the commit to show why it was rolled back, got %q", lines)
 	}
