@@ -120,7 +120,10 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 			p.Had = s.Replicas
 		}
 	}
-	if p.Step != intent.CurrentStepIndex {
+	switch {
+	case intent.Batch == "": // no step is entered yet
+		p.Step, p.Entered = -1, w.Workload.Replicas
+	case p.Step != intent.CurrentStepIndex:
 		p.Step, p.Entered = intent.CurrentStepIndex, w.Workload.Replicas
 	}
 }
