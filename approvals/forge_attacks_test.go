@@ -80,8 +80,13 @@ func (s *shop) newBranch(login, name, at string) {
 // mergedPull opens a pull request of a branch as one, and merges it as another.
 func (s *shop) mergedPull(author, merger, branch, method string) (commit string) {
 	s.Helper()
+	return s.mergedInto("main", author, merger, branch, method)
+}
+
+func (s *shop) mergedInto(base, author, merger, branch, method string) (commit string) {
+	s.Helper()
 	var opened struct{ Number int64 }
-	s.call(author, "POST", "pulls", map[string]string{"title": "Change", "head": branch, "base": "main"}, &opened)
+	s.call(author, "POST", "pulls", map[string]string{"title": "Change", "head": branch, "base": base}, &opened)
 	own := *s
 	own.number = opened.Number
 	return own.merge(merger, method)
@@ -220,6 +225,37 @@ var attacks = map[string]approvalCase{
 		},
 		act:  func(s *shop) { s.merge("eve", "rebase") },
 		says: "by eve, who opened pull request #1 of the release",
+	},
+	"flood-after-the-merge": {
+		reason: "who pushed can't be washed out by moving the branch afterwards",
+		policy: another(),
+		before: func(s *shop) {
+			start := s.commit
+			s.newBranch("ada", "change", start)
+			s.putAs("eve", "ada", "change")
+			done := s.mergedPull("ada", "grace", "change", "squash")
+			for range 55 { // more than the forge tells at once
+				s.setBranch("eve", "change", start)
+				s.setBranch("eve", "change", done)
+			}
+			s.commit = s.sync()
+		},
+		act:  func(s *shop) { s.merge("eve", "squash") },
+		says: "by eve, who pushed to pull request #1 of the release",
+	},
+	"merged-into-the-pull-request": {
+		reason: "who proposed what was merged into a pull request is behind it, too",
+		policy: another(),
+		before: func(s *shop) {
+			s.newBranch("ada", "change", s.commit)
+			s.newBranch("ada", "part", s.commit)
+			s.putAs("eve", "ada", "part")
+			s.mergedInto("change", "eve", "grace", "part", "rebase")
+			s.mergedPull("ada", "grace", "change", "squash")
+			s.commit = s.sync()
+		},
+		act:  func(s *shop) { s.merge("eve", "squash") },
+		says: "by eve, who pushed to pull request #2 of the release",
 	},
 	"merged-the-pull-request": {
 		reason: "who merged the change has looked at it, and may let it go on",

@@ -57,7 +57,12 @@ func (s *shop) pushBranch(login string) {
 // setMain moves the tracked branch, by force.
 func (s *shop) setMain(login, commit string) {
 	s.Helper()
-	s.call(login, "PATCH", "git/refs/heads/main", map[string]any{"sha": commit, "force": true}, nil)
+	s.setBranch(login, "main", commit)
+}
+
+func (s *shop) setBranch(login, branch, commit string) {
+	s.Helper()
+	s.call(login, "PATCH", "git/refs/heads/"+branch, map[string]any{"sha": commit, "force": true}, nil)
 }
 
 func (s *shop) head() string {

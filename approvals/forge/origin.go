@@ -1,5 +1,7 @@
 package forge
 
+import "slices"
+
 // MaxCommits is how many commits a release may consist of for its people to be told: a forge shows no more of a
 // comparison at a time, and each takes requests.
 const MaxCommits = 250
@@ -66,8 +68,10 @@ type Change struct {
 type Proposal struct {
 	PullRequest PullRequest
 	Commits     []Commit
-	// Pushers have pushed these commits to its branch, as far as the forge tells.
+	// Pushers have pushed these commits to its branch, or proposed what the forge merged into that, as far as the forge tells.
 	Pushers []Account
+	// PushersTold is set if these are all.
+	PushersTold bool
 }
 
 // Line are those of the commits that follow from head by first parents, newest first.
@@ -89,6 +93,25 @@ func Line(commits []Commit, head string) []Commit {
 		}
 	}
 	return line
+}
+
+// PushesOf finds the move of the branch that brought each commit of its line. Both begin with the newest.
+func PushesOf(line []Commit, pushes []Push) map[string]Push {
+	by := map[string]Push{}
+	for i := 0; i < len(line); {
+		at := slices.IndexFunc(pushes, func(p Push) bool { return p.After == line[i].SHA })
+		if at < 0 {
+			return by // moves overlap nowhere: what is older can't be told either
+		}
+		push := pushes[at]
+		if push.Before == push.After {
+			return by // it moved nothing, so that it brought nothing
+		}
+		for ; i < len(line) && line[i].SHA != push.Before; i++ {
+			by[line[i].SHA] = push
+		}
+	}
+	return by
 }
 
 // Permission is what somebody may do with the repository.

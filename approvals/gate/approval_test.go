@@ -76,6 +76,12 @@ func TestWhatKeepsNoRuleFromHolding(t *testing.T) {
 		"records of other releases are on the branch too": {mergeAlone, func(s approving) {
 			s.source.Status.Approvals = append([]v1alpha1.ApprovalRecord{{Namespace: "shop", Release: "api"}}, s.source.Status.Approvals...)
 		}},
+		"nobody knows who pushed to a proposal whose commits are all signed": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, merged: true, proposal: ada, hidden: true})
+			s.forge.Approval.Release.Proposals[0].Commits = []forge.Commit{
+				{SHA: olderHead, Verified: true, Committer: ada}, {SHA: headCommit, Author: bob, Verified: true, Committer: webflow},
+			}
+		}},
 		"a source that names no branch follows main":      {mergeAlone, func(s approving) { s.source.Spec.Ref.Branch = "" }},
 		"it was closed and opened again before the merge": {mergeAlone, func(s approving) { s.gate.Status.Decision = v1alpha1.DecisionRejected }},
 		"somebody of the team merges":                     {mergeAlone, func(s approving) { s.pull.MergedBy = dave }},
@@ -259,6 +265,16 @@ func brokenRules() map[string]broken {
 			s.broughtBy(brought{author: ada, merged: true, proposal: ada})
 			s.forge.Approval.Release.Proposals[0].PullRequest.Base.Ref = "dev"
 		}, unattributed},
+		"a proposal to which nobody knows who pushed": {mergeAlone, cameBy(brought{author: ada, merged: true, proposal: ada, hidden: true}), unpushed},
+		"a proposal to which nobody knows who pushed, signed in part": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, merged: true, proposal: ada, hidden: true})
+			s.forge.Approval.Release.Proposals[0].Commits = []forge.Commit{
+				{SHA: olderHead, Verified: true, Committer: ada}, {SHA: headCommit, Author: ada, Verified: true},
+			}
+		}, unpushed},
+		"a push that moved nothing": {mergeAlone, func(s approving) {
+			s.forge.Approval.Pushes[1].Before = releaseCommit
+		}, unattributed},
 		"what was merged is not read":          {mergeAlone, func(s approving) { s.forge.Approval.Commits = nil }, "who made its commits is not known"},
 		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "it is not known which commit is released, and so not who must not approve it" + force},
 		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "it is not known which commit ran before, and so not who is behind what came since" + force},
@@ -310,34 +326,6 @@ func brokenRules() map[string]broken {
 		"an approver whose account is not known": {reviewed, func(s approving) { s.forge.Approval.Approvers = []forge.Account{{Login: "carol"}} }, one + " (carol is not one of the approvers)" + still},
 		"one who has left the team":              {reviewed, func(s approving) { s.forge.Approval.Teams[0].Members = nil }, one + " (dave is not one of the approvers)" + still},
 	}
-}
-
-const unattributed = "it is not known who brought commit 1e1001e, whose author is free text: it came by no pull request that the " +
-	"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign " +
-	"commits; for this release: 'sluice approve web -n shop --force' passes the gate past its policy"
-
-const squashed = "5905459054590545905459054590545905459054"
-
-var renovate = forge.Account{ID: 20, Login: "renovate[bot]", Type: forge.TypeBot}
-
-// cameBy has the release come in a way.
-func cameBy(b brought) func(approving) { return func(s approving) { s.broughtBy(b) } }
-
-// earlier puts a commit before the release commit that somebody wrote and somebody pushed.
-func (s approving) earlier(author, pusher forge.Account) {
-	a := s.forge.Approval
-	commit := forge.Commit{SHA: olderHead, Author: author, Committer: author, Parents: []string{stableCommit}}
-	a.Release.Commits[0].Parents = []string{olderHead}
-	a.Release.Commits, a.Release.Total = append([]forge.Commit{commit}, a.Release.Commits...), 2
-	a.Release.Changes = append([]forge.Change{{SHA: olderHead}}, a.Release.Changes...)
-	a.Pushes[1].Before = olderHead
-	a.Pushes = append(a.Pushes, forge.Push{Before: stableCommit, After: olderHead, Kind: forge.PushPlain, Actor: pusher})
-}
-
-// list lets somebody approve.
-func (s approving) list(who forge.Account) {
-	s.policy.Approvers = append(s.policy.Approvers, who.Login)
-	s.forge.Approval.Approvers = append(s.forge.Approval.Approvers, who)
 }
 
 func TestEveryRuleAloneKeepsTheGateShut(t *testing.T) {

@@ -123,6 +123,8 @@ type brought struct {
 	merged bool
 	// proposal is who opened its pull request; nobody if there is none.
 	proposal forge.Account
+	// hidden: the forge does not tell of all who pushed to its branch.
+	hidden bool
 }
 
 // broughtBy has the release come that way.
@@ -148,7 +150,7 @@ func (s approving) broughtBy(b brought) {
 		a.Release.Changes[0].PullRequests = []int{3}
 		a.Release.Proposals = []forge.Proposal{{PullRequest: forge.PullRequest{
 			Number: 3, Merged: true, Author: b.proposal, Base: forge.Branch{Ref: "main", RepositoryID: 7}, MergeCommit: releaseCommit,
-		}}}
+		}, PushersTold: !b.hidden}}
 	}
 }
 

@@ -47,7 +47,7 @@ func someOrigin(t *rapid.T) brought {
 		signed: rapid.Bool().Draw(t, "signed"), merged: rapid.Bool().Draw(t, "in"),
 	}
 	if rapid.Bool().Draw(t, "by a proposal") {
-		b.proposal = somebody(t, "proposed")
+		b.proposal, b.hidden = somebody(t, "proposed"), sometimes(t, "hidden")
 	}
 	if !b.merged && rapid.Bool().Draw(t, "by a push") {
 		b.pusher = somebody(t, "pushed")
@@ -162,7 +162,7 @@ func whoBrought(release forge.ReleaseOrigin, pushes []forge.Push) (behind []int6
 	if len(pushes) > 0 && pushes[0].Kind == forge.PushPlain {
 		behind, known = append(behind, pushes[0].Actor.ID), known || pushes[0].Actor.ID != 0
 	}
-	return behind, known
+	return behind, known && !(proposed && !release.Proposals[0].PushersTold)
 }
 
 // TestAGatePassesIfAndOnlyIfEveryRuleHolds compares with the rules in plain words, on facts that are

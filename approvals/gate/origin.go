@@ -61,7 +61,7 @@ func (a approval) behindRelease() behind {
 	}
 	origin := a.Release
 	line := forge.Line(origin.Commits, origin.Head)
-	pushed := pushesOf(line, a.Pushes)
+	pushed := forge.PushesOf(line, a.Pushes)
 	for _, commit := range line {
 		if a.recordsAlone(commit.SHA) {
 			continue // an approval of an earlier step or release changes nothing that is released
@@ -83,6 +83,10 @@ func (a approval) behindRelease() behind {
 		}
 		for _, proposal := range proposals {
 			found.addProposal(proposal, origin.Addresses)
+			if !answeredFor(proposal) {
+				found.unknown = a.unpushed(proposal)
+				return found
+			}
 		}
 	}
 	for _, push := range a.pushesOfRelease() {
@@ -119,6 +123,22 @@ func (a approval) unattributed(commit forge.Commit) string {
 	return fmt.Sprintf("it is not known who brought commit %s, whose author is free text: it came by no pull request that the "+
 		"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign "+
 		"commits; for this release: %s", short(commit.SHA), a.pastPolicy())
+}
+
+// answeredFor reports whether all who made a pull request what it is are known: by who pushed to its branch or, where the forge does
+// not tell of all, by the key that signed each commit.
+func answeredFor(proposal forge.Proposal) bool {
+	unsigned := func(c forge.Commit) bool {
+		byForge := strings.EqualFold(c.Committer.Login, forgesOwn) // which names the one who was at its pages as the author
+		return !c.Verified || !c.Committer.Known() || byForge && !c.Author.Known()
+	}
+	return proposal.PushersTold || len(proposal.Commits) > 0 && !slices.ContainsFunc(proposal.Commits, unsigned)
+}
+
+// unpushed says that nobody knows who pushed to a pull request.
+func (a approval) unpushed(proposal forge.Proposal) string {
+	return fmt.Sprintf("the forge does not tell of everybody who pushed to pull request #%d, as of one from a fork or of a branch that was moved "+
+		"very often since, and its commits are not all signed. Sign commits; for this release: %s", proposal.PullRequest.Number, a.pastPolicy())
 }
 
 // pastPolicy is the way out where nobody can approve.
@@ -170,21 +190,6 @@ func (a approval) recordsAlone(sha string) bool {
 		return !strings.HasPrefix(f.Path, record.Folder+"/") || f.PreviousPath != "" && !strings.HasPrefix(f.PreviousPath, record.Folder+"/")
 	}
 	return result.Commit.SHA == sha && len(result.Files) > 0 && !result.More && !slices.ContainsFunc(result.Files, elsewhere)
-}
-
-// pushesOf finds the move of the branch that brought each commit of its line, which begins with the newest.
-func pushesOf(line []forge.Commit, pushes []forge.Push) map[string]forge.Push {
-	by := map[string]forge.Push{}
-	for i := 0; i < len(line); {
-		at := slices.IndexFunc(pushes, func(p forge.Push) bool { return p.After == line[i].SHA })
-		if at < 0 {
-			return by // moves overlap nowhere: what is older can't be told either
-		}
-		for push := pushes[at]; i < len(line) && line[i].SHA != push.Before; i++ {
-			by[line[i].SHA] = push
-		}
-	}
-	return by
 }
 
 // pushesOfRelease are all moves of the branch since the stable commit, up to the one that brought the release.

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -95,7 +96,7 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Appr
 		if known {
 			continue
 		}
-		proposal, err := c.proposal(ctx, pull)
+		proposal, err := c.proposal(ctx, pull, 0)
 		if err != nil {
 			return err
 		}
@@ -105,10 +106,12 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Appr
 	return nil
 }
 
-// proposal reads the commits of a merged pull request, and who pushed them.
-func (c *Client) proposal(ctx context.Context, pull forge.PullRequest) (forge.Proposal, error) {
-	key := "proposal " + strconv.Itoa(pull.Number)
-	return remembered(c, key, always, func() (forge.Proposal, error) {
+// proposal reads the commits of a merged pull request, and who pushed them. Within is how many others it was merged into,
+// one after the other.
+func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within int) (forge.Proposal, error) {
+	key := fmt.Sprintf("proposal %d within %d", pull.Number, within)
+	final := func(p forge.Proposal) bool { return p.PushersTold || ofFork(p.PullRequest) } // who pushed may be told later
+	return remembered(c, key, final, func() (forge.Proposal, error) {
 		found := forge.Proposal{PullRequest: pull}
 		commits, err := allCounted(func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
 			return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.Number, &page)
@@ -120,19 +123,7 @@ func (c *Client) proposal(ctx context.Context, pull forge.PullRequest) (forge.Pr
 			return found, c.explain(err, "read commits of pull request #%d", pull.Number)
 		}
 		found.Commits = convert(commits, commit)
-		if pull.Head.RepositoryID != pull.Base.RepositoryID {
-			return found, nil // of a fork, whose branch is its owner's
-		}
-		holds := func(sha string) bool {
-			return slices.ContainsFunc(found.Commits, func(c forge.Commit) bool { return c.SHA == sha })
-		}
-		pushes, _, err := c.pushes(ctx, pull.Head.Ref, func([]forge.Push) bool { return true })
-		for _, push := range pushes {
-			if holds(push.After) {
-				found.Pushers = append(found.Pushers, push.Actor)
-			}
-		}
-		return found, err
+		return found, c.readPushers(ctx, &found, within)
 	})
 }
 

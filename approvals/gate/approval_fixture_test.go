@@ -1,0 +1,34 @@
+package gate
+
+import "github.com/sluice-dev/sluice/approvals/forge"
+
+const unpushed = "the forge does not tell of everybody who pushed to pull request #3, as of one from a fork or of a branch that was moved " +
+	"very often since, and its commits are not all signed. Sign commits; for this release: 'sluice approve web -n shop --force' passes the gate past its policy"
+
+const unattributed = "it is not known who brought commit 1e1001e, whose author is free text: it came by no pull request that the " +
+	"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign " +
+	"commits; for this release: 'sluice approve web -n shop --force' passes the gate past its policy"
+
+const squashed = "5905459054590545905459054590545905459054"
+
+var renovate = forge.Account{ID: 20, Login: "renovate[bot]", Type: forge.TypeBot}
+
+// cameBy has the release come in a way.
+func cameBy(b brought) func(approving) { return func(s approving) { s.broughtBy(b) } }
+
+// earlier puts a commit before the release commit that somebody wrote and somebody pushed.
+func (s approving) earlier(author, pusher forge.Account) {
+	a := s.forge.Approval
+	commit := forge.Commit{SHA: olderHead, Author: author, Committer: author, Parents: []string{stableCommit}}
+	a.Release.Commits[0].Parents = []string{olderHead}
+	a.Release.Commits, a.Release.Total = append([]forge.Commit{commit}, a.Release.Commits...), 2
+	a.Release.Changes = append([]forge.Change{{SHA: olderHead}}, a.Release.Changes...)
+	a.Pushes[1].Before = olderHead
+	a.Pushes = append(a.Pushes, forge.Push{Before: stableCommit, After: olderHead, Kind: forge.PushPlain, Actor: pusher})
+}
+
+// list lets somebody approve.
+func (s approving) list(who forge.Account) {
+	s.policy.Approvers = append(s.policy.Approvers, who.Login)
+	s.forge.Approval.Approvers = append(s.forge.Approval.Approvers, who)
+}
