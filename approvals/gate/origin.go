@@ -83,18 +83,23 @@ func (a approval) behindRelease() behind {
 		}
 		for _, proposal := range proposals {
 			found.addProposal(proposal, origin.Addresses)
-			if !answeredFor(proposal) {
-				found.unknown = a.unpushed(proposal)
-				return found
-			}
+		}
+		if i := slices.IndexFunc(proposals, func(p forge.Proposal) bool { return !answeredFor(p) }); i >= 0 {
+			found.unknown = a.unpushed(proposals[i])
+			return found
 		}
 	}
+	a.addPushers(found, line, pushed)
+	return found
+}
+
+// addPushers notes who pushed the release.
+func (a approval) addPushers(found behind, line []forge.Commit, pushed map[string]forge.Push) {
 	for _, push := range a.pushesOfRelease() {
 		if !push.ByForge() && !a.pushedRecords(push, line, pushed) {
 			found.add(push.Actor, "pushed the release")
 		}
 	}
-	return found
 }
 
 // unknownOrigin says why it is not known what a release consists of; empty if it is.
