@@ -5,6 +5,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,12 @@ var refused = []uint32{
 	unix.SYS_CHROOT, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_SETXATTR, unix.SYS_STATFS, unix.SYS_MEMFD_CREATE,
 	unix.SYS_IO_URING_SETUP, unix.SYS_BPF, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 	unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_SETRLIMIT, unix.SYS_PERSONALITY, unix.SYS_REBOOT,
+	unix.SYS_PRLIMIT64, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP,
+	unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+	unix.SYS_FCNTL, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_MQ_OPEN, unix.SYS_FCHMODAT2, unix.SYS_FSOPEN, unix.SYS_OPEN_TREE,
+	unix.SYS_MOVE_MOUNT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_CLOCK_SETTIME, unix.SYS_SETTIMEOFDAY,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_SYSLOG,
+	unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_SENDMMSG,
 }
 
 // Where seccomp_data has what a filter looks at.
@@ -73,6 +80,12 @@ func filter() []unix.SockFilter {
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE, Jf: 3},
 		unix.SockFilter{Code: load, K: argumentAt},
 		unix.SockFilter{Code: any, K: unix.CLONE_THREAD, Jt: 1},
+		unix.SockFilter{Code: end, K: deny},
+		// Go signals its own threads, and no others are to be signalled.
+		unix.SockFilter{Code: load, K: callAt},
+		unix.SockFilter{Code: equal, K: unix.SYS_TGKILL, Jf: 3},
+		unix.SockFilter{Code: load, K: argumentAt},
+		unix.SockFilter{Code: equal, K: uint32(os.Getpid()), Jt: 1},
 		unix.SockFilter{Code: end, K: deny},
 		unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ALLOW},
 	)
