@@ -136,7 +136,7 @@ func watchMemory(t *testing.T, pid int) (peak func() int64) {
 				children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 				for _, file := range children {
 					text, _ := os.ReadFile(file) // one that has ended has no memory
-					for _, child := range bytes.Fields(text) {
+					for child := range bytes.FieldsSeq(text) {
 						number, _ := strconv.Atoi(string(child))
 						sum += resident(number)
 					}

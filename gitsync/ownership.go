@@ -1,7 +1,6 @@
 package gitsync
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -60,9 +59,11 @@ func soleOwner(entries []metav1.ManagedFieldsEntry, owner string) ([]metav1.Mana
 		rest := fields.Difference(applied)
 		if !rest.Equals(fields) {
 			changed = true
-			if entry.FieldsV1.Raw, err = rest.ToJSON(); err != nil {
+			left, err := rest.ToJSON()
+			if err != nil {
 				return nil, false, fmt.Errorf("encode fields of %s: %w", entry.Manager, err)
 			}
+			entry.FieldsV1.SetRawBytes(left)
 		}
 		if !rest.Empty() {
 			kept = append(kept, entry)
@@ -76,7 +77,7 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if entry.FieldsV1 == nil {
 		return fields, nil
 	}
-	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return nil, fmt.Errorf("read fields of %s: %w", entry.Manager, err)
 	}
 	return fields, nil

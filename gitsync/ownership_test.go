@@ -8,9 +8,9 @@ import (
 )
 
 func entry(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: operation, Subresource: subresource, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
-	}
+	owned := &metav1.FieldsV1{}
+	owned.SetRawString(fields)
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource, FieldsType: "FieldsV1", FieldsV1: owned}
 }
 
 // TestSoleOwner: others keep what Git says nothing of, and subresources.

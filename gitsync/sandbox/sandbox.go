@@ -40,10 +40,10 @@ func (e *ExceededError) Unwrap() error { return e.reason }
 
 func (l Limits) exceeded(reason error) error {
 	limit := l.Time.String()
-	switch reason {
-	case ErrMemory:
+	switch {
+	case errors.Is(reason, ErrMemory):
 		limit = fmt.Sprintf("%d MiB of memory", l.Memory>>20)
-	case ErrSize:
+	case errors.Is(reason, ErrSize):
 		limit = fmt.Sprintf("%d bytes for its result", l.Bytes)
 	}
 	return &ExceededError{reason, limit}

@@ -96,7 +96,7 @@ func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
 	}
 	content, err := b.parse(name, info)
 	if err != nil {
-		return nil // as before: nobody asked for the file
+		return nil //nolint:nilerr // as before: nobody asked for the file
 	}
 	for _, release := range content.named {
 		b.fail(name, release.at, fmt.Sprintf(

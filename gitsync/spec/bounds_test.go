@@ -83,7 +83,7 @@ func TestTooManyObjects(t *testing.T) {
 func TestBuildBytes(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a, b, c, d, e, f, g, h, i]}]\n"}
-	for _, name := range strings.Split("abcdefghi", "") {
+	for name := range strings.SplitSeq("abcdefghi", "") {
 		files[name] = strings.Repeat("x", 1<<20)
 	}
 	wantErrors(t, read(t, files), "kustomization.yaml: the files of the kustomization are larger than 8388608 bytes together")

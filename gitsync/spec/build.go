@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"net/http" //nolint:depguard // to take the network from kustomize, not to use it
 	"path"
 	"strings"
 

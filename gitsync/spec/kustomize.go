@@ -111,7 +111,7 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 		error
 		Exceeds() string
 	}](err); ok {
-		made.fail(file, position{}, "building the kustomization takes more than "+limit.Exceeds()+
+		made.fail(file, "building the kustomization takes more than "+limit.Exceeds()+
 			": make it several, refer to fewer objects, or have the limit raised")
 		return true, nil
 	}
@@ -136,26 +136,26 @@ func (p *pass) collect(made *build, folder, file string, names []string) ([]byte
 		}
 		data, err := fs.ReadFile(p.tree, name)
 		if err != nil {
-			made.fail(name, position{}, readProblem(err))
+			made.fail(name, readProblem(err))
 			continue
 		}
 		files[name] = data
 		if total += int64(len(data)); total > p.opts.Limits.BuildBytes {
-			made.fail(file, position{}, fmt.Sprintf("the files of the kustomization are larger than %d bytes together: make it several", p.opts.Limits.BuildBytes))
+			made.fail(file, fmt.Sprintf("the files of the kustomization are larger than %d bytes together: make it several", p.opts.Limits.BuildBytes))
 			return nil, nil
 		}
 	}
 	return json.Marshal(buildInput{Folder: folder, Files: files, Limits: p.opts.Limits})
 }
 
-func (b *build) fail(file string, at position, message string) {
-	b.errors = append(b.errors, at.error(file, message))
+func (b *build) fail(file, message string) {
+	b.errors = append(b.errors, position{}.error(file, message))
 }
 
 // takeAll takes in what came of a build: its objects, if all of them are right.
 func (p *pass) takeAll(made *build, file string, out buildOutput) {
 	if made.errors = out.Problems; out.Failure != "" {
-		made.fail(file, position{}, "kustomize: "+out.Failure)
+		made.fail(file, "kustomize: "+out.Failure)
 	}
 	made.broken = made.errors != nil
 	for _, object := range out.Objects {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -15,9 +16,7 @@ func TestNamesOfKustomizeReachTheRelease(t *testing.T) {
 	with := func(more map[string]string) map[string]string {
 		all := map[string]string{}
 		for _, files := range []map[string]string{base, more} {
-			for name, text := range files {
-				all[name] = text
-			}
+			maps.Copy(all, files)
 		}
 		return all
 	}

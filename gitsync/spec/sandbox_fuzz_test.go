@@ -52,7 +52,7 @@ func setTraps(tb testing.TB) *traps {
 	path, marks := tb.TempDir(), tb.TempDir()
 	for _, name := range []string{"git", "helm", "sh", "bash", "go", "docker"} {
 		script := "#!/bin/sh\n: > " + filepath.Join(marks, name) + "\n"
-		if err := os.WriteFile(filepath.Join(path, name), []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
+		if err := os.WriteFile(filepath.Join(path, name), []byte(script), 0o700); err != nil {
 			tb.Fatal(err)
 		}
 	}

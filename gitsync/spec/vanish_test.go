@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -104,9 +105,7 @@ func TestBesideKustomization(t *testing.T) {
 			if files == nil {
 				files = map[string]string{"kustomization.yaml": "resources: [deploy.yaml]\n", "deploy.yaml": deployment("web", "web:1")}
 			}
-			for path, text := range tt.more {
-				files[path] = text
-			}
+			maps.Copy(files, tt.more)
 			result := read(t, files)
 			wantErrors(t, result, tt.want...)
 			wantReleases(t, result)

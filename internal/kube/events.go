@@ -22,7 +22,7 @@ type logged struct {
 }
 
 // Eventf logs and records an event.
-func (l *logged) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (l *logged) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // the interface has it so
 	if object, err := meta.Accessor(regarding); err == nil {
 		l.logger.Info(fmt.Sprintf(note, args...), "reason", reason, "type", kind, "namespace", object.GetNamespace(), "name", object.GetName())
 	}

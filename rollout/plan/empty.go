@@ -8,7 +8,7 @@ import (
 )
 
 // A workload that is scaled to 0 in mid-release has the stable template until it has pods again: where no
-// ReplicaSet has any, the native controller gives whatever number somebody scales it to, to the one of the workload's template
+// ReplicaSet has any, the native controller makes all the pods that somebody asks for in the ReplicaSet of the workload's template
 // (T1), and deletes others beyond revisionHistoryLimit (T4). The hold says that it is meant so.
 
 // emptied is the workload as it would be with the template that is released, if it is one that has the stable
