@@ -195,17 +195,21 @@ func TestStepDone(t *testing.T) {
 func TestProgressIsTheMostThatEverWereAvailable(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		available, want int32
-		moved           bool
+		replicas, available, want int32
+		moved                     bool
 	}{
-		"one more is progress":           {4, 4, true},
-		"as many again is none":          {3, 3, false},
-		"fewer don't undo what had been": {1, 3, false},
+		"one more is progress":                     {5, 4, 4, true},
+		"as many again is none":                    {5, 3, 3, false},
+		"fewer don't undo what had been":           {5, 1, 3, false},
+		"pods that are to go are none":             {3, 5, 3, false},
+		"the mark comes down with those taken":     {2, 2, 2, true},
+		"and is not raised by those yet to go":     {2, 5, 2, true},
+		"more that are there with others to go is": {4, 5, 4, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := held(10).at(1, 5).sets(set("v1", 5), set("v2", 5, available(test.available)))
+			s := held(10).at(1, 5).sets(set("v1", 10-test.replicas), set("v2", test.replicas, available(test.available)))
 			s.Release.Status.Progress = &v1alpha1.Progress{Available: 3}
 			got := next(t, s).Status.Progress
 			if got.Available != test.want || got.Since.Time.Equal(noon) != test.moved {

@@ -43,7 +43,11 @@ func leavesNamed(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || !w.Release.Deleting || w.notDone(c) == "" {
 		return ""
 	}
-	return w.wronglyLeft(c.workload.Template, w.Release.Spec.DeletionPolicy)
+	before := c.workload.Template
+	if c.workload.Hold.Emptied {
+		before = c.pass.intent.UpdateRevision // it has the stable one only until it has pods
+	}
+	return w.wronglyLeft(before, w.Release.Spec.DeletionPolicy)
 }
 
 // wronglyLeft says what is wrong with the template that the workload was just left with, of what it had before.
