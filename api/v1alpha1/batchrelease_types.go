@@ -188,6 +188,12 @@ type ReleaseStrategy struct {
 	// +optional
 	Preflight PreflightPolicy `json:"preflight,omitempty"`
 
+	// AllowMixedVersions says that a Deployment of strategy Recreate may be released all the same. That strategy asks
+	// for never running two versions at once; a release in batches does so at each step. Without it the release of
+	// such a Deployment is not started while it has pods. A rollback is always started. Default false.
+	// +optional
+	AllowMixedVersions bool `json:"allowMixedVersions,omitempty"`
+
 	// Supersede says what becomes of a release when a new template comes in its middle. Restart begins
 	// anew with the new one. Queue finishes the release first, gates and all, and then takes the newest; a
 	// template that was stable before is a rollback and does not wait. Default Restart.

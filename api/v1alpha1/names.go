@@ -162,6 +162,8 @@ const (
 	ReasonChangedPastGit   = "ChangedPastGit"
 	ReasonPausePoint       = "PausePoint"
 	ReasonWillNotFit       = "WillNotFit"
+	// ReasonWouldMixVersions: the workload's own strategy asks for one version at a time.
+	ReasonWouldMixVersions = "WouldMixVersions"
 	ReasonWriteRefused     = "WriteRefused"
 )
 

@@ -15,6 +15,7 @@ import (
 // refusals are the reasons for which a spec is not released until somebody changes something.
 var refusals = []string{
 	v1alpha1.ReasonInvalidTemplate, v1alpha1.ReasonInvalidStrategy, v1alpha1.ReasonNoTemplate, v1alpha1.ReasonWorkloadHeld,
+	v1alpha1.ReasonWouldMixVersions,
 }
 
 // refusal says why the spec as it is now can't be released; empty if it can.

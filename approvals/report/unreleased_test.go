@@ -52,6 +52,7 @@ func TestRefusal(t *testing.T) {
 			refused(bad, template).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Commit = "", "" }), nil, []string{"bad0 failure " + why},
 		},
 		"what is released is refused":        {refused(good, v1alpha1.ReasonInvalidStrategy), []string{"900d failure " + why}, nil},
+		"it would mix versions":              {refused(good, v1alpha1.ReasonWouldMixVersions), []string{"900d failure " + why}, nil},
 		"no commit":                          {refused("", template), []string{released}, nil},
 		"it stands still for another reason": {refused(bad, v1alpha1.ReasonGateRejected), []string{released}, nil},
 		"an earlier spec was refused": {

@@ -90,6 +90,21 @@ func TestCheck(t *testing.T) {
 			"it is said where the template stands", release + strings.Replace(template, "app: web", "app: wep", 1), deployment,
 			[]string{"release.yaml:10:25: error: spec.template.metadata.labels: the API server refuses a template that the selector of Deployment web does not match"},
 		},
+		"Recreate": {
+			"a Deployment that asks for one version at a time is not released with two", release,
+			strings.Replace(deployment, "spec:\n", "spec:\n  strategy:\n    type: Recreate\n", 1),
+			[]string{`deployment.yaml:6:5: error: spec.strategy.type: Deployment "web" has strategy Recreate, and a release in batches runs two versions at once: ` +
+				"set spec.strategy.allowMixedVersions: true in the BatchRelease if they get along, or strategy RollingUpdate in the Deployment; " +
+				"or scale the Deployment to 0 until it is released"},
+		},
+		"RecreateAllowed": {
+			"the release may say that its versions get along", release + "    allowMixedVersions: true\n",
+			strings.Replace(deployment, "spec:\n", "spec:\n  strategy: {type: Recreate}\n", 1), nil,
+		},
+		"RecreateEmpty": {
+			"without pods there is nothing to mix", release,
+			strings.Replace(deployment, "spec:\n", "spec:\n  replicas: 0\n  strategy: {type: Recreate}\n", 1), nil,
+		},
 		"NoSelector": {
 			"a Deployment must have a selector", release, strings.Replace(deployment, "  selector: {matchLabels: {app: web}}\n", "", 1),
 			[]string{"deployment.yaml:6:16: error: spec.template.metadata.labels: the API server refuses a template that the selector of Deployment web does not match"},

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // review is one release that package spec takes.
@@ -44,6 +45,7 @@ func (r *Report) review(files fs.FS, release *spec.Release) error {
 			return nil
 		}
 		it.checkSelector()
+		it.checkRecreate()
 	} else {
 		it.find(Warning, it.place(), "spec.workloadRef.name", fmt.Sprintf(
 			"spec.workloadRef.name: Deployment %s/%s is not among these files: the release waits until the cluster has it", release.Namespace, release.Workload))
@@ -143,6 +145,15 @@ func (r *review) checkSelector() {
 	}
 	r.find(Error, r.release.TemplatePlace(), "spec.template.metadata.labels", fmt.Sprintf(
 		"spec.template.metadata.labels: the API server refuses a template that the selector of Deployment %s does not match", r.release.Workload))
+}
+
+// checkRecreate looks for a Deployment that asks for one version at a time. Without pods there is nothing to mix.
+func (r *review) checkRecreate() {
+	d := &r.deployment.Spec
+	if d.Strategy.Type != appsv1.RecreateDeploymentStrategyType || d.Replicas != nil && *d.Replicas == 0 || r.object.Spec.Strategy.AllowMixedVersions {
+		return
+	}
+	r.find(Error, r.release.DeploymentPlace(), "spec.strategy.type", "spec.strategy.type: "+preflight.MixesVersions(r.release.Workload))
 }
 
 // checkLimits looks for limits that leave no room, of the release or of its Deployment.

@@ -43,6 +43,8 @@ type Found struct {
 	WillNotFit []string `json:"willNotFit,omitempty"`
 	Held       bool     `json:"held,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
+	// Refused is why the release is not started at all.
+	Refused string `json:"refused,omitempty"`
 	// Missing are sentences on what is not there, or could not be read.
 	Missing []string `json:"missing,omitempty"`
 
@@ -145,6 +147,7 @@ func (c *Change) preflight(live *Live) error {
 		Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.Surge, Unavailable: c.Unavailable,
 		Running: live.Running, Released: template, NewSet: true,
 	}, live.Namespace)
+	c.Cluster.Refused = plan.MixesVersions(&c.object.Spec.Strategy, live.Workload)
 	c.Cluster.WillNotFit, c.Cluster.Warnings = found.WillNotFit, found.Warnings
 	c.Cluster.Held = len(found.WillNotFit) > 0 && c.object.Spec.Strategy.Preflight != v1alpha1.PreflightWarn
 	return nil
@@ -164,6 +167,9 @@ func (f *Found) lines() []string {
 	}
 	if text := f.prospect(); text != "" {
 		lines = append(lines, text)
+	}
+	if f.Refused != "" {
+		lines = append(lines, "it is not released: "+f.Refused)
 	}
 	for _, text := range f.WillNotFit {
 		lines = append(lines, "it will not fit: "+text)

@@ -65,10 +65,13 @@ func TestMeet(t *testing.T) {
 	}}}
 	crowded := rested()
 	crowded.Namespace = full
+	recreate := rested()
+	recreate.Workload.Recreate = true
 	cases := map[string]struct {
 		before, after files
 		live          *preview.Live
 	}{
+		"cluster-recreate": {base, next, recreate},
 		"cluster":          {base, next.with(files{"web/release.yaml": strings.Replace(release, "strategy:", "strategy:\n    maxUnavailable: 0", 1)}), crowded},
 		"cluster-rolling":  {base, next, rolling()},
 		"cluster-absent":   {files{}, base, &preview.Live{Missing: []string{"not there: *Deployment*"}}},

@@ -29,7 +29,7 @@ func (p *pass) hold() bool {
 	}
 	proven := p.ReleaseLive
 	if !held && p.status.Held == nil {
-		if p.willNotFit() || p.driftUnknown() {
+		if p.wouldMixVersions() || p.willNotFit() || p.driftUnknown() {
 			return true
 		}
 		written, ready := p.prepare()

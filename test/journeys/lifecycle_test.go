@@ -154,7 +154,9 @@ func TestStrategyRestored(t *testing.T) {
 			w.startController()
 			w.deployed(deployment(3, change))
 			before := w.now().deployments["web"]
-			w.create(release("web:2", step(1), step("100%")))
+			r := release("web:2", step(1), step("100%"))
+			r.Spec.Strategy.AllowMixedVersions = before.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
+			w.create(r)
 			w.await(web.blocksAt(0))
 			w.confirm("web")
 			s := w.await(all(web.completed, web.serves("web:2", 3)))

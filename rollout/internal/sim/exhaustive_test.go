@@ -126,6 +126,13 @@ func families() map[string]family {
 			begin:       superseded,
 			Exploration: Exploration{Offers: []Event{{Kind: Rollback, Text: "true"}, {Kind: PassDies}, {Kind: Scale, N: 2}}},
 		},
+		"one version at a time": {
+			begin: func(s Setup) *State { s.Strategy, s.OneVersion = Recreate, true; return releasing(s) },
+			Exploration: Exploration{
+				Offers: append(scales(0, 2), Event{Kind: Cure}, Event{Kind: Give, Text: "v3"}, Event{Kind: Give, Text: "v2"}, Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies}),
+				Budget: map[Kind]uint8{Give: 2},
+			},
+		},
 		"pods take time to go": {
 			begin:       func(s Setup) *State { s.Graceful, s.Strategy = true, Recreate; return releasing(s) },
 			Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: Drift, Text: "v9"}, {Kind: Rollback, Text: "true"}}},

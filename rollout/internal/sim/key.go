@@ -29,7 +29,7 @@ func (s *State) Key() Key {
 	e.process(s.Process)
 	e.bytes = append(e.bytes, s.Used[:]...)
 	e.text(s.Sick)
-	e.flag(s.Crowded, s.World.made == 1)
+	e.flag(s.Crowded, s.World.made == 1, s.Release.Spec.Strategy.AllowMixedVersions)
 	e.text(string(s.Refusing))
 	e.refusals(s)
 	sum := sha256.Sum256(e.bytes)

@@ -97,6 +97,7 @@ var laws = []law{
 	{"I3 what goes without gates was stable", goesBackToStable},
 	{"I6 a release is turned round only if it is told to be", turnsRound},
 	{"I8 what is held is paused", staysPaused},
+	{"what must run one version at a time is not released in batches", keepsOneVersion},
 	{"what is stopped stands", standsStill},
 	{"what is queued waits", waitsItsTurn},
 }

@@ -123,9 +123,10 @@ func (w *World) Crowd() bool {
 }
 
 // Cure lets the pods of the sick revision become available after all, and the API server take
-// the template and the writes that it refused; a quota has room.
+// the template and the writes that it refused; a quota has room, and versions may be mixed.
 func (w *World) Cure() bool {
-	ill := w.Sick+w.Refused != "" || w.Crowded || w.Refusing != ""
+	allowed := w.Past.Own.Strategy == Recreate && w.allowMixedVersions()
+	ill := allowed || w.Sick+w.Refused != "" || w.Crowded || w.Refusing != ""
 	w.Sick, w.Refused, w.Crowded, w.Refusing = "", "", false, ""
 	return ill
 }

@@ -77,6 +77,7 @@ func drawSetup(t *rapid.T, replicas int32) Setup {
 		Replicas: replicas, Steps: drawSteps(t, "steps"),
 		MaxSurge: drawLimit(t, "maxSurge"), MaxUnavailable: drawLimit(t, "maxUnavailable"),
 		Strategy:       rapid.SampledFrom([]string{RollingUpdate, RollingUpdate, RollingUpdate, Recreate}).Draw(t, "strategy"),
+		OneVersion:     rapid.Bool().Draw(t, "one version"),
 		Paused:         rapid.IntRange(0, 9).Draw(t, "paused") == 0,
 		Newborn:        rapid.IntRange(0, 4).Draw(t, "newborn") == 0,
 		MinReady:       rapid.IntRange(0, 2).Draw(t, "min ready") == 0,

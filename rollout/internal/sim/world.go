@@ -137,7 +137,9 @@ type Setup struct {
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	// Strategy is that of the Deployment, RollingUpdate if empty.
 	Strategy string
-	Paused   bool
+	// OneVersion says that the release of a Deployment of strategy Recreate may not mix versions, until it is cured.
+	OneVersion bool
+	Paused     bool
 	// Newborn says that the native controller has not seen the Deployment yet: it has no
 	// ReplicaSet.
 	Newborn bool
@@ -168,7 +170,7 @@ func New(s Setup) *World {
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
 		Strategy: v1alpha1.ReleaseStrategy{
 			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause), Supersede: s.Supersede,
-			StepBack: s.StepBack,
+			StepBack: s.StepBack, AllowMixedVersions: s.Strategy == Recreate && !s.OneVersion,
 		},
 	}
 	if s.Rollback != nil {
