@@ -37,6 +37,8 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), err.Error()))
 		case i == len(steps)-1 && !s.all():
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "the last step must be 100%"))
+		case most[true] == 100 && !s.all():
+			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not come after a step of 100%"))
 		case s.value < most[s.percent]:
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in a step before it"))
 		}

@@ -42,6 +42,9 @@ func TestValidate(t *testing.T) {
 		"numbers and percentages may be mixed: which is more depends on spec.replicas": {
 			given(number(8), text("30%"), number(9), text("30%"), text("100%")), nil,
 		},
+		"after 100% there is nothing to come to": {
+			given(text("100%"), number(3), text("100%")), []string{`spec.strategy.steps[1].replicas: Invalid value: "3": must not come after a step of 100%`},
+		},
 		"0 pods and 0% are steps to stop at before anything is done": {given(number(0), text("0%"), text("100%")), nil},
 		"no step releases nothing": {
 			given(), []string{"spec.strategy.steps: Required value: at least one step"},
