@@ -182,15 +182,20 @@ func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
 		Ready:     set.Status.ReadyReplicas,
 		Available: set.Status.AvailableReplicas,
 		Noted:     set.Annotations[desiredAnnotation] != "",
-		Stuck:     stuck(set),
+		Failure:   failureOf(set),
 	}
 }
 
-// stuck reports whether the ReplicaSet controller has failed to make pods.
-func stuck(set *appsv1.ReplicaSet) bool {
-	return slices.ContainsFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
+// failureOf is why the ReplicaSet controller has failed to make or delete pods; nil if it has not.
+func failureOf(set *appsv1.ReplicaSet) *plan.Failure {
+	i := slices.IndexFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
 		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
 	})
+	if i < 0 {
+		return nil
+	}
+	c := &set.Status.Conditions[i]
+	return &plan.Failure{Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time}
 }
 
 func ownedBy(obj metav1.Object, owner types.UID) bool {

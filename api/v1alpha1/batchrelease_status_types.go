@@ -123,6 +123,15 @@ type BatchReleaseStatus struct {
 	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas,omitempty"`
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets, while a release is
+	// under way and at its end; the Deployment counts them ever after.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
+	// UnavailableReplicas are those that the ReplicaSets want and that are not available.
+	// +optional
+	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty"`
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// +optional

@@ -132,6 +132,11 @@ const (
 	// again. It is there only while that is so.
 	ConditionQuarantined = "Quarantined"
 
+	// ConditionAvailable and ConditionReplicaFailure say of the pods of all ReplicaSets what a Deployment says of its
+	// own. ConditionReplicaFailure is there only while it is true.
+	ConditionAvailable      = "Available"
+	ConditionReplicaFailure = "ReplicaFailure"
+
 	// ConditionForgeReady on a ReleaseSource says whether its forge lets us work on the repository.
 	ConditionForgeReady = "ForgeReady"
 )
@@ -179,6 +184,18 @@ const (
 	ReasonWorkloadUnpaused = "WorkloadUnpaused"
 	ReasonStrategyChanged  = "StrategyChanged"
 	ReasonHoldRemoved      = "HoldRemoved"
+)
+
+// Reasons of the condition Available of a BatchRelease, as a Deployment has them.
+const (
+	ReasonMinimumAvailable   = "MinimumReplicasAvailable"
+	ReasonMinimumUnavailable = "MinimumReplicasUnavailable"
+)
+
+// Reasons of the condition ReplicaFailure of a BatchRelease, as a ReplicaSet has them.
+const (
+	ReasonFailedCreate = "FailedCreate"
+	ReasonFailedDelete = "FailedDelete"
 )
 
 // ReasonSuspended is one of a BatchRelease and of a ReleaseSource.

@@ -31,6 +31,7 @@ func (p *pass) setConditions() {
 	if stalled == nil && (phase == v1alpha1.PhaseFailed || reason == v1alpha1.ReasonGateRejected) {
 		stalled = &Event{Reason: reason, Message: message}
 	}
+	p.tellPods()
 	p.setCondition(v1alpha1.ConditionTakenOver, p.status.Held != nil, holdMessage(p.status.Held), orWord(reason, v1alpha1.ReasonCompleted))
 	p.setStalled(stalled)
 	p.setSuspended()

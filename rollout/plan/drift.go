@@ -100,6 +100,7 @@ func (p *pass) countReleased() {
 	}
 	p.status.UpdatedReplicas = released.Current
 	p.status.UpdatedReadyReplicas, p.status.UpdatedAvailableReplicas = released.Ready, released.Available
+	p.countAll()
 }
 
 func (p *pass) endDrift() {

@@ -272,7 +272,7 @@ const manyPods = 8
 // start, when the cluster has nothing else to do.
 func (l *ledger) mayStay() int32 {
 	made := l.update.Observed && l.update.Current >= l.target && l.want[l.update] >= l.target
-	if l.rescaling() || made || l.update.Stuck || l.target-l.update.Available < manyPods {
+	if l.rescaling() || made || l.update.Failure != nil || l.target-l.update.Available < manyPods {
 		return 0
 	}
 	return l.surge

@@ -219,7 +219,9 @@ func TestOldPodsStayWhileManyUpdatedOnesAreMade(t *testing.T) {
 	})
 }
 
-func stuck(s *Set) { s.Stuck = true }
+func stuck(s *Set) {
+	s.Failure = &Failure{Reason: "FailedCreate", Message: "exceeded quota", Since: noon}
+}
 
 func TestSmallChangesAreCollected(t *testing.T) {
 	t.Parallel()

@@ -114,8 +114,9 @@ type Set struct {
 	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
 	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
 	Noted bool
-	// Stuck says that its controller can't make the pods it wants, for want of quota for example.
-	Stuck bool
+	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want of quota for
+	// example; nil if it can.
+	Failure *Failure
 	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
 	Current, Ready, Available int32
 }

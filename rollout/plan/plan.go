@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -181,7 +182,11 @@ func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
 	bare := *status
 	bare.UpdatedReplicas, bare.UpdatedReadyReplicas, bare.UpdatedAvailableReplicas = 0, 0, 0
+	bare.ReadyReplicas, bare.AvailableReplicas, bare.UnavailableReplicas = 0, 0, 0
 	bare.Progress, bare.LastUpdateTime = nil, nil
+	bare.Conditions = slices.DeleteFunc(slices.Clone(bare.Conditions), func(c metav1.Condition) bool {
+		return c.Type == v1alpha1.ConditionAvailable
+	})
 	return &bare
 }
 

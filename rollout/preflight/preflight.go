@@ -89,7 +89,7 @@ func (r Release) checkBudget(budget *policyv1.PodDisruptionBudget) []string {
 	if r.Unavailable <= missing {
 		return nil
 	}
-	return []string{fmt.Sprintf("PodDisruptionBudget %s lets %d of %d pods be missing, the release %d: lower maxUnavailable if it is to keep to that",
+	return []string{fmt.Sprintf("PodDisruptionBudget %s lets %d of %d pods be missing, the release %d: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together",
 		budget.Name, missing, r.Replicas, r.Unavailable)}
 }
 

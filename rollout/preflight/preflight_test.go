@@ -202,11 +202,11 @@ func TestWarnings(t *testing.T) {
 		"nothing": {ten().limits(1, 2), Namespace{}, nil},
 		"a budget that lets fewer be missing": {
 			ten().limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"),
-			[]string{"PodDisruptionBudget web lets 3 of 10 pods be missing, the release 4: lower maxUnavailable if it is to keep to that"},
+			[]string{"PodDisruptionBudget web lets 3 of 10 pods be missing, the release 4: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together"},
 		},
 		"a budget in percent that stay": {
 			ten().limits(0, 6), budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: &half}, "web"),
-			[]string{"PodDisruptionBudget web lets 5 of 10 pods be missing, the release 6: lower maxUnavailable if it is to keep to that"},
+			[]string{"PodDisruptionBudget web lets 5 of 10 pods be missing, the release 6: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together"},
 		},
 		"a budget that lets as many":  {ten().limits(0, 3), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"), nil},
 		"a budget of others":          {ten().limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "db"), nil},

@@ -108,3 +108,47 @@ func (w *world) approveAs(who string, s *scene) {
 	w.kubectl("patch", "batchrelease", "web", "--type=merge", "--subresource=status",
 		"-p", fmt.Sprintf(`{"status":{"answers":[{"gate":%q,"verdict":"Approve","by":%q}]}}`, uid, who))
 }
+
+// kubectl rollout history says of a Deployment in a release, and after it, what it says of any: each revision with
+// the change cause that the Deployment had then.
+func TestKubectlRolloutHistory(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	d := deployment(2)
+	d.Annotations = map[string]string{changeCause: "the first"}
+	w.deployed(d)
+	w.create(release("web:2", step(1), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
+	w.kubectl("annotate", "deployment", "web", "--overwrite", changeCause+"=the second")
+	w.awaitRollouts("1 the first", "2 the second")
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 2)))
+	w.awaitRollouts("1 the first", "2 the second")
+	if out := w.kubectl("rollout", "history", "deployment/web", "--revision=2"); !strings.Contains(out, "web:2") {
+		t.Errorf("revision 2 has not web:2: %s", out)
+	}
+
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 2)))
+	w.kubectl("annotate", "deployment", "web", "--overwrite", changeCause+"=back to the first")
+	w.awaitRollouts("2 the second", "3 back to the first")
+}
+
+const changeCause = "kubernetes.io/change-cause"
+
+// awaitRollouts waits for the revisions and change causes that kubectl rollout history prints.
+func (w *world) awaitRollouts(want ...string) {
+	w.Helper()
+	w.await(func(*scene) error {
+		var got []string
+		for line := range strings.Lines(w.kubectl("rollout", "history", "deployment/web")) {
+			if fields := strings.Fields(line); len(fields) > 1 && isNumber(fields[0]) {
+				got = append(got, strings.Join(fields, " "))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("kubectl rollout history (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}

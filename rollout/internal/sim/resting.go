@@ -1,6 +1,12 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 // judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the workload to, no more
 // pods run the update revision than the steps allow of that number.
@@ -36,4 +42,23 @@ func (w *World) settled() bool {
 func (w *World) needed(s *Set) bool {
 	_, unavailable := w.Workload.fence(w.Workload.Replicas)
 	return s.Status.Available >= s.Replicas && effective(w.Sets) <= w.Workload.Replicas-unavailable
+}
+
+// mistold says how the condition Available is not what the ReplicaSets say, once passes have nothing left to write, at
+// rest as in a release; empty if it is.
+func (w *World) mistold() string {
+	d := &w.Workload
+	if d.Absent || w.Release.Purged || w.Release.Deleting {
+		return ""
+	}
+	available := int32(0)
+	for i := range w.Sets {
+		available += w.Sets[i].Status.Available
+	}
+	_, unavailable := d.fence(d.Replicas)
+	enough := available >= d.Replicas-unavailable
+	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
+		return fmt.Sprintf("%d of %d are available, %d may be missing: Available is %t", available, d.Replicas, unavailable, told)
+	}
+	return ""
 }

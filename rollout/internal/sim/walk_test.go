@@ -237,6 +237,9 @@ func (w *walk) passAgain() {
 	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done)+again.Refused > 0 {
 		w.Fatalf("I9 another pass sends no write: %+v, %d refused%s\n  %-28s %s", again.Done, again.Refused, w.story.String(), "passes", s.World)
 	}
+	if how := s.World.mistold(); how != "" {
+		w.Fatalf("what is told of pods is so: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
+	}
 	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged {
 		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
 	}

@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Failure is what the ReplicaSet controller says of pods that it can't make or delete.
+type Failure struct {
+	Reason, Message string
+	// Since is when it began.
+	Since time.Time
+}
+
+// tellPods says of the pods of all ReplicaSets what a Deployment says of its own: how many there are while a release
+// is under way and at its end, and, whenever that changes, whether enough are available and why some can't be made.
+// The Deployment itself can't: while it is held its strategy is another one, and of failures it says nothing.
+func (p *pass) tellPods() {
+	if p.Workload == nil || p.Workload.Deleting {
+		p.drop(v1alpha1.ConditionAvailable)
+		p.drop(v1alpha1.ConditionReplicaFailure)
+		return
+	}
+	if before := p.Release.Status.Phase; p.status.Phase != v1alpha1.PhaseCompleted || before != v1alpha1.PhaseCompleted {
+		p.countAll()
+	}
+	p.setAvailable()
+	p.setReplicaFailure()
+}
+
+// countAll puts the totals of all ReplicaSets into the status.
+func (p *pass) countAll() {
+	var wanted, ready, available int32
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		wanted, ready, available = wanted+set.Replicas, ready+set.Ready, available+set.Available
+	}
+	p.status.ReadyReplicas, p.status.AvailableReplicas = ready, available
+	p.status.UnavailableReplicas = max(wanted-available, 0)
+}
+
+// setAvailable says nothing of numbers: it is written when it changes, at rest too.
+func (p *pass) setAvailable() {
+	var available int32
+	for i := range p.Sets {
+		available += p.Sets[i].Available
+	}
+	if available >= p.Workload.Replicas-p.fence().unavailable {
+		p.setCondition(v1alpha1.ConditionAvailable, true,
+			"at least replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumAvailable)
+		return
+	}
+	p.setCondition(v1alpha1.ConditionAvailable, false,
+		"fewer than replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumUnavailable)
+}
+
+// setReplicaFailure keeps ReplicaFailure only while it is true, as a Deployment does. A ReplicaSet's own reason need
+// not be one that a condition of ours may have.
+func (p *pass) setReplicaFailure() {
+	failure := p.newestFailure()
+	if failure == nil {
+		p.drop(v1alpha1.ConditionReplicaFailure)
+		return
+	}
+	reason := v1alpha1.ReasonFailedCreate
+	if failure.Reason == v1alpha1.ReasonFailedDelete {
+		reason = v1alpha1.ReasonFailedDelete
+	}
+	p.setCondition(v1alpha1.ConditionReplicaFailure, true, failure.Message, reason)
+}
+
+// newestFailure is the one that began last; of two, that of the newer ReplicaSet.
+func (p *pass) newestFailure() *Failure {
+	var newest *Set
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if set.Failure == nil {
+			continue
+		}
+		if newest == nil || set.Failure.Since.After(newest.Failure.Since) ||
+			set.Failure.Since.Equal(newest.Failure.Since) && older(newest, set) {
+			newest = set
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return newest.Failure
+}

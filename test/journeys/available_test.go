@@ -1,0 +1,67 @@
+package journeys
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// counts wants the totals of a release: the ready, available and unavailable pods of all versions.
+func (name subject) counts(ready, available, unavailable int32) check {
+	return func(s *scene) error {
+		release := s.releases[string(name)]
+		if release == nil {
+			return fmt.Errorf("want release %s", name)
+		}
+		status := &release.Status
+		if status.ReadyReplicas != ready || status.AvailableReplicas != available || status.UnavailableReplicas != unavailable {
+			return fmt.Errorf("want %d ready, %d available, %d unavailable; have %d, %d, %d", ready, available, unavailable,
+				status.ReadyReplicas, status.AvailableReplicas, status.UnavailableReplicas)
+		}
+		return nil
+	}
+}
+
+// That pods can't be made is told long before the deadline, in the words of the API server, and no longer than it is so.
+func TestPodsThatCannotBeMadeAreToldAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	w.quota("full", corev1.ResourcePods, "4")
+	r := release("web:2", step(1), step("100%"))
+	r.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(600))
+	w.create(r)
+	available := web.condition(v1alpha1.ConditionAvailable, v1alpha1.ReasonMinimumAvailable, "")
+	w.await(all(available, web.counts(4, 4, 1), web.reason(v1alpha1.ReasonUpgrading),
+		web.condition(v1alpha1.ConditionReplicaFailure, v1alpha1.ReasonFailedCreate, "exceeded quota: full")))
+	w.kubectl("delete", "resourcequota", "full")
+	w.await(all(web.blocksAt(0), web.withoutCondition(v1alpha1.ConditionReplicaFailure), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4), available, web.counts(4, 4, 0)))
+}
+
+// A pod that is ready is not available before minReadySeconds are over, and nothing is built on it until then.
+func TestMinReadySeconds(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(2, rolling(1, 0), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 2 }))
+	w.create(release("web:2", step(1), step("100%")))
+	s := w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
+	release := s.releases["web"]
+	if took := release.Status.LastUpdateTime.Sub(release.Status.StartedAt.Time); took < 2*time.Second {
+		t.Errorf("the batch was done after %s, want at least minReadySeconds", took)
+	}
+	for _, set := range s.sets {
+		if set.Spec.MinReadySeconds != 2 {
+			t.Errorf("%s has minReadySeconds %d, want 2", set.Name, set.Spec.MinReadySeconds)
+		}
+	}
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 2), web.counts(2, 2, 0)))
+}
