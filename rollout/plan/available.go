@@ -22,7 +22,7 @@ func (p *pass) tellPods() {
 		p.drop(v1alpha1.ConditionReplicaFailure)
 		return
 	}
-	if before := p.Release.Status.Phase; p.status.Phase != v1alpha1.PhaseCompleted || before != v1alpha1.PhaseCompleted {
+	if p.status.Phase != v1alpha1.PhaseCompleted || p.Release.Status.Phase != v1alpha1.PhaseCompleted {
 		p.countAll()
 	}
 	p.setAvailable()
@@ -31,22 +31,29 @@ func (p *pass) tellPods() {
 
 // countAll puts the totals of all ReplicaSets into the status.
 func (p *pass) countAll() {
-	var wanted, ready, available int32
+	var wanted, ready int32
 	for i := range p.Sets {
 		set := &p.Sets[i]
-		wanted, ready, available = wanted+set.Replicas, ready+set.Ready, available+set.Available
+		wanted, ready = wanted+set.Replicas, ready+min(set.Ready, set.Replicas)
 	}
+	available := p.available()
 	p.status.ReadyReplicas, p.status.AvailableReplicas = ready, available
-	p.status.UnavailableReplicas = max(wanted-available, 0)
+	p.status.UnavailableReplicas = wanted - available
+}
+
+// available counts the available pods, but for those that are to go: at the end of a release its last old pods are
+// still in a status.
+func (p *pass) available() int32 {
+	var available int32
+	for i := range p.Sets {
+		available += min(p.Sets[i].Available, p.Sets[i].Replicas)
+	}
+	return available
 }
 
 // setAvailable says nothing of numbers: it is written when it changes, at rest too.
 func (p *pass) setAvailable() {
-	var available int32
-	for i := range p.Sets {
-		available += p.Sets[i].Available
-	}
-	if available >= p.Workload.Replicas-p.fence().unavailable {
+	if p.available() >= p.Workload.Replicas-p.fence().unavailable {
 		p.setCondition(v1alpha1.ConditionAvailable, true,
 			"at least replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumAvailable)
 		return

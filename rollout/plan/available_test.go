@@ -109,10 +109,11 @@ func TestTotalsAreCountedUntilTheEnd(t *testing.T) {
 		scene *scene
 		want  [3]int32
 	}{
-		"both versions count": {held(10).sets(mixed...), [3]int32{10, 9, 2}},
-		"while it stands":     {suspended, [3]int32{10, 9, 2}},
-		"at the end":          {handedBack(10), [3]int32{10, 10, 0}},
-		"at rest no more":     {lost, [3]int32{10, 10, 0}},
+		"those that are to go do not": {held(10).sets(set("v1", 7, current(8), available(8)), set("v2", 3)), [3]int32{10, 10, 0}},
+		"both versions count":         {held(10).sets(mixed...), [3]int32{10, 9, 2}},
+		"while it stands":             {suspended, [3]int32{10, 9, 2}},
+		"at the end":                  {handedBack(10), [3]int32{10, 10, 0}},
+		"at rest no more":             {lost, [3]int32{10, 10, 0}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (w *World) mistold() string {
 	}
 	available := int32(0)
 	for i := range w.Sets {
-		available += w.Sets[i].Status.Available
+		available += min(w.Sets[i].Status.Available, w.Sets[i].Replicas)
 	}
 	_, unavailable := d.fence(d.Replicas)
 	enough := available >= d.Replicas-unavailable
