@@ -108,8 +108,8 @@ func (w *world) wantSoleOwner(name string) {
 	for _, entry := range w.release(name).ManagedFields {
 		ours := entry.Manager == v1alpha1.OwnerGitsync && entry.Operation == metav1.ManagedFieldsOperationApply
 		for _, field := range []string{"f:template", "f:steps", "f:maxSurge"} {
-			if !ours && entry.Subresource == "" && strings.Contains(string(entry.FieldsV1.Raw), field) {
-				w.Errorf("%s owns %s as well: %s", entry.Manager, field, entry.FieldsV1.Raw)
+			if !ours && entry.Subresource == "" && strings.Contains(string(entry.FieldsV1.GetRawBytes()), field) {
+				w.Errorf("%s owns %s as well: %s", entry.Manager, field, entry.FieldsV1.GetRawString())
 			}
 		}
 	}
