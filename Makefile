@@ -68,6 +68,11 @@ race: ## The tests of what runs concurrently, under the race detector
 test-unraced: ## The tests that make race leaves out
 	$(TEST) $$(go list $(PKG) | grep -vxF "$$(go list $(RACED))") $(ARGS)
 
+# What measures time or memory means nothing under the race detector, nor beside other tests.
+.PHONY: test-measured
+test-measured: ## The tests of raced packages that measure time and memory
+	$(TEST) -parallel 1 -run '^(TestHostileServers|TestGoodSourcesBesideHostileOnes)$$' ./gitsync $(ARGS)
+
 # Inside there is no network: what the suite builds is compiled before.
 .PHONY: test-node
 test-node: ## Journeys with real containers, on a kubelet of this machine (root on Linux)

@@ -75,6 +75,9 @@ func hostile() map[string]struct {
 // to take all there is; each of those is told why it is not read, and the controller, with the processes that it has, stays
 // below half of the memory that config/controller gives it.
 func TestGoodSourcesBesideHostileOnes(t *testing.T) {
+	if raced {
+		t.Skip("it measures time and memory: make test-measured runs it")
+	}
 	w := newWorld(t)
 	namespaces := []string{w.namespace}
 	for range 5 {

@@ -182,6 +182,9 @@ func peak(t *testing.T) (most func() uint64) {
 // longer timeouts, than the controller lets one namespace have a part for. The controller stays below half of the
 // memory that it is installed with, and the sources of the hostile ones say what is wrong.
 func TestHostileServers(t *testing.T) {
+	if raced {
+		t.Skip("it measures time and memory: make test-measured runs it")
+	}
 	w := newWorld(t)
 	w.push(app("web", "web:1"))
 	kinds := hostileServers(t)
