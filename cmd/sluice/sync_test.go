@@ -36,7 +36,7 @@ func TestSync(t *testing.T) {
 	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: "shop"}}})
 	listed := s.as(operator, "list")
 	s.want(listed.stderr, "releasesource/shop: FilesInvalid: ")
-	s.want(s.ok(s.person("onlooker", "view", "sluice-viewer"), "get", "api"), "✖ releasesource/shop  FilesInvalid: ")
+	s.want(s.ok(s.person("onlooker", "view", "sluice-viewer"), "get", "api"), "✖ releasesource/shop ", " FilesInvalid: web.yaml:4: ")
 	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: nil}}})
 	s.want(s.as(operator, "sync", "batchrelease/api").stderr, "comes from no ReleaseSource")
 	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: "shop"}}})

@@ -96,4 +96,5 @@ func forgetSizes(e *ending) {
 	s := &e.Release
 	s.Replicas, s.TargetReplicas, s.MaxSurge, s.MaxUnavailable = 0, 0, nil, nil
 	s.UpdatedReplicas, s.UpdatedReadyReplicas, s.UpdatedAvailableReplicas = 0, 0, 0
+	s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0
 }
