@@ -7,6 +7,8 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -97,4 +99,5 @@ func forgetSizes(e *ending) {
 	s.Replicas, s.TargetReplicas, s.MaxSurge, s.MaxUnavailable = 0, 0, nil, nil
 	s.UpdatedReplicas, s.UpdatedReadyReplicas, s.UpdatedAvailableReplicas = 0, 0, 0
 	s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionAvailable) // it follows the pods within seconds
 }

@@ -103,6 +103,9 @@ func drawSteps(t *rapid.T, label string) []v1alpha1.Step {
 	var texts []string
 	for range rapid.IntRange(0, 4).Draw(t, label) {
 		unit := rapid.SampledFrom([]string{"", "%"}).Draw(t, "unit")
+		if least["%"] == 100 {
+			unit = "%" // nothing comes after all pods
+		}
 		least[unit] = rapid.IntRange(least[unit], map[string]int{"": 13, "%": 100}[unit]).Draw(t, "replicas")
 		texts = append(texts, fmt.Sprintf("%d%s%s", least[unit], unit, gates.Draw(t, "gates")))
 	}
