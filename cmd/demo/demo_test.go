@@ -36,6 +36,8 @@ func TestDemo(t *testing.T) {
 		"KeepsRunning":                          keepsRunning,
 		"InterruptedWhileTheControlPlaneStarts": interruptedAt("starting kube-apiserver"),
 		"FailsWithTheReason":                    failsWithTheReason,
+		"OutlivesConnections":                   outlivesConnections,
+		"EndsWithoutReader":                     endsWithoutReader,
 		"InterruptedInMidRelease":               interruptedAt("batch 1/3 done"),
 	}
 	for name, test := range tests {
@@ -123,6 +125,27 @@ func failsWithTheReason(d *demo) {
 	d.leavesNoProcess()
 }
 
+// outlivesConnections sends what a write to a connection that the other end closed sends: the reason
+// why the demo fails stays the reason.
+func outlivesConnections(d *demo) {
+	d.start("--timeout=1ms")
+	d.await("starting etcd")
+	d.signal(syscall.SIGPIPE)
+	d.exits(1)
+	d.leavesNoProcess()
+}
+
+// endsWithoutReader closes the output in mid-release, as the end of `head` does.
+func endsWithoutReader(d *demo) {
+	d.start()
+	d.await("batch 1/3 done")
+	if err := d.stdout.Close(); err != nil {
+		d.Fatal(err)
+	}
+	d.ended(130)
+	d.leavesNothing()
+}
+
 // interruptedAt sends what Ctrl-C sends as soon as a line with text is there.
 func interruptedAt(text string) func(*demo) {
 	return func(d *demo) {
@@ -140,6 +163,7 @@ type demo struct {
 	program string
 	tmp     string
 	cmd     *exec.Cmd
+	stdout  io.ReadCloser
 	lines   *bufio.Scanner
 	stderr  bytes.Buffer
 }
@@ -156,6 +180,7 @@ func (d *demo) start(args ...string) {
 	if err != nil {
 		d.Fatal(err)
 	}
+	d.stdout = stdout
 	d.lines = bufio.NewScanner(io.TeeReader(stdout, d.Output()))
 	if err := d.cmd.Start(); err != nil {
 		d.Fatal(err)
@@ -195,7 +220,12 @@ func (d *demo) await(text string) string {
 
 func (d *demo) interrupt() {
 	d.Helper()
-	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+	d.signal(syscall.SIGINT)
+}
+
+func (d *demo) signal(s os.Signal) {
+	d.Helper()
+	if err := d.cmd.Process.Signal(s); err != nil {
 		d.Fatal(err)
 	}
 }
@@ -205,6 +235,11 @@ func (d *demo) exits(want int) {
 	for d.lines.Scan() {
 		continue // to the end, or the demo could not write on
 	}
+	d.ended(want)
+}
+
+func (d *demo) ended(want int) {
+	d.Helper()
 	err := d.cmd.Wait()
 	if got := d.cmd.ProcessState.ExitCode(); got != want {
 		d.Errorf("exit code %d (%v), want %d\n%s", got, err, want, d.stderr.String())

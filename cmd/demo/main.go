@@ -39,10 +39,11 @@ func realMain(args []string) int {
 	case err != nil:
 		return 2
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// A second Ctrl-C ends the demo at once, should its end hang.
 	defer context.AfterFunc(ctx, stop)()
-	err = run(ctx, o, os.Stdout)
+	surviveBrokenPipes()
+	err = run(ctx, o, newScreen(os.Stdout, o.plain, stop))
 	switch {
 	case err == nil:
 		return 0
@@ -55,8 +56,10 @@ func realMain(args []string) int {
 	}
 }
 
-// endingSignals end the demo in order: Ctrl-C, kill, a closed terminal, a reader of the output
-// that went away.
-func endingSignals() []os.Signal {
-	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
+// surviveBrokenPipes makes a write to a pipe or connection that its reader left an error of that
+// write. As an ending signal it would not tell whose reader left: the control plane closes
+// connections when it goes down, and only the reader of the output ends the demo by leaving.
+// The signal is not ignored, since programs that the demo starts would ignore it too.
+func surviveBrokenPipes() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }

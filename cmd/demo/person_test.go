@@ -64,7 +64,7 @@ func newTown(t *testing.T) *town {
 	t.Helper()
 	out, _ := captured(t)
 	w := &town{T: t, environment: &environment{
-		state: &stateDir{path: t.TempDir()}, screen: newScreen(out, true), log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		state: &stateDir{path: t.TempDir()}, screen: newScreen(out, true, func() {}), log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}}
 	t.Cleanup(func() {
 		if err := w.stop(); err != nil {

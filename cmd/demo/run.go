@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 
@@ -18,14 +17,13 @@ const mostShown = 10
 var errBroken = errors.New("the watch log does not show what was promised")
 
 // run is the whole demo, from an empty folder to a removed one.
-func run(ctx context.Context, o options, out *os.File) (err error) {
+func run(ctx context.Context, o options, screen *screen) (err error) {
 	state, err := openStateDir(o.stateDir)
 	if err != nil {
 		return err
 	}
 	interrupted := func() bool { return ctx.Err() != nil }
 	defer func() { err = state.close(err, interrupted()) }()
-	screen := newScreen(out, o.plain)
 	defer screen.close()
 	env := &environment{state: state, screen: screen}
 	defer func() { err = errors.Join(err, env.stop()) }()

@@ -14,9 +14,10 @@ import (
 // screen prints the story line by line. On a terminal it also keeps a panel below the last
 // line, which is drawn again in place.
 type screen struct {
-	out   io.Writer
-	live  bool
-	start time.Time
+	out    io.Writer
+	unread func()
+	live   bool
+	start  time.Time
 
 	mu    sync.Mutex
 	panel []string
@@ -31,9 +32,10 @@ const (
 )
 
 // newScreen has a panel if out is a terminal that can show one and plain output is not asked for.
-func newScreen(out *os.File, plain bool) *screen {
+// It calls unread when a write fails: whoever read the output is gone.
+func newScreen(out *os.File, plain bool, unread func()) *screen {
 	live := !plain && term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb"
-	return &screen{out: out, live: live, start: time.Now()}
+	return &screen{out: out, unread: unread, live: live, start: time.Now()}
 }
 
 // say prints a line with the time since the start before it.
@@ -50,7 +52,7 @@ func (s *screen) chapter(heading string) {
 func (s *screen) print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	io.WriteString(s.out, s.rewind()+text+s.drawn())
+	s.write(s.rewind() + text + s.drawn())
 }
 
 // progress takes lines that are of interest only until the next one comes: the panel shows the
@@ -80,7 +82,7 @@ func (s *screen) show(panel []string) {
 	defer s.mu.Unlock()
 	up := s.rewind()
 	s.panel = panel
-	io.WriteString(s.out, up+s.drawn())
+	s.write(up + s.drawn())
 }
 
 // close takes the panel away and leaves the terminal as it was.
@@ -89,7 +91,13 @@ func (s *screen) close() {
 		return
 	}
 	s.show(nil)
-	io.WriteString(s.out, wrapLines+showCursor)
+	s.write(wrapLines + showCursor)
+}
+
+func (s *screen) write(text string) {
+	if _, err := io.WriteString(s.out, text); err != nil {
+		s.unread()
+	}
 }
 
 // rewind goes back to the first line of the panel and clears what is below.

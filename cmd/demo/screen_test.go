@@ -12,7 +12,7 @@ import (
 func TestPlainScreenHasNoPanelAndNoColours(t *testing.T) {
 	t.Parallel()
 	out, read := captured(t)
-	s := newScreen(out, true)
+	s := newScreen(out, true, func() {})
 	s.chapter("A heading")
 	s.show([]string{"a panel"})
 	s.say("a line of %d", 1)
@@ -27,7 +27,7 @@ func TestPlainScreenHasNoPanelAndNoColours(t *testing.T) {
 func TestAFileIsNoTerminal(t *testing.T) {
 	t.Parallel()
 	out, _ := captured(t)
-	if newScreen(out, false).live {
+	if newScreen(out, false, func() {}).live {
 		t.Error("output that is no terminal must be plain without being asked")
 	}
 }
@@ -35,7 +35,7 @@ func TestAFileIsNoTerminal(t *testing.T) {
 func TestLivePanelStaysBelowTheLines(t *testing.T) {
 	t.Parallel()
 	out, read := captured(t)
-	s := newScreen(out, true)
+	s := newScreen(out, true, func() {})
 	s.live = true
 	s.show([]string{"one", "two"})
 	s.print("a line\n")
