@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -272,65 +271,6 @@ func pods(n int32) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// share is the current step's; refuseStrategy has seen to it that it can be read.
-func (p *pass) share() share {
-	s, _ := parseShare(p.steps()[p.stepIndex()].Replicas)
-	return s
-}
-
-// rescaling reports whether spec.replicas is not what the status speaks of. It stays so until
-// the ReplicaSets conform to the new number, so that whoever asks next, after a crash for
-// example, knows why there are more updated pods, or fewer old ones, than the step says. If
-// spec.replicas is the same, it is because a status was lost that began the next step.
-func (p *pass) rescaling() bool { return p.status.Replicas != p.Workload.Replicas }
-
-// grown reports whether spec.replicas are more than what the status speaks of.
-func (p *pass) grown() bool { return p.Workload.Replicas > p.status.Replicas }
-
-// follow sets the target for the present spec.replicas and records it once the sets conform.
-func (p *pass) follow() {
-	replicas := p.Workload.Replicas
-	if p.lastStep() && !p.rescaling() && p.status.TargetReplicas < replicas {
-		p.enterStep(p.stepIndex()) // steps were taken out: this is the last one now
-	}
-	p.target = p.status.TargetReplicas
-	if p.rescaling() {
-		p.target = p.share().rescaled(p.target, p.status.Replicas, replicas)
-	}
-	// A step that was made smaller meanwhile holds for the pods that are not made yet.
-	p.target = min(p.target, max(p.share().entered(replicas), p.updated()))
-	p.target = max(p.target, p.only())
-	if p.rescaling() && !p.conforms() {
-		return
-	}
-	p.status.TargetReplicas, p.status.Replicas = p.target, replicas
-	if p.status.CurrentStepState == v1alpha1.StepUpgrade && p.status.Phase != v1alpha1.PhaseFailed {
-		p.sayUpgrading()
-	}
-}
-
-// only is how many pods run the update revision whatever the step says: those there are, if there
-// is no other ReplicaSet left; in a rollback those too, and what spec.replicas asks for beyond the
-// bad ones, which are not added to.
-func (p *pass) only() int32 {
-	replicas, have := p.Workload.Replicas, p.updated()
-	switch {
-	case p.status.RollbackTo != "":
-		return max(replicas-p.oldReplicas(), have)
-	case len(p.oldSets()) == 0:
-		return have
-	default:
-		return 0
-	}
-}
-
-// conforms reports whether there are no more updated pods than the target and no fewer others
-// than the rest.
-func (p *pass) conforms() bool {
-	update := p.updateSet()
-	return (update == nil || update.Replicas <= p.target) && p.oldReplicas() >= p.Workload.Replicas-p.target
-}
-
 // count puts the numbers of the update revision into the status.
 func (p *pass) count() {
 	if update := p.updateSet(); update != nil {
@@ -340,19 +280,6 @@ func (p *pass) count() {
 	}
 	f := p.fence()
 	p.status.MaxSurge, p.status.MaxUnavailable = fromInt(f.surge), fromInt(f.unavailable)
-}
-
-// recordProgress notes when more updated pods are available than ever before in the release. Where they are taken
-// back, by a jump or with spec.replicas, the mark comes down with them: the pods that come next are progress again.
-func (p *pass) recordProgress() {
-	update, progress := p.updateSet(), p.status.Progress
-	available := min(update.Available, update.Replicas) // those on their way out are none
-	switch {
-	case progress == nil, available > progress.Available && !p.goingBack():
-		p.status.Progress = &v1alpha1.Progress{Available: available, Since: *p.now()}
-	case update.Replicas < progress.Available:
-		p.status.Progress = &v1alpha1.Progress{Available: update.Replicas, Since: *p.now()}
-	}
 }
 
 // stepDone reports whether the pods that the step says are updated and available. In the end,
@@ -377,58 +304,4 @@ func (p *pass) stepDone() bool {
 // find at a stop exactly what the step promises.
 func (p *pass) settled() bool {
 	return !slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Observed || s.Current > s.Replicas })
-}
-
-// checkDeadline fails a release that makes no progress.
-func (p *pass) checkDeadline() {
-	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil || p.paused() {
-		return
-	}
-	if !p.overdue(p.status.Progress.Since.Time) {
-		return
-	}
-	asks := p.Failing == nil && !p.goingBack() && p.refused == nil
-	if needs := (Needs{Sets: !p.SetsLive, Failing: asks}); needs.Any() {
-		p.need(needs)
-		return
-	}
-	p.fail("batch "+p.status.Batch, p.whyLate())
-	p.rollBackFailed()
-}
-
-// whyLate is what keeps a batch from making progress.
-func (p *pass) whyLate() string {
-	switch {
-	case p.refused != nil:
-		return refusalWords(p.refused)
-	case p.goingBack():
-		return "pods of the version before are not available"
-	default:
-		return *p.Failing
-	}
-}
-
-// overdue reports whether the progress deadline has gone by since a time, and looks again when it does.
-func (p *pass) overdue(since time.Time) bool {
-	deadline := since.Add(p.progressDeadline())
-	if p.Now.Before(deadline) {
-		p.wakeAt(deadline)
-		return false
-	}
-	return true
-}
-
-// fail ends the release where it stands.
-func (p *pass) fail(what, why string) {
-	p.status.Phase = v1alpha1.PhaseFailed
-	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("%s: no progress for %s: %s", what, p.progressDeadline(), why))
-}
-
-func (p *pass) progressDeadline() time.Duration {
-	for _, seconds := range []*int32{p.Release.Spec.Strategy.ProgressDeadlineSeconds, p.Workload.ProgressDeadlineSeconds} {
-		if seconds != nil {
-			return time.Duration(*seconds) * time.Second
-		}
-	}
-	return DefaultProgressDeadline
 }
