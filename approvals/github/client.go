@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 const (
@@ -53,7 +54,7 @@ type Client struct {
 	credentials credentials
 	secrets     scrubber
 	limiters    []*limiter
-	memories    []*lru
+	memories    []*answers
 
 	mu         sync.Mutex
 	self       forge.Account
@@ -117,10 +118,10 @@ func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, 
 		next: &authorised{next: &bodies{next: network}, credentials: as},
 		now:  opts.Now,
 	}
-	answers := newLRU(cacheBytes)
-	c.limiters, c.memories = append(c.limiters, limits), append(c.memories, answers)
+	memory := lru.New[string, answer](cacheBytes)
+	c.limiters, c.memories = append(c.limiters, limits), append(c.memories, memory)
 	transport := &deadline{
-		next:    &conditional{next: limits, identity: as.identity, answers: answers},
+		next:    &conditional{next: limits, identity: as.identity, answers: memory},
 		timeout: opts.Timeout,
 		secrets: c.secrets,
 	}

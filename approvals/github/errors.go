@@ -37,8 +37,8 @@ func (c *Client) explain(err error, format string, args ...any) error {
 // forgetAnswers has everything asked for anew: an answer that was not whole would be "not modified" for
 // as long as the one that it should have been.
 func (c *Client) forgetAnswers() {
-	for _, answers := range c.memories {
-		answers.clear()
+	for _, memory := range c.memories {
+		memory.Clear()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 // Cache keeps values up to a size of all of them. Those go first that were not used for longest. It is safe for
 // use by many goroutines.
 type Cache[K comparable, V any] struct {
+	size  int64
 	mu    sync.Mutex
 	left  int64
 	order *list.List
@@ -23,7 +24,7 @@ type entry[K comparable, V any] struct {
 
 // New makes a cache of a size.
 func New[K comparable, V any](bytes int64) *Cache[K, V] {
-	return &Cache[K, V]{left: bytes, order: list.New(), byKey: map[K]*list.Element{}}
+	return &Cache[K, V]{size: bytes, left: bytes, order: list.New(), byKey: map[K]*list.Element{}}
 }
 
 // Left is how many bytes are free.
@@ -54,12 +55,24 @@ func (c *Cache[K, V]) Take(key K) (value V) {
 	return value
 }
 
+// Clear keeps nothing any longer.
+func (c *Cache[K, V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = c.size
+	c.order.Init()
+	clear(c.byKey)
+}
+
 // Put keeps a value in the place of the one before. One that is larger than the cache is not kept.
 func (c *Cache[K, V]) Put(key K, value V, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.byKey[key]; before != nil {
 		c.drop(before)
+	}
+	if bytes > c.size {
+		return
 	}
 	c.byKey[key] = c.order.PushFront(entry[K, V]{key, value, bytes})
 	for c.left -= bytes; c.left < 0; {

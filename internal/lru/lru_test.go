@@ -28,11 +28,15 @@ func TestKeepsWhatWasUsedLast(t *testing.T) {
 		t.Errorf("%d bytes are left", c.Left())
 	}
 	c.Put(11, new(11), 101)
-	if c.Get(11) != nil || c.Left() != 100 {
-		t.Errorf("a value larger than all is kept, or the account is wrong: %d left", c.Left())
+	if c.Get(11) != nil || c.Get(0) == nil || c.Left() != 100-30-50 {
+		t.Errorf("a value larger than all is kept, or others went for it: %d left", c.Left())
 	}
 	c.Put(1, new(1), 100)
 	if got := c.Take(1); got == nil || *got != 1 || c.Get(1) != nil || c.Left() != 100 {
 		t.Errorf("took %v, with %d left", got, c.Left())
+	}
+	c.Put(2, new(2), 50)
+	if c.Clear(); c.Get(2) != nil || c.Left() != 100 {
+		t.Errorf("after Clear, %v is kept and %d bytes are left", c.Get(2), c.Left())
 	}
 }
