@@ -19,6 +19,8 @@ const (
 	defaultTimeout = 30 * time.Second
 	// cacheBytes is what a client remembers of answers, to ask whether they are still good.
 	cacheBytes = 4 << 20
+	// factsBytes is what a client remembers of what does not change, by the length of its encoding.
+	factsBytes = 4 << 20
 )
 
 // Options say which repository, on which server, and as whom.
@@ -60,7 +62,7 @@ type Client struct {
 	self       forge.Account
 	repository forge.Repository
 	// facts are what was read of things that don't change: merged pull requests and commits.
-	facts map[string]any
+	facts *lru.Cache[string, any]
 }
 
 var (
@@ -82,7 +84,8 @@ func New(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: scrubber{secret: opts.Token}}
+	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: scrubber{secret: opts.Token},
+		facts: lru.New[string, any](factsBytes)}
 	if c.credentials, err = c.newCredentials(opts, base, network); err != nil {
 		return nil, err
 	}

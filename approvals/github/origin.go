@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -273,24 +274,17 @@ func always[T any](T) bool { return true }
 
 // remembered gives what was read before of something that does not change, if it was good to be kept.
 func remembered[T any](c *Client, key string, good func(T) bool, read func() (T, error)) (T, error) {
-	c.mu.Lock()
-	known, found := c.facts[key]
-	c.mu.Unlock()
-	if found {
+	if known := c.facts.Get(key); known != nil {
 		return known.(T), nil
 	}
 	fact, err := read()
 	if err != nil || !good(fact) {
 		return fact, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.facts) >= maxFacts || c.facts == nil {
-		c.facts = map[string]any{}
+	encoded, err := json.Marshal(fact)
+	if err != nil {
+		return fact, fmt.Errorf("measure %s: %w", key, err)
 	}
-	c.facts[key] = fact
+	c.facts.Put(key, fact, int64(len(key)+len(encoded)))
 	return fact, nil
 }
-
-// maxFacts is how much of what does not change is remembered.
-const maxFacts = 1000
