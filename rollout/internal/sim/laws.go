@@ -129,39 +129,6 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// judgeNative holds the native controller against I3, when it adds pods to a workload that is held: it must
-// never find a ReplicaSet alone, or none with pods, that it makes every pod of though nobody has approved that
-// many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
-func (w *World) judgeNative(s *Set, replicas int32) {
-	d, status := &w.Workload, w.Release.Status
-	if d.Hold == nil || w.Past.Meddled || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
-		return
-	}
-	if w.made == 1 || w.Past.isStable(s.Revision) {
-		return // there has never been another version, or it was approved in full once
-	}
-	limit := int32(0)
-	if same(s.Revision, status.UpdateRevision) {
-		limit = most(w.allowed(w.Release.Spec, status), d.Replicas)
-	}
-	if replicas > limit {
-		w.breach("I3 the native controller finds no lone ReplicaSet", fmt.Sprintf("%s %d -> %d", s.Revision, s.Replicas, replicas))
-	}
-}
-
-// judgeSaturated holds the native controller against T2: while a step leaves pods to the version
-// before, it must never find the new ReplicaSet complete beside them, for then it takes them all.
-func (n native) judgeSaturated() {
-	w, d, status := n.World, &n.Workload, n.Release.Status
-	emptied := total(n.Sets) > n.current().Replicas
-	if !emptied || d.Hold == nil || w.Past.Meddled || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.RollbackTo != "" {
-		return
-	}
-	if most(w.allowed(n.Release.Spec, status), d.Replicas) < d.Replicas {
-		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
-	}
-}
-
 func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }
@@ -407,56 +374,4 @@ func (p *Past) judge(w *World, gate *Gate) {
 	if gate.Spec.Type == v1alpha1.GateManual && !slices.Contains(p.Confirmed, gate.Name) {
 		w.breach("I4 an approval counts for one gate", gate.Name+" was never confirmed")
 	}
-}
-
-// window is what others have changed while a pass was under way: nobody can know of it
-// before a write. It only grows where the world changes between two requests.
-type window struct {
-	// workloads are the workload before each change since it was read.
-	workloads []Workload
-	// grown and lost are pods added, and available pods lost, by others.
-	grown, lost int32
-}
-
-// passed notes what has changed before a request was answered.
-func (v *window) passed(before, after *World) {
-	if before.Workload.Version != after.Workload.Version {
-		v.workloads = append(v.workloads, before.Workload)
-	}
-	v.grown += max(total(after.Sets)-total(before.Sets), 0)
-	v.lost += max(effective(before.Sets)-effective(after.Sets), 0)
-	v.lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
-}
-
-func (v *window) readWorkload(*World) { v.workloads = nil }
-
-func (v *window) readSets() { v.grown, v.lost = 0, 0 }
-
-// mostPods is replicas + maxSurge.
-func (v *window) mostPods(w *World) int32 {
-	return v.extreme(w, func(d *Workload) int32 {
-		surge, _ := d.fence(d.Replicas)
-		return d.Replicas + surge
-	})
-}
-
-// leastAvailable is replicas - maxUnavailable.
-func (v *window) leastAvailable(w *World) int32 {
-	return -v.extreme(w, func(d *Workload) int32 {
-		_, unavailable := d.fence(d.Replicas)
-		return unavailable - d.Replicas
-	})
-}
-
-// least is spec.replicas.
-func (v *window) least(w *World) int32 {
-	return -v.extreme(w, func(d *Workload) int32 { return -d.Replicas })
-}
-
-func (v *window) extreme(w *World, of func(*Workload) int32) int32 {
-	most := of(&w.Workload)
-	for i := range v.workloads {
-		most = max(most, of(&v.workloads[i]))
-	}
-	return most
 }

@@ -1,0 +1,104 @@
+package sim
+
+import "github.com/sluice-dev/sluice/api/v1alpha1"
+
+func releasing(setup Setup) *State {
+	s := NewState(setup)
+	s.Give("v2")
+	return s
+}
+
+// queueing is a release that is finished before the next begins.
+func queueing(setup Setup) *State {
+	setup.Supersede = v1alpha1.SupersedeQueue
+	return releasing(setup)
+}
+
+// steppingBack is a release that a jump back takes updated pods away from.
+func steppingBack(setup Setup) *State {
+	setup.StepBack = v1alpha1.StepBackRemovePods
+	return releasing(setup)
+}
+
+// goingBack is a release whose last step begins, and which is told to go back to its first.
+func goingBack(setup Setup) *State {
+	s := calmed(steppingBack(setup), inStep(2))
+	Event{Kind: Jump}.Apply(s)
+	return s
+}
+
+// superseded is a release that another one takes the place of while its pods are ready and not available yet.
+func superseded(setup Setup) *State {
+	setup.MinReady, setup.Steps = true, Steps("100% none")
+	s := calmed(releasing(setup), func(s *State) bool {
+		set := s.Set("v2")
+		return set != nil && set.Status.Ready > set.Status.Available
+	})
+	Event{Kind: Give, Text: "v3"}.Apply(s)
+	return s
+}
+
+// newborn is a release that comes together with its Deployment.
+func newborn(setup Setup) *State {
+	setup.Newborn = true
+	return releasing(setup)
+}
+
+// sick is a release whose pods do not become available.
+func sick(setup Setup) *State {
+	s := releasing(setup)
+	s.Sick = "v2"
+	return s
+}
+
+// released is a release that is completed.
+func released(setup Setup) *State {
+	return calmed(releasing(setup), func(*State) bool { return false })
+}
+
+// rolledBackAfter is a release that was completed and rolled back: v2 is still what is given.
+func rolledBackAfter(setup Setup) *State {
+	s := released(setup)
+	Event{Kind: Rollback, Text: "true"}.Apply(s)
+	return calmed(s, func(*State) bool { return false })
+}
+
+// rolledBackUnseen is one whose history the cache still has as it was before.
+func rolledBackUnseen(setup Setup) *State {
+	before := released(setup).Kept
+	s := rolledBackAfter(setup)
+	s.Process, s.Lag.Kept = &Process{}, &before
+	return s
+}
+
+// reverting is a release that is completed, and brings its template back when somebody changes that.
+func reverting(setup Setup) *State {
+	setup.Drift = v1alpha1.DriftRevert
+	return released(setup)
+}
+
+// scaledToZero is a release that waits at its first gate, with a workload of no pods.
+func scaledToZero(setup Setup) *State {
+	s := calmed(releasing(setup), atStep(0))
+	Event{Kind: Scale}.Apply(s)
+	for s.Release.Status.Replicas > 0 {
+		for _, event := range calmTurns(s) {
+			if event.Kind != Confirm && !event.idle(s) {
+				event.Apply(s)
+			}
+		}
+	}
+	return s
+}
+
+// calmed lets things go their way until something is so, or to the end.
+func calmed(s *State, until func(*State) bool) *State {
+	for !until(s) {
+		next, _ := Calm(s)
+		if next == nil {
+			break
+		}
+		s = next
+	}
+	return s
+}

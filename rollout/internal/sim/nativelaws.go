@@ -1,0 +1,36 @@
+package sim
+
+import "fmt"
+
+// judgeNative holds the native controller against I3, when it adds pods to a workload that is held: it must
+// never find a ReplicaSet alone, or none with pods, that it makes every pod of though nobody has approved that
+// many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
+func (w *World) judgeNative(s *Set, replicas int32) {
+	d, status := &w.Workload, w.Release.Status
+	if d.Hold == nil || w.Past.Meddled || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
+		return
+	}
+	if w.made == 1 || w.Past.isStable(s.Revision) {
+		return // there has never been another version, or it was approved in full once
+	}
+	limit := int32(0)
+	if same(s.Revision, status.UpdateRevision) {
+		limit = most(w.allowed(w.Release.Spec, status), d.Replicas)
+	}
+	if replicas > limit {
+		w.breach("I3 the native controller finds no lone ReplicaSet", fmt.Sprintf("%s %d -> %d", s.Revision, s.Replicas, replicas))
+	}
+}
+
+// judgeSaturated holds the native controller against T2: while a step leaves pods to the version
+// before, it must never find the new ReplicaSet complete beside them, for then it takes them all.
+func (n native) judgeSaturated() {
+	w, d, status := n.World, &n.Workload, n.Release.Status
+	emptied := total(n.Sets) > n.current().Replicas
+	if !emptied || d.Hold == nil || w.Past.Meddled || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.RollbackTo != "" {
+		return
+	}
+	if most(w.allowed(n.Release.Spec, status), d.Replicas) < d.Replicas {
+		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
+	}
+}

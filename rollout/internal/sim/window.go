@@ -1,0 +1,53 @@
+package sim
+
+// window is what others have changed while a pass was under way: nobody can know of it
+// before a write. It only grows where the world changes between two requests.
+type window struct {
+	// workloads are the workload before each change since it was read.
+	workloads []Workload
+	// grown and lost are pods added, and available pods lost, by others.
+	grown, lost int32
+}
+
+// passed notes what has changed before a request was answered.
+func (v *window) passed(before, after *World) {
+	if before.Workload.Version != after.Workload.Version {
+		v.workloads = append(v.workloads, before.Workload)
+	}
+	v.grown += max(total(after.Sets)-total(before.Sets), 0)
+	v.lost += max(effective(before.Sets)-effective(after.Sets), 0)
+	v.lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
+}
+
+func (v *window) readWorkload(*World) { v.workloads = nil }
+
+func (v *window) readSets() { v.grown, v.lost = 0, 0 }
+
+// mostPods is replicas + maxSurge.
+func (v *window) mostPods(w *World) int32 {
+	return v.extreme(w, func(d *Workload) int32 {
+		surge, _ := d.fence(d.Replicas)
+		return d.Replicas + surge
+	})
+}
+
+// leastAvailable is replicas - maxUnavailable.
+func (v *window) leastAvailable(w *World) int32 {
+	return -v.extreme(w, func(d *Workload) int32 {
+		_, unavailable := d.fence(d.Replicas)
+		return unavailable - d.Replicas
+	})
+}
+
+// least is spec.replicas.
+func (v *window) least(w *World) int32 {
+	return -v.extreme(w, func(d *Workload) int32 { return -d.Replicas })
+}
+
+func (v *window) extreme(w *World, of func(*Workload) int32) int32 {
+	most := of(&w.Workload)
+	for i := range v.workloads {
+		most = max(most, of(&v.workloads[i]))
+	}
+	return most
+}
