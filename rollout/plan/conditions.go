@@ -11,10 +11,12 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// now is the time of the pass as the API keeps it: in whole seconds.
+// now is the time of the pass as the API keeps it: in whole seconds. Every condition asks for it.
 func (p *pass) now() *metav1.Time {
-	t := metav1.NewTime(p.Now).Rfc3339Copy()
-	return &t
+	if p.seconds.IsZero() {
+		p.seconds = metav1.NewTime(p.Now).Rfc3339Copy()
+	}
+	return new(p.seconds)
 }
 
 func fromInt(n int32) *intstr.IntOrString {

@@ -101,6 +101,8 @@ type pass struct {
 	stalled *Event
 	// pastGit says that spec.template is not Git's, and counts as not given.
 	pastGit bool
+	// seconds is Now in whole seconds, once somebody has asked for it.
+	seconds metav1.Time
 }
 
 func newPass(o Observation) *pass {

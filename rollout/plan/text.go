@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxText is how many runes of a text a status has room for. The API server takes 32,768 in a condition; one that is
 // longer than people read quotes whole objects, or is a freeze file.
@@ -8,6 +11,9 @@ const maxText = 1000
 
 // bounded is a text that fits into a status, whoever wrote it: all of them come by here.
 func bounded(text string) string {
+	if len(text) <= maxText && utf8.ValidString(text) {
+		return text
+	}
 	count := 0
 	for at := range text {
 		if count++; count > maxText {

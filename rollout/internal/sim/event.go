@@ -17,6 +17,8 @@ type State struct {
 	Next func(plan.Observation) plan.Plan
 	// Used counts the events of each kind that have happened, for their budgets.
 	Used [kinds]uint8
+	// writes and requests are how many the last pass made.
+	writes, requests int
 }
 
 // NewState makes a state in which nothing has happened yet.
@@ -270,6 +272,7 @@ func (e Event) pass(s *State) bool {
 		}
 	}
 	report := s.Process.Pass(s.World, mishaps)
+	s.writes, s.requests = len(report.Done), report.Requests
 	if len(report.Done) == 0 && report.Ended == "" {
 		s.judgeRest()
 	}

@@ -90,28 +90,45 @@ func (x *explorer) visit(s *State, parent int32, event Event) int32 {
 
 // expand visits what a state can become.
 func (x *explorer) expand(from queued) {
-	calm := x.calm(from)
-	for _, event := range x.offers(from.state) {
-		if next := x.try(from.state, event); next != nil {
-			x.visit(next, from.id, event)
+	next, calmly := Calm(from.state)
+	calm := x.calm(from, next, calmly)
+	passed, changed := next, true
+	if next == nil || calmly.Kind != Pass {
+		passed, changed = afterPass(from.state)
+	}
+	x.out.Passes++
+	for _, event := range x.offers(from.state, passed) {
+		_, limited := x.budget(event.Kind)
+		switch {
+		case next != nil && event == calmly && !limited: // it is visited
+		case event.Kind == Pass && changed:
+			x.visit(passed, from.id, event)
+		case event.Kind == Pass:
+		default:
+			if next := x.try(from.state, event); next != nil {
+				x.visit(next, from.id, event)
+			}
 		}
 	}
 	x.nodes[from.id].calm = calm
 }
 
 // calm visits what a state becomes if from now on nothing goes wrong: everybody takes turns.
-func (x *explorer) calm(from queued) int32 {
-	next, event := Calm(from.state)
-	if next == nil {
-		if left := from.state.Unfinished(); left != "" && x.out.Fault == "" {
-			x.out.Fault = "I11 the end is reached: " + left + x.story(from.id)
-		}
-		return atRest
+func (x *explorer) calm(from queued, next *State, event Event) int32 {
+	if next != nil {
+		return x.visit(next, from.id, event)
 	}
-	if event.Kind == Pass {
-		x.out.Passes++
+	if left := from.state.Unfinished(); left != "" && x.out.Fault == "" {
+		x.out.Fault = "I11 the end is reached: " + left + x.story(from.id)
 	}
-	return x.visit(next, from.id, event)
+	return atRest
+}
+
+// afterPass is what a pass makes of a state, and whether it changes anything.
+func afterPass(s *State) (passed *State, changed bool) {
+	passed = s.Clone()
+	changed = Event{Kind: Pass}.Apply(passed)
+	return passed, changed
 }
 
 // try returns what the event makes of a state, nil if it changes nothing.
@@ -144,8 +161,8 @@ func (x *explorer) budget(kind Kind) (uint8, bool) {
 	return 1, offered
 }
 
-// offers are the events that may happen next.
-func (x *explorer) offers(s *State) []Event {
+// offers are the events that may happen next to a state, of which a pass makes another.
+func (x *explorer) offers(s, passed *State) []Event {
 	events := turns(s)
 	for _, offer := range x.Offers {
 		if limit, _ := x.budget(offer.Kind); s.Used[offer.Kind] >= limit {
@@ -153,9 +170,9 @@ func (x *explorer) offers(s *State) []Event {
 		}
 		switch offer.Kind {
 		case PassDies:
-			events = append(events, deaths(s)...)
+			events = append(events, deaths(passed)...)
 		case PassRaces:
-			events = append(events, x.races(s)...)
+			events = append(events, x.races(s, passed)...)
 		default:
 			events = append(events, offer)
 		}
@@ -178,28 +195,24 @@ func turns(s *State) []Event {
 	return events
 }
 
-// deaths are a pass that stops after each of the writes that it would make.
-func deaths(s *State) []Event {
-	trial := s.Clone()
-	report := trial.Process.Pass(trial.World, Mishaps{})
+// deaths are a pass that stops after each of the writes that it makes.
+func deaths(passed *State) []Event {
 	var events []Event
-	for n := range report.Done {
+	for n := range passed.writes {
 		events = append(events, Event{Kind: PassDies, N: int32(n + 1)})
 	}
 	return events
 }
 
 // races are a pass in which each other offer happens before each of its requests.
-func (x *explorer) races(s *State) []Event {
-	trial := s.Clone()
-	report := trial.Process.Pass(trial.World, Mishaps{})
+func (x *explorer) races(s, passed *State) []Event {
 	var events []Event
 	for _, offer := range append(turns(s), x.Offers...) {
 		limit, limited := x.budget(offer.Kind)
 		if limited && s.Used[offer.Kind] >= limit || offer.Kind <= Restart || offer.Kind == Thaw {
 			continue
 		}
-		for n := range report.Requests {
+		for n := range passed.requests {
 			events = append(events, Event{Kind: PassRaces, N: int32(n + 1), Race: &offer})
 		}
 	}
@@ -209,13 +222,19 @@ func (x *explorer) races(s *State) []Event {
 // Calm returns what a state becomes next if nothing goes wrong any more, and by which event;
 // nil if it is at rest.
 func Calm(s *State) (*State, Event) {
+	var next *State
 	for _, event := range calmTurns(s) {
 		if event.idle(s) {
 			continue
 		}
-		next := s.Clone()
+		if next == nil {
+			next = s.Clone()
+		}
 		if event.Apply(next) {
 			return next, event
+		}
+		if event.Kind == Pass {
+			next = nil // it takes time, though it has changed nothing
 		}
 	}
 	return nil, Event{}

@@ -3,7 +3,6 @@ package sim
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -15,9 +14,12 @@ import (
 // count only as to whether a view is the present one; texts for people and counts don't.
 type Key [16]byte
 
+// keyRoom is more than most states take before they are hashed.
+const keyRoom = 1024
+
 // Key is that of the state.
 func (s *State) Key() Key {
-	e := encoder{world: s.World}
+	e := encoder{world: s.World, bytes: make([]byte, 0, keyRoom)}
 	e.release(&s.Release)
 	e.workload(&s.World.Workload)
 	e.earlier(s.World.Workload.Earlier)
@@ -217,7 +219,10 @@ func (e *encoder) past(p *Past) {
 	e.number(int64(p.Entered))
 	e.text(p.Bad)
 	e.text(p.Barred)
-	e.text(strings.Join(p.Stable, " "))
+	for _, revision := range p.Stable {
+		e.text(revision)
+	}
+	e.flag(true)
 	e.number(int64(len(p.Confirmed)))
 	e.number(int64(p.Asked))
 }

@@ -11,7 +11,7 @@ import (
 // nowStable notes a revision that runs, or is rolled, under the native controller, for who leaves the workload with it.
 func (p *Past) nowStable(revision string) {
 	if !slices.Contains(p.Stable, revision) {
-		p.Stable = append(p.Stable, revision)
+		p.Stable = append(slices.Clone(p.Stable), revision)
 		slices.Sort(p.Stable)
 	}
 }
@@ -26,7 +26,7 @@ func (p *Past) wrote(w *World, c change) {
 		}
 	case plan.TakeOver:
 		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
-			p.Stable = slices.DeleteFunc(p.Stable, func(r string) bool { return same(r, bad) })
+			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
 	}
 }

@@ -36,6 +36,7 @@ func (x *pass) observation() plan.Observation {
 		LastScale:   x.lastScale,
 		Refusals:    x.process.refusals,
 	}
+	o.Sets, o.Gates = make([]plan.Set, 0, len(x.sets)), make([]v1alpha1.Gate, 0, len(x.gates))
 	for i := range x.sets {
 		o.Sets = append(o.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))
 	}

@@ -75,6 +75,7 @@ func (w *World) Confirm() bool {
 	if w.Release.Purged || status.CurrentStepState == v1alpha1.StepCompleted {
 		return false
 	}
+	w.Past.Confirmed = slices.Clone(w.Past.Confirmed)
 	for _, gate := range status.Gates {
 		w.Past.Confirmed = append(w.Past.Confirmed, gate.Name)
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -208,13 +209,21 @@ func (x *pass) turn(next plan.Plan) bool {
 
 // settle writes the status of a pass that has nothing left to do, and then tells people.
 func (x *pass) settle(next plan.Plan, told []plan.Event) {
-	if equality.Semantic.DeepEqual(x.stored, &next.Status) {
+	if sameStatus(x.stored, &next.Status) {
 		x.report.Events = append(x.report.Events, told...)
 		return
 	}
 	if x.writeStatus(&next.Status); x.report.Ended == "" {
 		x.report.Events = append(x.report.Events, told...)
 	}
+}
+
+// sameStatus asks what takes long only of two that are otherwise alike and not the same to the letter.
+func sameStatus(a, b *v1alpha1.BatchReleaseStatus) bool {
+	if a.Phase != b.Phase || a.Message != b.Message || a.UpdatedAvailableReplicas != b.UpdatedAvailableReplicas || a.ReadyReplicas != b.ReadyReplicas {
+		return false
+	}
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
 // request is one request to the API server: the world may change before it is answered.

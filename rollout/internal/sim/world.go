@@ -211,15 +211,13 @@ func or[T comparable](value, otherwise T) T {
 	return value
 }
 
-// Clone returns a copy that shares nothing that can change.
+// Clone returns a copy that shares nothing that is changed in place.
 func (w *World) Clone() *World {
 	c := *w
 	c.Sets = slices.Clone(w.Sets)
 	c.Gates = slices.Clone(w.Gates)
 	c.Kept = slices.Clone(w.Kept)
 	c.Lag.Sets = slices.Clone(w.Lag.Sets)
-	c.Past.Confirmed = slices.Clone(w.Past.Confirmed)
-	c.Past.Stable = slices.Clone(w.Past.Stable)
 	c.Broken = slices.Clone(w.Broken)
 	return &c
 }
