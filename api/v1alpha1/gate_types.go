@@ -354,6 +354,9 @@ type RecordFile struct {
 	Content string `json:"content"`
 }
 
+// EvidencePullRequestMerged is the kind of evidence that somebody merged the gate's pull request.
+const EvidencePullRequestMerged = "PullRequestMerged"
+
 // Evidence is one fact that a decision rests on.
 type Evidence struct {
 	// Kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen, PullRequestMerged.

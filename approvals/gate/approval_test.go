@@ -174,7 +174,7 @@ func brokenRules() map[string]broken {
 		one   = "1 of 2 approvals is missing"
 
 		another = ": another person must approve" + anew
-		force   = ": 'sluice approve web -n shop --force' passes the gate past its policy"
+		force   = ": 'sluice approve web -n shop --force --reason=...' passes the gate past its policy"
 	)
 	onBranch := func(change func(*v1alpha1.ApprovalRecord)) func(approving) {
 		return func(s approving) { change(&s.source.Status.Approvals[0]) }

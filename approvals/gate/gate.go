@@ -46,7 +46,7 @@ const (
 	// EvidenceNoGate: the policy asks for nothing.
 	EvidenceNoGate = "NoGate"
 	// EvidencePullRequestMerged: somebody merged the gate's pull request.
-	EvidencePullRequestMerged = "PullRequestMerged"
+	EvidencePullRequestMerged = v1alpha1.EvidencePullRequestMerged
 	// EvidencePullRequestClosed: the gate's pull request was closed and not merged.
 	EvidencePullRequestClosed = "PullRequestClosed"
 	// EvidenceReview: somebody who may approve has approved what was merged.

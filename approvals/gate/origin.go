@@ -102,15 +102,27 @@ func (a approval) addPushers(found behind, line []forge.Commit, pushed map[strin
 	}
 }
 
+// untraceable says which of the two commits, between which somebody is behind the release, is not known; empty if both are. No merge makes up for that.
+func (a approval) untraceable() string {
+	switch spec := a.gate.Spec; {
+	case spec.Commit == "":
+		return "it is not known which commit is released, and so not who must not approve it: " + a.pastPolicy()
+	case spec.StableCommit == "":
+		return "it is not known which commit ran before, and so not who is behind what came since: " + a.pastPolicy()
+	}
+	return ""
+}
+
 // unknownOrigin says why it is not known what a release consists of; empty if it is.
 func (a approval) unknownOrigin() string {
+	if unknown := a.untraceable(); unknown != "" {
+		return unknown
+	}
 	origin, spec := a.Release, a.gate.Spec
 	otherwise := ": " + a.pastPolicy()
 	switch {
-	case spec.Commit == "" || origin.Head != spec.Commit:
+	case origin.Head != spec.Commit:
 		return "it is not known which commit is released, and so not who must not approve it" + otherwise
-	case spec.StableCommit == "":
-		return "it is not known which commit ran before, and so not who is behind what came since" + otherwise
 	case origin.Stable != spec.StableCommit:
 		return "it is not known who is behind the release"
 	case origin.Total > forge.MaxCommits:
@@ -148,7 +160,7 @@ func (a approval) unpushed(proposal forge.Proposal) string {
 
 // pastPolicy is the way out where nobody can approve.
 func (a approval) pastPolicy() string {
-	return fmt.Sprintf("'sluice approve %s -n %s --force' passes the gate past its policy", a.gate.Spec.ReleaseRef.Name, a.gate.Namespace)
+	return fmt.Sprintf("'sluice approve %s -n %s --force --reason=...' passes the gate past its policy", a.gate.Spec.ReleaseRef.Name, a.gate.Namespace)
 }
 
 // signed reports whether a key answers for a commit: the forge's own, with which it signs what it merges, or that of

@@ -77,6 +77,8 @@ func judge(a approval, now time.Time) Decision {
 	case pull.Rejected():
 		return decided(v1alpha1.DecisionRejected, fmt.Sprintf("pull request #%d was closed without being merged: open it again to go on", pull.Number),
 			now, a.closing())
+	case !pull.Merged && a.policy.ForbidSelfApproval && a.untraceable() != "":
+		return waiting(fmt.Sprintf("pull request #%d can't pass it, merged or not: %s", pull.Number, a.untraceable()), time.Time{})
 	case !pull.Merged:
 		return waiting(fmt.Sprintf("waits for pull request #%d to be merged: %s", pull.Number, pull.URL), time.Time{})
 	}

@@ -33,6 +33,14 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 		"it is open": {open, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionWaiting, Message: "waits for pull request #12 to be merged: " + pullURL,
 		}},
+		"it is open, and no merge of it can pass": {func(s *approving) {
+			open(s)
+			s.gate.Spec.StableCommit = ""
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting,
+			Message: "pull request #12 can't pass it, merged or not: it is not known which commit ran before, and so not who is behind what came since: " +
+				"'sluice approve web -n shop --force --reason=...' passes the gate past its policy",
+		}},
 		"it is closed": {closed, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: open it again to go on",
 			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),

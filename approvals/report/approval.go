@@ -47,7 +47,7 @@ func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (ti
 		opening(g, release),
 		releaseTable(g, release),
 		"### Pods of revision " + Code(g.Spec.Revision) + "\n\n" + batchText(batch),
-		"### Who can approve\n\n" + approvers(g.Spec.Policy.PullRequest),
+		"### Who can approve\n\n" + approvers(g),
 		"### What the answer does\n\n" + answers(g, release, batch),
 	}
 	return approvalTitle(g, release, batch.Pods), strings.Join(sections, "\n\n") + "\n"
@@ -182,7 +182,8 @@ func podRow(pod Pod) string {
 }
 
 // approvers says whose answer counts.
-func approvers(policy *v1alpha1.PullRequestGate) string {
+func approvers(g *v1alpha1.Gate) string {
+	policy := g.Spec.Policy.PullRequest
 	if policy == nil {
 		policy = &v1alpha1.PullRequestGate{}
 	}
@@ -201,6 +202,9 @@ func approvers(policy *v1alpha1.PullRequestGate) string {
 	if policy.ForbidSelfApproval {
 		text += " Nobody counts who has a part in what came since the commit that ran before: authors, committers and co-authors of its " +
 			"commits, authors of its pull requests, and who pushed."
+	}
+	if policy.ForbidSelfApproval && g.Spec.StableCommit == "" {
+		text += " **Here that commit is not known, so no merge passes this gate**: " + Code(pastPolicy(g)) + " does, for whoever has the right to."
 	}
 	return text
 }

@@ -41,7 +41,12 @@ func TestApproval(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*v1alpha1.Gate, *v1alpha1.BatchRelease, *Batch){
 		"plain": func(*v1alpha1.Gate, *v1alpha1.BatchRelease, *Batch) {},
+		"untraceable": func(g *v1alpha1.Gate, _ *v1alpha1.BatchRelease, _ *Batch) {
+			g.Spec.Policy.PullRequest = &v1alpha1.PullRequestGate{ForbidSelfApproval: true}
+			g.Spec.StableCommit = ""
+		},
 		"policy": func(g *v1alpha1.Gate, r *v1alpha1.BatchRelease, _ *Batch) {
+			g.Spec.StableCommit = "57ab1e5"
 			g.Spec.Policy.PullRequest = &v1alpha1.PullRequestGate{
 				MinApprovals: 2, Approvers: []string{"ada", "bob"}, Teams: []string{"octo/sre"}, ForbidSelfApproval: true,
 			}

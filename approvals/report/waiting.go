@@ -87,9 +87,13 @@ func Refused(g *v1alpha1.Gate) string {
 	if policy := g.Spec.Policy.PullRequest; policy != nil && policy.MinApprovals > 0 {
 		lines = append(lines, "- An approving review of this one still counts, though it is merged, if that is all that is missing.")
 	}
-	force := fmt.Sprintf("sluice approve %s -n %s --force --reason=...", g.Spec.ReleaseRef.Name, g.Namespace)
-	lines = append(lines, fmt.Sprintf("- %s passes the gate past its policy, for whoever has the right to.", Code(force)))
+	lines = append(lines, fmt.Sprintf("- %s passes the gate past its policy, for whoever has the right to.", Code(pastPolicy(g))))
 	return strings.Join(lines, "\n")
+}
+
+// pastPolicy is the command that passes a gate whatever its policy says.
+func pastPolicy(g *v1alpha1.Gate) string {
+	return fmt.Sprintf("sluice approve %s -n %s --force --reason=...", g.Spec.ReleaseRef.Name, g.Namespace)
 }
 
 // wait says what a gate waits for, in words that stay the same while it does.

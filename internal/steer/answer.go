@@ -172,7 +172,7 @@ func wait(gate *v1alpha1.Gate) string {
 func approvers(policy *v1alpha1.PullRequestGate) string {
 	var words []string
 	if policy.MinApprovals > 0 {
-		words = append(words, fmt.Sprintf("needs %d approving", policy.MinApprovals))
+		words = append(words, "needs "+approvals(policy.MinApprovals))
 	}
 	if who := append(slices.Clone(policy.Approvers), policy.Teams...); len(who) > 0 {
 		words = append(words, "of "+strings.Join(who, ", "))
@@ -181,4 +181,11 @@ func approvers(policy *v1alpha1.PullRequestGate) string {
 		return ""
 	}
 	return " (" + strings.Join(words, " ") + ")"
+}
+
+func approvals(n int32) string {
+	if n == 1 {
+		return "1 approval"
+	}
+	return fmt.Sprintf("%d approvals", n)
 }

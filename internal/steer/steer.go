@@ -155,15 +155,19 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 	return Change{Patch: to(nil, "spec", "suspend"), Done: "resumed"}, nil
 }
 
-// Retry lets a release go on that has failed, or that stands because its workload was changed out of band.
+// Retry lets a release go on that has failed, that stands because its workload was changed out of band, or of which the
+// API server refuses a write: that is sent again at once.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
-	status := &release.Status
-	meddled := status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted) &&
-		status.Reason != v1alpha1.ReasonChangedPastGit
-	if status.Phase != v1alpha1.PhaseFailed && !meddled {
+	if release.Status.Phase != v1alpha1.PhaseFailed && release.Status.RefusedWrite == nil && !meddled(&release.Status) {
 		return Change{}, refuse("there is nothing to try again: %s", standing(release))
 	}
 	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil
+}
+
+// meddled reports whether a release stands because its workload was changed out of band.
+func meddled(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted) &&
+		status.Reason != v1alpha1.ReasonChangedPastGit
 }
 
 // Jump takes the release that is under way to a batch, counted from 1.
@@ -189,8 +193,15 @@ func Jump(release *v1alpha1.BatchRelease, batch int32) (Change, error) {
 // inTheWay says what a jump to a step has to wait for first; empty if nothing keeps it.
 func inTheWay(release *v1alpha1.BatchRelease, step int32) string {
 	var first []string
-	if release.Spec.Suspend {
+	switch status := &release.Status; {
+	case release.Spec.Suspend:
 		first = append(first, "the release is resumed")
+	case status.Reason == v1alpha1.ReasonFrozen:
+		first = append(first, "the freeze ends")
+	case meddled(status):
+		first = append(first, "'sluice retry' lets the release go on")
+	case status.RefusedWrite != nil:
+		first = append(first, "the API server takes the write that it refuses: "+status.RefusedWrite.Write)
 	}
 	for i := release.Status.CurrentStepIndex; i < step; i++ {
 		for _, gate := range release.Spec.Gates(false, int(i)) {
@@ -202,5 +213,5 @@ func inTheWay(release *v1alpha1.BatchRelease, step int32) string {
 	if len(first) == 0 {
 		return ""
 	}
-	return ", once " + strings.Join(first, ", ")
+	return ", once " + strings.Join(first, " and ")
 }

@@ -141,6 +141,53 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
+// TestJumpSaysWhatIsInTheWay: whoever asks for a jump reads what has to come first.
+func TestJumpSaysWhatIsInTheWay(t *testing.T) {
+	t.Parallel()
+	held := func(reason string, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
+		status := rolling()
+		status.CurrentStepIndex, status.Batch, status.Reason = 0, "1/3", reason
+		r := release(status)
+		copy(r.Spec.Strategy.Steps, steps)
+		return r
+	}
+	gated := v1alpha1.Step{Gates: []v1alpha1.GatePolicy{soak}}
+	changed := held(v1alpha1.ReasonDrifted)
+	changed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue}}
+	refused := held(v1alpha1.ReasonWriteRefused)
+	refused.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet of revision v2"}
+	cases := map[string]struct {
+		release *v1alpha1.BatchRelease
+		want    string
+	}{
+		"nothing":             {held(""), "goes from batch 1/3 to batch 3/3"},
+		"gates":               {held("", gated, gated), "goes from batch 1/3 to batch 3/3, once the soak gate of batch 1 passes and the soak gate of batch 2 passes"},
+		"a freeze":            {held(v1alpha1.ReasonFrozen), "goes from batch 1/3 to batch 3/3, once the freeze ends"},
+		"a change to be seen": {changed, "goes from batch 1/3 to batch 3/3, once 'sluice retry' lets the release go on"},
+		"a refused write":     {refused, "goes from batch 1/3 to batch 3/3, once the API server takes the write that it refuses: create the ReplicaSet of revision v2"},
+	}
+	for name, tc := range cases {
+		change, err := Jump(tc.release, 3)
+		if err != nil || change.Done != tc.want {
+			t.Errorf("%s: want %q, got %q, %v", name, tc.want, change.Done, err)
+		}
+	}
+}
+
+// TestRetryOfARefusedWrite: it need not wait until the write is sent again by itself.
+func TestRetryOfARefusedWrite(t *testing.T) {
+	t.Parallel()
+	status := rolling()
+	status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet of revision v2"}
+	change, err := Retry(release(status))
+	if err != nil {
+		t.Fatalf("want the write sent again, got %v", err)
+	}
+	if diff := cmp.Diff(annotate(v1alpha1.RetryAnnotation, "true", "tried again"), change); diff != "" {
+		t.Errorf("change (-want +got):\n%s", diff)
+	}
+}
+
 // TestRefusals: what would mean nothing is refused, with what would help.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -162,7 +209,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		"nothing waits":       {second(Approve(release(rolling()), nil, ada)), "there is nothing to approve: batch 2/3 updates"},
-		"a pull request":      {second(Approve(release(rolling()), []v1alpha1.Gate{pull}, ada)), "waits for pull request #7: https://forge.example/7 (needs 2 approving of grace, sre)"},
+		"a pull request":      {second(Approve(release(rolling()), []v1alpha1.Gate{pull}, ada)), "waits for pull request #7: https://forge.example/7 (needs 2 approvals of grace, sre)"},
 		"rejected":            {second(Reject(release(rolling()), []v1alpha1.Gate{final}, ada)), "gate web-a is final: rejected by grace"},
 		"answered by another": {second(Approve(release(answeredByGrace), []v1alpha1.Gate{gate("b", manual, waiting)}, ada)), "grace has answered gate web-b already (Reject)"},
 		"another gate":        {second(Force(release(rolling()), []v1alpha1.Gate{pull}, another)), `no gate "checkRun" is open; the release waits for web-p (pullRequest)`},

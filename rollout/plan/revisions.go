@@ -193,12 +193,18 @@ func (p *pass) approvedBy() string {
 			if actor != "" && gate.Status.Force != nil {
 				actor += " (forced)"
 			}
-			if actor != "" && !slices.Contains(actors, actor) {
+			if actor != "" && approves(&gate, &evidence) && !slices.Contains(actors, actor) {
 				actors = append(actors, actor)
 			}
 		}
 	}
 	return within(actors, maxApprovers)
+}
+
+// approves reports whether a fact is what a gate asks for: where reviews are, whoever merged has approved nothing by it.
+func approves(gate *v1alpha1.Gate, fact *v1alpha1.Evidence) bool {
+	policy := gate.Spec.Policy.PullRequest
+	return policy == nil || policy.MinApprovals == 0 || fact.Kind != v1alpha1.EvidencePullRequestMerged
 }
 
 // maxForced is how long the list of gates that were forced may be, in bytes.

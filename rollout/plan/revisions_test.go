@@ -85,6 +85,10 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 				gate(0, 0, 0, passed, by("mallory")), gate(1, 2, 0, by("eve"))),
 			keep(approved),
 		},
+		"but not with who merged what others had to review": {
+			release().gates(gate(1, 0, 0, passed, reviewedBy("ann", "bob")), gate(1, 1, 0, passed, mergedBy("carol"))),
+			keep(approved),
+		},
 		"what was forced is marked, apart and beside the name": {
 			release().gates(gate(1, 0, 0, passed, by("ada"), forcedBy("ada", "INC-42"))).status(func(s *v1alpha1.BatchReleaseStatus) {
 				s.Forced = []v1alpha1.ForcedGate{{Step: 0, Type: v1alpha1.GateSoak, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}}
@@ -129,6 +133,23 @@ func by(actors ...string) func(*v1alpha1.Gate) {
 		for _, actor := range actors {
 			g.Status.Evidence = append(g.Status.Evidence, v1alpha1.Evidence{Kind: "StatusPatch", Actor: actor})
 		}
+	}
+}
+
+// mergedBy has a pull request merged that takes no reviews.
+func mergedBy(merger string) func(*v1alpha1.Gate) {
+	return func(g *v1alpha1.Gate) {
+		g.Spec.Type, g.Spec.Policy = v1alpha1.GatePullRequest, v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}}
+		g.Status.Evidence = []v1alpha1.Evidence{{Kind: v1alpha1.EvidencePullRequestMerged, Actor: merger}}
+	}
+}
+
+// reviewedBy has a pull request merged by one, after the approving review of another that it takes.
+func reviewedBy(merger, reviewer string) func(*v1alpha1.Gate) {
+	return func(g *v1alpha1.Gate) {
+		mergedBy(merger)(g)
+		g.Spec.Policy.PullRequest.MinApprovals = 1
+		g.Status.Evidence = append(g.Status.Evidence, v1alpha1.Evidence{Kind: "Review", Actor: reviewer})
 	}
 }
 
