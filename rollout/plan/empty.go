@@ -72,7 +72,8 @@ func (p *pass) refilled() bool {
 		return false
 	}
 	serves := func(s Set) bool { return s.Revision == p.stableRevision() && s.Replicas > 0 && s.Observed }
-	if p.Workload.Behind == 0 && slices.ContainsFunc(p.Sets, serves) {
+	several := p.activeSets() > 1 // of which the native controller gives none more pods
+	if p.Workload.Behind == 0 && (several || slices.ContainsFunc(p.Sets, serves)) {
 		return true
 	}
 	p.makeStable()
@@ -80,17 +81,36 @@ func (p *pass) refilled() bool {
 }
 
 // makeStable makes the ReplicaSet of the stable template anew, if somebody has deleted it: the workload has
-// its template.
+// its template. If pods of another version are left, it gets one of its own: those are alone else.
 func (p *pass) makeStable() {
-	stable := p.stableRevision()
-	if slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Revision == stable }) {
+	stable, lone := p.stableRevision(), p.activeSets() == 1
+	var write Action
+	switch i := slices.IndexFunc(p.Sets, func(s Set) bool { return s.Revision == stable }); {
+	case i >= 0 && lone && p.Sets[i].Replicas == 0 && !p.Sets[i].Deleting && p.Workload.Replicas > 0:
+		write = ScaleSet{Reason: besideReason, Set: p.Sets[i], To: 1}
+	case i >= 0 || p.activeSets() > 1:
 		return
+	case lone:
+		write = CreateSet{Reason: besideReason, Revision: stable, Replicas: min(p.Workload.Replicas, 1)}
+	default:
+		write = CreateSet{Reason: "the stable ReplicaSet is gone", Revision: stable, Replicas: p.Workload.Replicas}
 	}
 	if needs := (Needs{Workload: !p.Workload.Live, Sets: !p.SetsLive}); needs.Any() {
 		p.need(needs)
 		return
 	}
-	p.do(CreateSet{Reason: "the stable ReplicaSet is gone", Revision: stable, Replicas: p.Workload.Replicas})
+	p.do(write)
+}
+
+// activeSets counts the ReplicaSets that are to have pods.
+func (p *pass) activeSets() int {
+	n := 0
+	for i := range p.Sets {
+		if p.Sets[i].Replicas > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // rollEmpty takes a workload without pods through the steps: all there is to do is to ask at the gates.

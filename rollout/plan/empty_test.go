@@ -40,6 +40,15 @@ func TestWithoutPodsTheWorkloadHasTheStableTemplate(t *testing.T) {
 		"until they are there, and it has seen that": {
 			withoutPods().but(scaledUp(10)).sets(set("v1", 10, unobserved), set("v2", 0)), nil,
 		},
+		"scaled up before the others have gone, one that is alone is joined by a stable one": {
+			withoutPods().but(scaledUp(10)).sets(set("v1", 0), set("v2", 1)), []string{"scale v1 0 -> 1" + beside},
+		},
+		"... whose ReplicaSet may be gone": {
+			withoutPods().but(scaledUp(10)).sets(set("v2", 1)), []string{"create v1 with 1" + beside},
+		},
+		"two are given no more pods by anybody, and the release goes on": {
+			withoutPods().but(scaledUp(10)).sets(set("v3", 5), set("v2", 1)), []string{goesOn},
+		},
 		"then the release goes on": {withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)), []string{goesOn}},
 		"which is not decided on a cache": {
 			withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)).but(unlisted), []string{"needs sets"},

@@ -37,7 +37,11 @@ func (p *pass) passStep() {
 func (p *pass) exceeds() bool {
 	next := *p
 	next.status.CurrentStepIndex = p.stepIndex() + 1
-	return p.rescaling() && p.updateSet().Replicas > max(p.target, next.share().entered(p.Workload.Replicas))
+	most := max(p.target, next.share().entered(p.Workload.Replicas))
+	if p.grown() { // pods of a later step, whose beginning was lost, stay
+		most = max(most, p.reach())
+	}
+	return p.rescaling() && p.updateSet().Replicas > most
 }
 
 // indexed is a gate's policy with its place in the step.

@@ -31,9 +31,14 @@ func (p *pass) ledger() *ledger {
 	return l
 }
 
-// steady is 1 for the set of the stable revision and 0 for others.
+// steady is 2 for the set of the stable revision, 1 for those that there were before it, which ran under the native controller
+// or were released, and 0 for others: they may be left of a release that nobody has approved in full.
 func (p *pass) steady(s *Set) int {
 	if s.Revision == p.status.StableRevision {
+		return 2
+	}
+	i := slices.IndexFunc(p.Sets, func(o Set) bool { return o.Revision == p.status.StableRevision })
+	if i >= 0 && older(s, &p.Sets[i]) {
 		return 1
 	}
 	return 0
@@ -117,7 +122,11 @@ func (l *ledger) keep() {
 	}
 	l.growOld(max(l.Workload.Replicas-min(l.want[l.update], l.target), 0))
 	l.shrinkUpdate(l.target)
-	l.shrinkOld(l.Workload.Replicas + l.surge - l.want[l.update])
+	others := l.Workload.Replicas + l.surge - l.want[l.update]
+	if l.status.RollbackTo == "" { // of updated pods beyond the step's share it is those that have yet to go
+		others = max(others, l.Workload.Replicas-l.target)
+	}
+	l.shrinkOld(others)
 }
 
 // growth is how many pods the set of the new revision may have right away: as many as there
@@ -286,10 +295,14 @@ func (l *ledger) brokenRoom() int32 {
 }
 
 // keepTwoActive limits a shrink that would leave one active set while no updated pod is
-// there: the native controller would set that one to all replicas.
+// there: the native controller would set that one to all replicas, now or when somebody scales the workload.
+// The steadiest is never the one to go.
 func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
 	if l.want[l.update] > 0 || down < l.want[set] || l.Workload.Replicas == 0 {
 		return down
+	}
+	if l.status.RollbackTo == "" && l.steadiest(set) {
+		return max(down-1, 0)
 	}
 	others, all := 0, false
 	for _, other := range l.old {
@@ -302,4 +315,19 @@ func (l *ledger) keepTwoActive(set *Set, down int32) int32 {
 		return max(down-1, 0)
 	}
 	return down
+}
+
+// steadiest reports whether there are other old sets that are to have pods, and all of them are less steady.
+func (l *ledger) steadiest(set *Set) bool {
+	others := false
+	for _, other := range l.old {
+		if other == set || l.want[other] == 0 {
+			continue
+		}
+		if l.steady(other) >= l.steady(set) {
+			return false
+		}
+		others = true
+	}
+	return others
 }

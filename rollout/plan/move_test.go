@@ -47,6 +47,18 @@ func TestMoveStaysWithinTheFence(t *testing.T) {
 			held(10).fence("0", "2").at(1, 5).sets(set("v1", 7), set("v0", 2), set("v2", 1)),
 			[]string{"scale v0 2 -> 0" + batch2, "scale v2 1 -> 3" + batch2},
 		},
+		"scaled to one pod, it is a stable one that is left alone": {
+			held(1).fence("0", "1").at(0, 0).scaledFrom(10).sets(set("v1", 5), set("v3", 2), set("v2", 0)),
+			[]string{"scale v3 2 -> 1" + batch1, "scale v1 5 -> 1" + batch1},
+		},
+		"... and then the other goes": {
+			held(1).fence("0", "1").at(0, 0).scaledFrom(10).sets(set("v1", 1), set("v3", 1), set("v2", 0)),
+			[]string{"scale v3 1 -> 0" + batch1},
+		},
+		"what there was before the stable version outlives what came after it": {
+			held(1).fence("0", "1").at(0, 0).scaledFrom(10).sets(set("v0", 3), set("v1", 0), set("v3", 2), set("v2", 0)),
+			[]string{"scale v3 2 -> 1" + batch1, "scale v0 3 -> 1" + batch1},
+		},
 		"pods that are not available go before those that are, whatever their age": {
 			held(10).fence("0", "2").at(1, 5).sets(set("v0", 4), set("v1", 5, available(3)), set("v2", 1)),
 			[]string{"scale v1 5 -> 3" + batch2, "scale v2 1 -> 3" + batch2},

@@ -249,10 +249,13 @@ func (p *pass) rollBackRejected() {
 	}
 }
 
-// wasStable reports whether a template is one that can be gone back to without asking anybody.
+// wasStable reports whether a template is one that can be gone back to without asking anybody. It is not if a rollback
+// that is under way leaves it, or was sent past it to an earlier one.
 func (p *pass) wasStable(digest string) bool {
+	current := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
 	return slices.ContainsFunc(p.Kept, func(k Kept) bool {
-		return k.Digest == digest && k.stable() && !(p.rollingBack() && k.Revision == p.left())
+		left := p.rollingBack() && k.Revision != p.status.RollbackTo && (k.Revision == p.left() || k.Revision == current)
+		return k.Digest == digest && k.stable() && !left
 	})
 }
 

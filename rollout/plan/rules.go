@@ -119,6 +119,8 @@ func (p *pass) chooseTemplate() bool {
 		p.status.Resolved.Given = p.Given
 		p.status.Quarantined, p.status.Queued = nil, nil
 		return false
+	case !p.standsBeside(&p.Resolved.ResolvedTemplate):
+		return true
 	default:
 		p.start(p.Resolved.ResolvedTemplate)
 		return false

@@ -60,25 +60,36 @@ func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// steppedBack reports whether the step was jumped back to with the pods, and how many updated ones are to stay.
-func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (least int32, back bool) {
+// steppedBack reports whether the step was jumped back to with the pods, and which step says how many updated ones stay.
+func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (step v1alpha1.Step, back bool) {
 	jumps := status.Jumps()
 	if len(jumps) == 0 {
-		return 0, false
+		return v1alpha1.Step{}, false
 	}
 	jump := jumps[len(jumps)-1]
 	if !jump.RemovePods || jump.To != status.CurrentStepIndex {
-		return 0, false
+		return v1alpha1.Step{}, false
 	}
-	return Rescaled(w.steps(status)[jump.To], w.Past.Entered, w.Workload.Replicas), true
+	return w.steps(status)[jump.To], true
+}
+
+// keptBack reports whether the step was jumped back to without the pods.
+func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
+	jumps := status.Jumps()
+	if len(jumps) == 0 {
+		return false
+	}
+	jump := jumps[len(jumps)-1]
+	return !jump.RemovePods && jump.To == status.CurrentStepIndex && jump.To <= jump.From
 }
 
 // opensWhenBack: nobody is asked before the pods are what the step says, unless others have changed them since.
 func opensWhenBack(w *World, c change) string {
-	target, back := w.steppedBack(c.pass.intent)
+	step, back := w.steppedBack(c.pass.intent)
 	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.Meddled || len(w.Sets) < 2 {
 		return ""
 	}
+	target := w.Past.Sizes.most(step, w.Workload.Replicas)
 	if s := w.Set(c.pass.intent.UpdateRevision); s != nil && s.Replicas > target {
 		return fmt.Sprintf("there are %d updated pods, not %d", s.Replicas, target)
 	}

@@ -212,17 +212,21 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Lowered, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))
-	e.number(int64(p.Entered))
+	for _, n := range []int32{p.Sizes.Entered, p.Sizes.Smallest, p.Sizes.Largest, p.Sizes.Kept} {
+		e.number(int64(n))
+	}
 	e.text(p.Bad)
 	e.text(p.Barred)
-	for _, revision := range p.Stable {
-		e.text(revision)
+	for _, revisions := range [][]string{p.Stable, p.Full} {
+		for _, revision := range revisions {
+			e.text(revision)
+		}
+		e.flag(true)
 	}
-	e.flag(true)
 	e.number(int64(len(p.Confirmed)))
 	e.number(int64(p.Asked))
 }

@@ -10,13 +10,12 @@ import (
 
 // Past is what the laws remember of what has happened.
 type Past struct {
-	// Attempt is the last one that a write belonged to, and what has happened since it began:
-	// spec.replicas were lowered. Had is how many pods ran its revision before.
+	// Attempt is the last one that a write belonged to, and Had how many pods ran its revision before.
 	Attempt int64
-	Lowered bool
 	Had     int32
-	// Step is the step that the last write belonged to, and Entered what spec.replicas were when it was entered.
-	Step, Entered int32
+	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it was entered.
+	Step  int32
+	Sizes Sizes
 	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
 	// then: it is not released until another one is given.
 	Bad, Barred string
@@ -30,6 +29,9 @@ type Past struct {
 	Meddled bool
 	// Own is how the workload's user wants it when it is not held.
 	Own Own
+	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
+	// superseded before their end.
+	Full []string
 	// Stable are the revisions that ran, or were released in full, under the native controller, but for those that were
 	// rolled back since: what may be left of a release that nobody has approved in full.
 	Stable []string
@@ -116,16 +118,25 @@ func (w *World) judge(c change) {
 // begin forgets what happened in an earlier attempt, and in an earlier step.
 func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 	if p.Attempt != intent.Attempt {
-		p.Attempt, p.Lowered, p.Step, p.Had = intent.Attempt, false, -1, 0
+		p.Attempt, p.Step, p.Had = intent.Attempt, -1, 0
 		if s := w.setOf(intent.UpdateRevision); s != nil {
 			p.Had = s.Replicas
 		}
 	}
 	switch {
 	case intent.Batch == "": // no step is entered yet
-		p.Step, p.Entered = -1, w.Workload.Replicas
+		p.Step = -1
 	case p.Step != intent.CurrentStepIndex:
-		p.Step, p.Entered = intent.CurrentStepIndex, w.Workload.Replicas
+		p.Step = intent.CurrentStepIndex
+	default:
+		return
+	}
+	p.Sizes = enteredAt(w.Workload.Replicas)
+	if s := w.setOf(intent.UpdateRevision); s != nil {
+		p.Sizes.Kept = min(s.Replicas, p.Had)
+		if keptBack(intent) {
+			p.Sizes.Kept = s.Replicas
+		}
 	}
 }
 
@@ -211,7 +222,7 @@ func keepsOld(w *World, c change) string {
 	if update := w.setOf(status.UpdateRevision); update != nil {
 		old -= update.Replicas
 	}
-	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return c.shareOf(d.Replicas) - d.Replicas })
+	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.release.Spec, status, d.Replicas) - d.Replicas })
 	if old >= least {
 		return ""
 	}
@@ -220,18 +231,8 @@ func keepsOld(w *World, c change) string {
 
 // share is how many pods may run the update revision, at most, by what the pass can have seen of spec.replicas.
 func (c change) share() int32 {
-	return c.pass.window.extreme(c.pass.world, func(d *Workload) int32 { return c.shareOf(d.Replicas) })
-}
-
-// shareOf is the same for one number of replicas. Pods that ran the revision before the attempt stay, as long as spec.replicas
-// don't fall, but for one in whose place an old one comes.
-func (c change) shareOf(replicas int32) int32 {
-	w, status := c.pass.world, c.pass.intent
-	limit := w.share(c.pass.release.Spec, status, replicas)
-	if w.Past.Lowered && len(c.pass.window.workloads) == 0 {
-		return limit
-	}
-	return max(limit, min(w.Past.Had, replicas-1))
+	w, spec := c.pass.world, c.pass.release.Spec
+	return c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(spec, c.pass.intent, d.Replicas) })
 }
 
 // share is the largest target of the steps up to the last one whose predecessors' gates have all passed. A percentage
@@ -241,7 +242,7 @@ func (w *World) share(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchRel
 	for i, step := range w.allowed(spec, status) {
 		target := Target(step, replicas)
 		if int32(i) <= status.CurrentStepIndex {
-			target = Rescaled(step, w.Past.Entered, replicas)
+			target = w.Past.Sizes.most(step, replicas)
 		}
 		limit = max(limit, target)
 	}
@@ -341,13 +342,13 @@ func neverFalls(w *World, c change) string {
 	if s == nil || !same(s.Revision, status.UpdateRevision) || p.Meddled {
 		return ""
 	}
-	if least, back := w.steppedBack(status); back && s.Replicas >= least {
+	if step, back := w.steppedBack(status); back && s.Replicas >= p.Sizes.least(step, w.Workload.Replicas) {
 		return ""
 	}
 	least := min(c.before(s), c.pass.window.least(w)-1)
-	if p.Lowered {
+	if p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas { // or so says the status, if a later one was lost
 		step := stepsOf(c.pass.release.Spec, status)[status.CurrentStepIndex]
-		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -Rescaled(step, p.Entered, d.Replicas) })
+		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
 	}
 	if s.Replicas >= least {
 		return ""

@@ -28,7 +28,17 @@ func (p *Past) wrote(w *World, c change) {
 		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
+		if to := c.pass.intent.RollbackTo; to != "" && w.keptStable(to) {
+			p.nowStable(to) // it may have been left by a rollback that somebody has turned round
+		}
 	}
+}
+
+// keptStable reports whether a template is kept as one that may be gone back to.
+func (w *World) keptStable(revision string) bool {
+	return slices.ContainsFunc(w.Kept, func(k plan.Kept) bool {
+		return same(k.Revision, revision) && k.Outcome != v1alpha1.OutcomeRolledBack
+	})
 }
 
 func (p *Past) isStable(revision string) bool {

@@ -14,8 +14,11 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 		return // there has never been another version, or it was approved in full once
 	}
 	limit := int32(0)
-	if same(s.Revision, status.UpdateRevision) {
+	switch {
+	case same(s.Revision, status.UpdateRevision):
 		limit = most(w.allowed(w.Release.Spec, status), d.Replicas)
+	case w.Past.isFull(s.Revision):
+		return // it was, and has been superseded
 	}
 	if replicas > limit {
 		w.breach("I3 the native controller finds no lone ReplicaSet", fmt.Sprintf("%s %d -> %d", s.Revision, s.Replicas, replicas))

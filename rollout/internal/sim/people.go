@@ -13,7 +13,7 @@ func (w *World) Scale(replicas int32) bool {
 	if d.Absent || d.Replicas == replicas {
 		return false
 	}
-	w.Past.Lowered = w.Past.Lowered || replicas < d.Replicas
+	w.Past.Sizes.become(d.Replicas, replicas)
 	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true
 }

@@ -17,9 +17,6 @@ func (w *World) judgeRest() {
 		return
 	}
 	limit := w.share(w.Release.Spec, status, d.Replicas)
-	if !w.Past.Lowered {
-		limit = max(limit, w.Past.Had)
-	}
 	if update.Replicas > limit && !w.needed(update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
 	}

@@ -41,9 +41,9 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 }
 
 // waitsItsTurn: with supersede: Queue no other template takes the place of a release that has begun and can go on,
-// unless it is one to roll back to.
+// unless it is one to roll back to. A release that fails in the very pass has done so by the plan before.
 func waitsItsTurn(w *World, c change) string {
-	was, intent := c.pass.stored, c.pass.intent
+	was, intent := c.pass.release.Status, c.pass.intent
 	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.Meddled || intent.RollbackTo != "" {
 		return ""
 	}

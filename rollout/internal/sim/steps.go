@@ -53,19 +53,3 @@ func Target(step v1alpha1.Step, replicas int32) int32 {
 	}
 	return max(min(int32(up), replicas-1), 0)
 }
-
-// Rescaled is a step's share after spec.replicas have changed since it was entered, by the words of the API: a
-// percentage is rounded down, more replicas take no updated pod away, and the one updated pod of a small share
-// stays while there is another.
-func Rescaled(step v1alpha1.Step, entered, replicas int32) int32 {
-	was := Target(step, entered)
-	if replicas == entered || step.Replicas.StrVal == "100%" {
-		return Target(step, replicas)
-	}
-	down, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(replicas), false)
-	least := min(was, 1)
-	if replicas > entered {
-		least = was
-	}
-	return max(min(max(int32(down), least), replicas-1), 0)
-}

@@ -49,6 +49,7 @@ func turning(step v1alpha1.Step) bool {
 // recorded notes what a status that is about to be written means for I6.
 func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
+	p.approved(w, was)
 	if status.RollbackTo == "" || status.Phase == v1alpha1.PhaseCompleted {
 		return
 	}
@@ -64,6 +65,23 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	if same(p.Bad, status.RollbackTo) {
 		p.Bad = ""
 	}
+	if bad := p.Bad; p.isFull(bad) {
+		p.Full = slices.DeleteFunc(slices.Clone(p.Full), func(r string) bool { return same(r, bad) })
+	}
+}
+
+// approved notes a revision whose steps are approved up to that of all pods, before another status takes its place.
+func (p *Past) approved(w *World, status *v1alpha1.BatchReleaseStatus) {
+	all := func(step v1alpha1.Step) bool { return step.Replicas.StrVal == "100%" }
+	if status.Batch == "" || status.RollbackTo != "" || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(w.Release.Spec, status), all) {
+		return
+	}
+	p.Full = append(slices.Clone(p.Full), status.UpdateRevision)
+	slices.Sort(p.Full)
+}
+
+func (p *Past) isFull(revision string) bool {
+	return slices.ContainsFunc(p.Full, func(r string) bool { return same(r, revision) })
 }
 
 // barred is what is not released again after a rollback: what is given, if people ask for it; if it comes by itself,

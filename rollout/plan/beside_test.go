@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+const (
+	beside    = ": a pod of the stable version, so that no other stands alone"
+	emptiesIt = ": or the native controller takes it for complete, and empties the others"
+)
+
+// TestNoUnapprovedVersionStandsAlone tells of a rollback to v1 that had just begun when another template is given.
+func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
+	t.Parallel()
+	noted := func(s *Set) { s.Noted = true }
+	begun := func(given string, sets ...Set) *scene {
+		s := rollingBack(10).sets(sets...).resolved(given).status(func(status *v1alpha1.BatchReleaseStatus) {
+			status.Batch, status.Rollback = "", &v1alpha1.RollbackRecord{From: "v2"}
+			status.Quarantined, status.Resolved.Given = nil, "given-v1"
+		})
+		return s
+	}
+	// v2 was released in full, and then v3 was given.
+	superseding := func(sets ...Set) *scene {
+		return held(10).at(2, 10).sets(sets...).resolved("v3")
+	}
+	released := []string{"take over with the template of the release: release v3 instead"}
+	checkScripts(t, map[string]scripted{
+		"what is rolled back is alone: the stable version gets a pod before another release begins": {
+			begun("v3", set("v1", 0), set("v2", 10)), []string{"scale v1 0 -> 1" + beside},
+		},
+		"its ReplicaSet is made anew": {
+			begun("v3", set("v2", 10)), []string{"create v1 with 1" + beside},
+		},
+		"what is rolled back is given again": {
+			begun("v2", set("v1", 0), set("v2", 10)), []string{"scale v1 0 -> 1" + beside},
+		},
+		"... and has the native controller's note, alone or not": {
+			begun("v2", set("v1", 1), set("v2", 10, noted)), []string{"scale v2 10 -> 10" + emptiesIt},
+		},
+		"the writes rest on live reads": {
+			begun("v3", set("v1", 0), set("v2", 10)).cached().but(func(o *Observation) { o.KeptLive = true }),
+			[]string{"needs release, workload, sets"},
+		},
+		"nothing is written while the native controller may act on an earlier spec": {
+			begun("v3", set("v1", 0), set("v2", 10)).but(func(o *Observation) { o.Workload.Behind = 2 }), nil,
+		},
+		"what is approved in full stands alone": {
+			superseding(set("v1", 0), set("v2", 10)), released,
+		},
+		"two are not alone": {
+			superseding(set("v1", 4), set("v2", 6)), released,
+		},
+	})
+}
