@@ -25,7 +25,7 @@ const driftedFrom = "drifted: "
 var stops = []string{
 	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
 	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit,
-	v1alpha1.ReasonWriteRefused,
+	v1alpha1.ReasonWriteRefused, v1alpha1.ReasonInvalidStrategy,
 }
 
 // stand is how the release of the present commit stands, with a mark if gates of it were forced; false where

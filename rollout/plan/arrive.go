@@ -111,7 +111,7 @@ func (p *pass) handedBack() bool {
 	if p.status.Phase == v1alpha1.PhaseFinalizing {
 		return true
 	}
-	return p.lastStep() && p.allUpdated()
+	return p.lastStep() && p.share().all() && p.allUpdated()
 }
 
 // allUpdated reports whether the workload looks as it does when it is handed back in the end.
@@ -171,10 +171,10 @@ func (p *pass) lastStable(current, revision string) string {
 }
 
 func (p *pass) complete() {
-	steps := int32(len(p.steps()))
-	p.status.Phase = v1alpha1.PhaseCompleted
-	p.status.CurrentStepIndex, p.status.CurrentStepState = steps-1, v1alpha1.StepCompleted
-	p.status.Batch = fmt.Sprintf("%d/%d", steps, steps)
+	p.status.Phase, p.status.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted
+	if steps := int32(len(p.steps())); !p.handingBack { // or it is said already, of the steps that it had
+		p.status.CurrentStepIndex, p.status.Batch = steps-1, fmt.Sprintf("%d/%d", steps, steps)
+	}
 	p.status.Gates, p.status.Answers, p.status.Progress, p.status.Held, p.status.PausePoint = nil, nil, nil, nil, nil
 	p.drop(v1alpha1.ConditionPreflight)
 	p.status.StableRevision = p.status.UpdateRevision

@@ -2,9 +2,23 @@ package plan
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
-// share is the current step's; refuseStrategy has seen to it that it can be read.
+// share is the current step's. While the steps are invalid it is what the step came to when it was entered, in proportion:
+// nobody can say what they ask for now.
 func (p *pass) share() share {
+	if p.invalid != nil {
+		return p.enteredShare()
+	}
 	s, _ := parseShare(p.steps()[p.stepIndex()].Replicas)
+	return s
+}
+
+// enteredShare is what the status says of the step. All pods it is only in the last one: elsewhere the updated pods may be all
+// that there were, and nobody has approved more.
+func (p *pass) enteredShare() share {
+	s := share{value: int64(p.status.TargetReplicas), of: int64(p.status.Replicas)}
+	if s.all() && !p.lastStep() {
+		s.of = 0
+	}
 	return s
 }
 
@@ -17,20 +31,24 @@ func (p *pass) rescaling() bool { return p.status.Replicas != p.Workload.Replica
 // grown reports whether spec.replicas are more than what the status speaks of.
 func (p *pass) grown() bool { return p.Workload.Replicas > p.status.Replicas }
 
-// follow sets the target for the present spec.replicas and records it once the sets conform.
+// follow sets the target for the present spec.replicas and records it once the sets conform. While the steps are invalid it
+// never raises the target, and the status keeps what the step was entered with: by that it goes on once they are mended.
 func (p *pass) follow() {
 	replicas := p.Workload.Replicas
-	if p.lastStep() && !p.rescaling() && p.status.TargetReplicas < replicas {
+	if p.invalid == nil && p.lastStep() && !p.rescaling() && p.status.TargetReplicas < replicas {
 		p.enterStep(p.stepIndex()) // steps were taken out: this is the last one now
 	}
 	p.target = p.status.TargetReplicas
 	if p.rescaling() {
 		p.target = p.share().rescaled(p.target, p.status.Replicas, replicas)
 	}
+	if p.invalid != nil && !p.share().all() {
+		p.target = min(p.target, p.status.TargetReplicas)
+	}
 	// A step that was made smaller meanwhile holds for the pods that are not made yet.
 	p.target = min(p.target, max(p.share().entered(replicas), p.updated()))
 	p.target = max(p.target, p.only())
-	if p.rescaling() && !p.conforms() {
+	if p.invalid != nil || p.rescaling() && !p.conforms() {
 		return
 	}
 	p.status.TargetReplicas, p.status.Replicas = p.target, replicas

@@ -99,7 +99,7 @@ func (p *pass) noteForced() {
 // though the status speaks of an earlier step: the one that began the later step was lost.
 func (p *pass) reach() int32 {
 	ahead, most := *p, p.target
-	for !ahead.lastStep() && ahead.letThrough() {
+	for p.invalid == nil && !ahead.lastStep() && ahead.letThrough() {
 		ahead.status.CurrentStepIndex = ahead.stepIndex() + 1
 		most = max(most, ahead.share().entered(p.Workload.Replicas))
 	}

@@ -99,6 +99,10 @@ type pass struct {
 	refused *Refusal
 	// stalled is why the release can't go on until somebody changes something.
 	stalled *Event
+	// invalid stops a release whose steps can't be read.
+	invalid *stop
+	// handingBack says that the steps can't be read and are behind the release.
+	handingBack bool
 	// pastGit says that spec.template is not Git's, and counts as not given.
 	pastGit bool
 	// seconds is Now in whole seconds, once somebody has asked for it.

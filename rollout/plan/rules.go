@@ -5,7 +5,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -42,21 +41,6 @@ func (p *pass) yieldToHolder() bool {
 	}
 	p.stall(v1alpha1.ReasonWorkloadHeld, fmt.Sprintf(
 		"Deployment %q is taken over by BatchRelease %q: delete one of the two", w.Name, w.Hold.Release))
-	return true
-}
-
-// refuseStrategy stops at steps that can't be read. A rollback has its own, and goes on whatever is wrong with those of the
-// release.
-func (p *pass) refuseStrategy() bool {
-	spec := p.Release.Spec
-	if p.rollingBack() {
-		spec.Strategy.Steps = spec.Steps(true)
-	}
-	err := Validate(&spec, field.NewPath("spec")).ToAggregate()
-	if err == nil {
-		return false
-	}
-	p.stall(v1alpha1.ReasonInvalidStrategy, err.Error())
 	return true
 }
 

@@ -10,8 +10,16 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// steps are those of the rollback in a rollback, else those of the release.
-func (p *pass) steps() []v1alpha1.Step { return p.Release.Spec.Steps(p.status.RollbackTo != "") }
+// steps are those of the rollback in a rollback, else those of the release. What is being handed back has them behind it.
+func (p *pass) steps() []v1alpha1.Step {
+	if p.handingBack {
+		return allAtOnce
+	}
+	return p.Release.Spec.Steps(p.status.RollbackTo != "")
+}
+
+// allAtOnce is one step of all pods without a gate.
+var allAtOnce = []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}
 
 // stepIndex is the current step, at most the last: steps may have been taken out in mid-release.
 func (p *pass) stepIndex() int32 {
@@ -22,14 +30,17 @@ func (p *pass) lastStep() bool { return p.stepIndex() == int32(len(p.steps()))-1
 
 // gates are the policies that the current step waits for.
 func (p *pass) gates() []v1alpha1.GatePolicy {
+	if p.handingBack {
+		return nil
+	}
 	return p.Release.Spec.Gates(p.status.RollbackTo != "", int(p.stepIndex()))
 }
 
-// share is a step's replicas: a number of pods, or a percentage of all of them.
-type share struct {
-	value   int64
-	percent bool
-}
+// share is a step's replicas: a number of pods or, if of is not 0, so many of each of pods: of 100 for a percentage.
+type share struct{ value, of int64 }
+
+// percent is what a percentage is of.
+const percent = 100
 
 // parseShare reads "30%" or 3.
 func parseShare(replicas intstr.IntOrString) (share, error) {
@@ -41,7 +52,7 @@ func parseShare(replicas intstr.IntOrString) (share, error) {
 	if !isPercent || err != nil {
 		return share{}, fmt.Errorf("%q is neither a number of pods nor a percentage such as 30%%", replicas.StrVal)
 	}
-	return share{value: value, percent: true}, checkRange(value, 0, 100, "percent")
+	return share{value: value, of: percent}, checkRange(value, 0, percent, "percent")
 }
 
 func checkRange(value, low, high int64, unit string) error {
@@ -52,7 +63,7 @@ func checkRange(value, low, high int64, unit string) error {
 }
 
 // all reports whether the share is every pod.
-func (s share) all() bool { return s.percent && s.value == 100 }
+func (s share) all() bool { return s.of > 0 && s.value == s.of }
 
 // entered is the target when a step is entered: a percentage is rounded up. Short of 100% at least one
 // old pod stays, whatever the share says and however few pods there are: the native controller sets a lone
@@ -62,8 +73,8 @@ func (s share) entered(replicas int32) int32 {
 		return replicas
 	}
 	wanted := s.value
-	if s.percent {
-		wanted = (s.value*int64(replicas) + 99) / 100
+	if s.of > 0 {
+		wanted = (s.value*int64(replicas) + s.of - 1) / s.of
 	}
 	return int32(max(min(wanted, int64(replicas)-1), 0))
 }
@@ -85,8 +96,8 @@ func (s share) rescaled(target, before, replicas int32) int32 {
 	}
 	bound := s.most(replicas)
 	wanted := s.value
-	if s.percent {
-		wanted = s.value * int64(replicas) / 100
+	if s.of > 0 {
+		wanted = s.value * int64(replicas) / s.of
 	}
 	if replicas > before {
 		return min(max(int32(wanted), target), bound)

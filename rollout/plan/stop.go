@@ -19,6 +19,7 @@ type stop struct {
 
 // stops are what can stop a release; each returns nil if it does not. The first gives its reason to the status.
 var stops = []func(*pass) *stop{
+	(*pass).invalidStrategy,
 	(*pass).suspended,
 	(*pass).frozen,
 	(*pass).meddled,
@@ -26,7 +27,9 @@ var stops = []func(*pass) *stop{
 }
 
 // stopReasons are the reasons of all stops.
-var stopReasons = []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit}
+var stopReasons = []string{
+	v1alpha1.ReasonInvalidStrategy, v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit,
+}
 
 // stop joins the reasons that there are now, nil if there are none.
 func (p *pass) stop() *stop {
@@ -43,10 +46,10 @@ func (p *pass) stop() *stop {
 	return all
 }
 
-// stopped is stop for what is under way: a rollback is never stopped.
+// stopped is stop for what is under way: a rollback is stopped by nothing but steps of its own that can't be read.
 func (p *pass) stopped() *stop {
 	if p.rollingBack() {
-		return nil
+		return p.invalid
 	}
 	return p.stop()
 }
@@ -106,7 +109,7 @@ func (p *pass) stand(why *stop) {
 		p.follow()
 		p.sayFailed()
 	case p.status.Batch == "":
-		p.target = p.updated() // a pass that died before it said so may have begun
+		p.target = max(p.updated(), p.only()) // a pass that died before it said so may have begun
 		p.sayStopped("the release has not begun", why)
 	default:
 		p.follow()
@@ -117,7 +120,7 @@ func (p *pass) stand(why *stop) {
 	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all. Where only the
 	// annotation was taken off, the native controller has added none.
 	meddling := p.meddling()
-	p.blocked = len(p.status.Gates) > 0 && !p.letThrough() || meddling != nil && meddling.Reason != v1alpha1.ReasonHoldRemoved
+	p.blocked = p.awaitsGates() || meddling != nil && meddling.Reason != v1alpha1.ReasonHoldRemoved
 	if p.turnsRound() {
 		return
 	}
@@ -153,7 +156,7 @@ func (p *pass) updated() int32 {
 // it is stopped.
 func (p *pass) notTakenOver() bool {
 	why := p.stopped()
-	if why == nil || p.status.Batch != "" || p.status.Held != nil && !p.Workload.heldBy(p.Release) {
+	if why == nil || p.rollingBack() || p.status.Batch != "" || p.status.Held != nil && !p.Workload.heldBy(p.Release) {
 		return false
 	}
 	p.sayStopped("the workload is not taken over", why)

@@ -28,7 +28,7 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "at least one step")}
 	}
 	var problems field.ErrorList
-	most := map[bool]int64{} // of the steps so far: in percent, and in pods
+	most := map[int64]int64{} // of the steps so far: in percent, and in pods
 	for i, step := range steps {
 		at := path.Index(i).Child("replicas")
 		s, err := parseShare(step.Replicas)
@@ -37,13 +37,13 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), err.Error()))
 		case i == len(steps)-1 && !s.all():
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "the last step must be 100%"))
-		case most[true] == 100 && !s.all():
+		case most[percent] == percent && !s.all():
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not come after a step of 100%"))
-		case s.value < most[s.percent]:
+		case s.value < most[s.of]:
 			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in a step before it"))
 		}
 		if err == nil {
-			most[s.percent] = max(most[s.percent], s.value)
+			most[s.of] = max(most[s.of], s.value)
 		}
 	}
 	return problems

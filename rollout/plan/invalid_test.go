@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// wrong are steps that nobody can follow.
+func wrong() []v1alpha1.Step {
+	return []v1alpha1.Step{step("1"), step("50%"), step("30%"), step("100%")}
+}
+
+// spoiled is a scene whose steps are invalid by now.
+func (s *scene) spoiled() *scene { return s.steps(wrong()...) }
+
+// spoiledOrder is a scene whose strategy is invalid though its steps are as they were.
+func (s *scene) spoiledOrder() *scene {
+	s.Release.Spec.Strategy.Order = []v1alpha1.OrderKey{{}}
+	return s
+}
+
+func (s *scene) scaledTo(replicas int32) *scene {
+	s.Workload.Replicas = replicas
+	return s
+}
+
+// half is a release whose second step, of 50%, is done.
+func half() *scene { return held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)) }
+
+// all is a release whose last step is done.
+func all() *scene { return held(10).at(2, 10).sets(set("v1", 0), set("v2", 10)) }
+
+// halfBack is a rollback that has its half of the pods when its own steps become invalid.
+func halfBack() *scene {
+	s := rollingBack(10).sets(set("v1", 5), set("v2", 5)).status(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Replicas, s.TargetReplicas = 10, 5
+	})
+	s.Release.Spec.Rollback = &v1alpha1.RollbackStrategy{Steps: wrong()}
+	return s
+}
+
+// notBegun is a rollback that is on record, and no more: the workload has the bad template yet.
+func notBegun(s *scene) *scene {
+	s.Workload.Digest, s.Workload.Revision = "digest-v2", "v2"
+	return s.status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch, s.Replicas, s.TargetReplicas = "", 0, 0 })
+}
+
+func unpaused(o *Observation) { o.Workload.Paused = false }
+
+func failedPhase(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
+
+// While its steps are invalid a release stands, and follows spec.replicas: no more pods run the new version than before, and
+// no larger part of all.
+func TestInvalidStepsFollowReplicas(t *testing.T) {
+	t.Parallel()
+	const more, fewer = ": more replicas: the rest runs the version before", ": fewer replicas: the batch's share of them"
+	pausedAgain := []string{"take over: " + string(unpausedReason)}
+	checkScripts(t, map[string]scripted{
+		"nothing is begun":                           {running(10).spoiled(), nil},
+		"at rest nothing happens":                    {half().spoiled(), nil},
+		"the step is not carried on":                 {held(10).at(1, 5).sets(set("v1", 8), set("v2", 2)).spoiled(), nil},
+		"no gate is opened, no step entered":         {half().gates(gate(1, 1, 0, passed)).spoiled(), nil},
+		"more pods are of the version before":        {half().spoiled().scaledTo(20), []string{"scale v1 5 -> 15" + more}},
+		"of fewer pods each version has its part":    {half().spoiled().scaledTo(4), []string{"scale v2 5 -> 2" + fewer, "scale v1 5 -> 3: batch 2/3"}},
+		"nobody knows whether the step was a number": {half().steps(step("1"), step("5"), step("100%")).spoiled().scaledTo(4), []string{"scale v2 5 -> 2" + fewer, "scale v1 5 -> 3: batch 2/3"}},
+		"one updated pod stays":                      {held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).spoiled().scaledTo(2), []string{"scale v1 9 -> 2: batch 1/3"}},
+		"without pods the next are of the stable version": {
+			half().spoiled().scaledTo(0), []string{"take over with template v1: scaled to 0: the next pods are of the stable revision v1"},
+		},
+		"back from none":                   {half().sets(set("v1", 0), set("v2", 0)).spoiled(), []string{"scale v1 0 -> 10: back to what batch 2/3 says"}},
+		"in the last step: more":           {all().spoiledOrder().scaledTo(14), []string{"scale v1 0 -> 4" + more}},
+		"fewer":                            {all().spoiledOrder().scaledTo(4), []string{"scale v2 10 -> 4" + fewer}},
+		"a lone ReplicaSet has them all":   {all().sets(set("v1", 0), set("v2", 14)).spoiledOrder().scaledTo(14), nil},
+		"but not where it is not the last": {half().sets(set("v1", 0), set("v2", 14)).spoiled().scaledTo(14), []string{"scale v1 0 -> 1" + more}},
+		"though all pods may be updated":   {held(10).at(1, 10).sets(set("v1", 0), set("v2", 14)).spoiled().scaledTo(14), []string{"scale v1 0 -> 1" + more}},
+		"what the steps say now is not believed": {
+			half().steps(step("100%"), step("100%"), step("5"), step("100%")).scaledTo(20), []string{"scale v1 5 -> 15" + more},
+		},
+		"who has unpaused the workload is put right": {half().spoiled().but(unpaused), pausedAgain},
+		"who has edited its template is, too": {half().spoiled().but(func(o *Observation) {
+			o.Workload.Digest, o.Resolved = "digest-v9", &Resolved{ResolvedTemplate: *resolved("v2")}
+		}), []string{"take over with the template of the release: put back: the template of revision v2"}},
+		"frozen as well": {half().spoiled().frozen(`{"reason":"weekend"}`).scaledTo(20), []string{"scale v1 5 -> 15" + more}},
+		"failed":         {half().spoiled().scaledTo(20).status(failedPhase), []string{"scale v1 5 -> 15" + more}},
+		"a rollback stands, if its own steps are meant":  {halfBack(), nil},
+		"then more pods are of the version it goes to":   {halfBack().scaledTo(20), []string{"scale v1 5 -> 15: batch 1/2"}},
+		"and fewer of the one that it leaves":            {halfBack().scaledTo(4), []string{"scale v1 5 -> 4" + fewer, "scale v2 5 -> 1: batch 1/2"}},
+		"a rollback that is on record has its template":  {notBegun(halfBack()), []string{"needs to resolve template v1"}},
+		"before its first step it follows spec.replicas": {halfBack().scaledTo(20).status(noBatch), []string{"scale v1 5 -> 15: follow spec.replicas"}},
+	})
+}
+
+// Once the steps are mended the release goes on where it stood, whatever it was scaled to meanwhile.
+func TestMendedStepsGoOn(t *testing.T) {
+	t.Parallel()
+	for replicas, want := range map[int32]int32{10: 5, 20: 10, 4: 2, 3: 1} {
+		stood := held(10).at(1, 5).sets(set("v1", replicas), set("v2", 0)).spoiled().scaledTo(replicas)
+		p := next(t, stood)
+		if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonInvalidStrategy || p.Wake != 0 {
+			t.Errorf("of %d pods: want it to stand, got %q, %s: %s", replicas, script(p), p.Status.Reason, p.Status.Message)
+		}
+		stood.Release.Status = p.Status
+		mended := stood.steps(step("1"), step("50%"), step("100%")).pass()
+		mended.follow()
+		if mended.target != want {
+			t.Errorf("scaled from 10 to %d: want %d updated pods at 50%%, got %d", replicas, want, mended.target)
+		}
+		if p = next(t, stood); p.Status.Reason != v1alpha1.ReasonUpgrading || !strings.HasPrefix(p.Status.Message, "batch 2/3: updating to ") {
+			t.Errorf("what goes on says %s: %s", p.Status.Reason, p.Status.Message)
+		}
+	}
+}
+
+// What is told while the steps are invalid, and that what has passed all of its steps is handed back.
+func TestInvalidStepsAreTold(t *testing.T) {
+	t.Parallel()
+	const wrongOrder = "InvalidStrategy: spec.strategy.order[0]: Invalid value: 0: must have exactly one of nodeLabel, deletePriority, age, name"
+	const decreases = `InvalidStrategy: spec.strategy.steps[2].replicas: Invalid value: "30%": must not be less than in a step before it`
+	finalizing := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }
+	handedBack := func(o *Observation) {
+		o.Workload.Hold, o.Workload.Paused, o.Workload.Recreate = nil, false, false
+	}
+	checkPlans(t, map[string]planned{
+		"under way it stands": {half().spoiled(), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: decreases}},
+		"without pods, too":   {half().spoiled().scaledTo(0).sets(set("v1", 0)).but(emptiedHold), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: decreases}},
+		"a write that hands back is made": {
+			all().spoiled().status(finalizing),
+			outcome{Script: []string{"hand back: all pods run revision v2"}, Is: "Finalizing 3/3 Completed HandingBack", Stalled: decreases},
+		},
+		"what was handed back is completed, and only the next one waits for the steps": {
+			all().spoiledOrder().status(finalizing).but(handedBack).but(released),
+			outcome{Is: "Completed 3/3 Completed Completed", Stalled: wrongOrder},
+		},
+		"as it is if nobody lived to say that it was handed back": {
+			all().spoiledOrder().but(handedBack).but(released),
+			outcome{Is: "Completed 3/3 Completed Completed", Stalled: wrongOrder},
+		},
+		"no steps at all": {half().steps(), outcome{Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Stalled: "InvalidStrategy: spec.strategy.steps: Required value: at least one step"}},
+	})
+}
+
+func released(o *Observation) {
+	o.Kept = append(o.Kept, Kept{
+		Name: "web-v2", Revision: "v2", Digest: "digest-v2", Number: 2, Record: Record{Outcome: v1alpha1.OutcomeReleased, Attempt: 1},
+	})
+	o.Release.Annotations[v1alpha1.CurrentStableAnnotation], o.Release.Annotations[v1alpha1.LastStableAnnotation] = "v2", "v1"
+}
+
+func emptiedHold(o *Observation) {
+	o.Workload.Digest, o.Workload.Revision, o.Workload.Hold.Emptied = "digest-v1", "v1", true
+}
+
+// A gate that was rejected, or a failure that is on record, turns a release round though its steps are invalid.
+func TestInvalidStepsHoldUpNoTurn(t *testing.T) {
+	t.Parallel()
+	failed := half().spoiled().status(failedPhase)
+	failed.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
+	if p := next(t, failed); !p.StatusFirst || p.Status.RollbackTo != "v1" {
+		t.Errorf("a failed release is to be rolled back: %+v", outcomeOf(p))
+	}
+}
+
+// The share of a step that was entered is all pods only where nobody can be left to approve them.
+func TestShareThatWasEntered(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		want  share
+	}{
+		"in proportion":       {half(), share{5, 10}},
+		"all, in the last":    {all(), share{10, 10}},
+		"all, before it":      {held(10).at(1, 10), share{10, 0}},
+		"none, in the last":   {held(0).at(2, 0), share{}},
+		"before it has begun": {held(10).at(1, 4).scaledFrom(0), share{4, 0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.scene.pass().enteredShare(); got != test.want {
+				t.Errorf("want %+v, got %+v", test.want, got)
+			}
+		})
+	}
+}
