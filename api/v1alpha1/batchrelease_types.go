@@ -137,6 +137,9 @@ type ReleaseStrategy struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? -1 : int(string(s.replicas).replace('%', ''))).filter(n, n >= 0).isSorted()",message="must not be a smaller percentage than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
@@ -257,6 +260,9 @@ type RollbackStrategy struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? -1 : int(string(s.replicas).replace('%', ''))).filter(n, n >= 0).isSorted()",message="must not be a smaller percentage than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 }

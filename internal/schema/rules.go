@@ -17,6 +17,7 @@ type form struct {
 
 var forms = []form{
 	{regexp.MustCompile(`^self == oldSelf$`), nil},
+	{regexp.MustCompile(`^self\.map\(s, .*\.isSorted\(\)$`), nil},
 	{regexp.MustCompile(`^self\.filter\(g, has\(g\.pullRequest\)\)\.size\(\) <= 1$`), nil},
 	{regexp.MustCompile(`^\[(has\(self\.\w+\)(?:, has\(self\.\w+\))*)\]\.filter\(is, is\)\.size\(\) == 1$`), exactlyOne},
 	{regexp.MustCompile(`^type\(self\) == int \? int\(self\) >= 0 : string\(self\)\.matches\('([^']+)'\)$`), count},

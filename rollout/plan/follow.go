@@ -12,14 +12,10 @@ func (p *pass) share() share {
 	return s
 }
 
-// enteredShare is what the status says of the step. All pods it is only in the last one: elsewhere the updated pods may be all
-// that there were, and nobody has approved more.
+// enteredShare is what the status says of the step. It is all pods only where they were approved, or where there is no other
+// ReplicaSet: elsewhere one old pod has stayed.
 func (p *pass) enteredShare() share {
-	s := share{value: int64(p.status.TargetReplicas), of: int64(p.status.Replicas)}
-	if s.all() && !p.lastStep() {
-		s.of = 0
-	}
-	return s
+	return share{value: int64(p.status.TargetReplicas), of: int64(p.status.Replicas)}
 }
 
 // rescaling reports whether spec.replicas is not what the status speaks of. It stays so until

@@ -54,6 +54,10 @@ func TestTemplateRefusedAtStart(t *testing.T) {
 func TestReleaseRefused(t *testing.T) {
 	cases := map[string]struct{ patch, says string }{
 		"LastStepNotAll":  {`{"spec":{"strategy":{"steps":[{"replicas":1}]}}}`, "the last step must have replicas: 100%"},
+		"FewerPods":       {`{"spec":{"strategy":{"steps":[{"replicas":2},{"replicas":"50%"},{"replicas":1},{"replicas":"100%"}]}}}`, "must not be fewer pods than in a step before it"},
+		"FewerPercent":    {`{"spec":{"strategy":{"steps":[{"replicas":1},{"replicas":"50%"},{"replicas":"9%"},{"replicas":"100%"}]}}}`, "must not be a smaller percentage than in a step before it"},
+		"AfterAll":        {`{"spec":{"strategy":{"steps":[{"replicas":"100%"},{"replicas":3},{"replicas":"100%"}]}}}`, "after a step of 100% there must be no other"},
+		"FewerInRollback": {`{"spec":{"rollback":{"steps":[{"replicas":2},{"replicas":1},{"replicas":"100%"}]}}}`, "must not be fewer pods than in a step before it"},
 		"NegativeStep":    {`{"spec":{"strategy":{"steps":[{"replicas":-1},{"replicas":"100%"}]}}}`, "replicas"},
 		"NoSteps":         {`{"spec":{"strategy":{"steps":[]}}}`, "steps"},
 		"OtherWorkload":   {`{"spec":{"workloadRef":{"name":"other"}}}`, "immutable"},
@@ -69,13 +73,27 @@ func TestReleaseRefused(t *testing.T) {
 	}
 }
 
-// Steps that go down again are told in the status.
-func TestStepsThatDecrease(t *testing.T) {
+// What steps may be is no more than the API server asks for: pods and percentages may be mixed, and stay the same.
+func TestStepsThatAreTaken(t *testing.T) {
+	w := newWorld(t)
+	w.create(release("web:2", step(0), step("0%"), step(8), step("30%"), step(8), step("100%"), step("100%")))
+}
+
+// Steps that can't be followed though the API server has them: the release stands and says so, follows spec.replicas, and
+// goes on once they are mended.
+func TestInvalidStepsFollowReplicas(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
-	w.deployed(deployment(3))
-	w.create(release("web:2", step(2), step(1), step("100%")))
-	w.await(stalls("web", v1alpha1.ReasonInvalidStrategy, "spec.strategy.steps[1]"))
-	w.patchRelease(`{"spec":{"strategy":{"steps":[{"replicas":2},{"replicas":"100%"}]}}}`)
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 2})))
+	w.deployed(deployment(10, rolling(0, 1)))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
+	w.patchRelease(`{"spec":{"rollback":{"steps":[{"replicas":"100%","gates":[{"manual":{},"onReject":"Rollback"}]}]}}}`)
+	w.await(stalls("web", v1alpha1.ReasonInvalidStrategy, "spec.rollback.steps[0].gates[0].onReject"))
+	w.scale("15")
+	w.await(web.runs(pods{"web:1": 10, "web:2": 5}))
+	w.scale("6")
+	w.await(web.runs(pods{"web:1": 3, "web:2": 3}))
+	w.confirm("web")
+	w.patchRelease(`{"spec":{"rollback":null}}`)
+	w.await(all(web.completed, web.serves("web:2", 6)))
 }

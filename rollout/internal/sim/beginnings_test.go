@@ -102,3 +102,16 @@ func calmed(s *State, until func(*State) bool) *State {
 	}
 	return s
 }
+
+// midway is a release whose second step begins.
+func midway(setup Setup) *State { return calmed(releasing(setup), inStep(1)) }
+
+// invalidSteps is a release that waits at its first gate, and whose steps somebody has made invalid since.
+func invalidSteps(way int32) func(Setup) *State {
+	return func(setup Setup) *State {
+		s := calmed(releasing(setup), atStep(0))
+		s.Spoil(way)
+		(Event{Kind: Pass}).Apply(s)
+		return s
+	}
+}

@@ -56,6 +56,8 @@ const (
 	Retry                        // somebody asks for a retry
 	Suspend                      // somebody suspends the release
 	Resume                       // somebody lets it go on
+	Spoil                        // somebody makes its steps invalid, in the way N
+	Mend                         // somebody makes them valid again
 	Jump                         // somebody asks for a step
 	Confirm                      // somebody confirms the step
 	Approve                      // the approvals part looks at the gates
@@ -77,7 +79,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "jump", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "mend", "jump", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -121,7 +123,7 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToSet(s)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
-	case Give, Rollback, Retry, Suspend, Resume, Jump, Confirm, Approve, Reject, DeleteRelease:
+	case Give, Rollback, Retry, Suspend, Resume, Spoil, Mend, Jump, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
 	default:
 		return e.applyToCaches(s)
@@ -217,6 +219,10 @@ func (e Event) applyToRelease(s *State) bool {
 		return s.World.Jump(e.N)
 	case Suspend, Resume:
 		return s.World.Suspend(e.Kind == Suspend)
+	case Spoil:
+		return s.World.Spoil(e.N)
+	case Mend:
+		return s.World.Mend()
 	case Confirm:
 		return s.World.Confirm()
 	case Approve:
@@ -275,6 +281,9 @@ func (e Event) pass(s *State) bool {
 	s.writes, s.requests = len(report.Done), report.Requests
 	if len(report.Done) == 0 && report.Ended == "" {
 		s.judgeRest()
+		if report.Refused == 0 {
+			s.judgeFollowed()
+		}
 	}
 	s.Process.recall(s.World)
 	return len(report.Done) > 0 || s.Process.known() != before

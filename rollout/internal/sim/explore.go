@@ -75,7 +75,7 @@ func Explore(e Exploration) Explored {
 // visit notes a state, if it is new, and returns its number.
 func (x *explorer) visit(s *State, parent int32, event Event) int32 {
 	key := s.Key()
-	if id, found := x.seen[key]; found {
+	if id, found := x.seen[key]; found && len(s.Broken) == 0 {
 		return id
 	}
 	id := int32(len(x.nodes))
@@ -127,7 +127,7 @@ func (x *explorer) calm(from queued, next *State, event Event) int32 {
 // afterPass is what a pass makes of a state, and whether it changes anything.
 func afterPass(s *State) (passed *State, changed bool) {
 	passed = s.Clone()
-	changed = Event{Kind: Pass}.Apply(passed)
+	changed = Event{Kind: Pass}.Apply(passed) || len(passed.Broken) > 0 // a law may be broken by what it leaves as it is
 	return passed, changed
 }
 
@@ -146,7 +146,7 @@ func (x *explorer) try(s *State, event Event) *State {
 	if event.Kind <= PassRaces {
 		x.out.Passes++
 	}
-	if !event.Apply(next) {
+	if !event.Apply(next) && len(next.Broken) == 0 { // a law may be broken by what a pass leaves as it is
 		return nil
 	}
 	return next
@@ -230,7 +230,7 @@ func Calm(s *State) (*State, Event) {
 		if next == nil {
 			next = s.Clone()
 		}
-		if event.Apply(next) {
+		if event.Apply(next) || len(next.Broken) > len(s.Broken) {
 			return next, event
 		}
 		if event.Kind == Pass {
@@ -241,7 +241,7 @@ func Calm(s *State) (*State, Event) {
 }
 
 func calmTurns(s *State) []Event {
-	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}}
+	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Mend}}
 	for i := range s.Sets {
 		for _, kind := range []Kind{SyncSet, PodReady, PodAvailable, PodGone, PodHeals} {
 			events = append(events, Event{Kind: kind, Text: s.Sets[i].Revision})

@@ -173,6 +173,24 @@ func families() map[string]family {
 		begin:       func(s Setup) *State { return releasing(s.turning()) },
 		Exploration: Exploration{Offers: append(refusals(TakeOvers, NewSets, Growth), Event{Kind: Elapse}, Event{Kind: Cure}, Event{Kind: PassDies})},
 	}
+	all["steps invalid"] = family{
+		begin:       invalidSteps(moreSteps),
+		Exploration: Exploration{Offers: append(scales(0, 2, 4), Event{Kind: Mend}, Event{Kind: PassDies})},
+	}
+	all["invalid, rolled back"] = family{
+		begin:       invalidSteps(rollbackSteps),
+		Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: Mend})},
+	}
+	all["invalid, meddled"] = family{
+		begin:       invalidSteps(fewerSteps),
+		Exploration: Exploration{Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Scale, N: 4}, {Kind: EditTemplate, Text: "v9"}}},
+	}
+	all["invalid, dies, stale"] = family{
+		begin: midway,
+		Exploration: Exploration{
+			Offers: append(caches(ReleaseObject, "v1", "v2"), Event{Kind: Spoil, N: moreSteps}, Event{Kind: PassDies}, Event{Kind: Scale, N: 2}),
+		},
+	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
 	}

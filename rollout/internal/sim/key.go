@@ -77,6 +77,7 @@ func (e *encoder) flag(flags ...bool) {
 
 func (e *encoder) release(r *Release) {
 	e.flag(r.Version == e.world.Release.Version, r.Generation == e.world.Release.Generation, r.Finalizer, r.Deleting, r.Purged, r.Spec.Suspend)
+	e.number(int64(r.Spoiled))
 	e.text(r.Template)
 	for _, key := range []string{
 		v1alpha1.RollbackAnnotation, v1alpha1.RetryAnnotation,
@@ -212,7 +213,7 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Sizes.Fell, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))

@@ -132,6 +132,7 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 		return
 	}
 	p.Sizes = enteredAt(w.Workload.Replicas)
+	p.Sizes.Spoilt = w.Release.Spoiled != 0
 	if s := w.setOf(intent.UpdateRevision); s != nil {
 		p.Sizes.Kept = min(s.Replicas, p.Had)
 		if keptBack(intent) {
@@ -222,7 +223,7 @@ func keepsOld(w *World, c change) string {
 	if update := w.setOf(status.UpdateRevision); update != nil {
 		old -= update.Replicas
 	}
-	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.release.Spec, status, d.Replicas) - d.Replicas })
+	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(status, d.Replicas) - d.Replicas })
 	if old >= least {
 		return ""
 	}
@@ -231,15 +232,15 @@ func keepsOld(w *World, c change) string {
 
 // share is how many pods may run the update revision, at most, by what the pass can have seen of spec.replicas.
 func (c change) share() int32 {
-	w, spec := c.pass.world, c.pass.release.Spec
-	return c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(spec, c.pass.intent, d.Replicas) })
+	w := c.pass.world
+	return c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
 }
 
 // share is the largest target of the steps up to the last one whose predecessors' gates have all passed. A percentage
 // is rounded up for the replicas that there were when the step was entered, and down for all others.
-func (w *World) share(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus, replicas int32) int32 {
+func (w *World) share(status *v1alpha1.BatchReleaseStatus, replicas int32) int32 {
 	limit := int32(0)
-	for i, step := range w.allowed(spec, status) {
+	for i, step := range w.allowed(status) {
 		target := Target(step, replicas)
 		if int32(i) <= status.CurrentStepIndex {
 			target = w.Past.Sizes.most(step, replicas)
@@ -251,8 +252,8 @@ func (w *World) share(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchRel
 
 // allowed are the steps up to the last one whose predecessors' gates have all passed. Where they
 // mix pods and percentages, a step may come to less than one before it.
-func (w *World) allowed(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
-	steps := stepsOf(spec, status)
+func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
+	steps := w.steps(status)
 	return steps[:min(w.passed(status)+1, len(steps))]
 }
 
@@ -276,16 +277,13 @@ func most(steps []v1alpha1.Step, replicas int32) int32 {
 	return n
 }
 
+// steps are those that were approved, whatever somebody has made of them since.
 func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
-	return stepsOf(w.Release.Spec, status)
-}
-
-func stepsOf(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	if status.RollbackTo == "" {
-		return spec.Strategy.Steps
+		return w.Sound.Strategy.Steps
 	}
-	if spec.Rollback != nil {
-		return spec.Rollback.Steps
+	if w.Sound.Rollback != nil {
+		return w.Sound.Rollback.Steps
 	}
 	return Steps("1 none", "100%")
 }
@@ -347,7 +345,7 @@ func neverFalls(w *World, c change) string {
 	}
 	least := min(c.before(s), c.pass.window.least(w)-1)
 	if p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas { // or so says the status, if a later one was lost
-		step := stepsOf(c.pass.release.Spec, status)[status.CurrentStepIndex]
+		step := w.steps(status)[status.CurrentStepIndex]
 		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
 	}
 	if s.Replicas >= least {

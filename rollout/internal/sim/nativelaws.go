@@ -16,7 +16,7 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 	limit := int32(0)
 	switch {
 	case same(s.Revision, status.UpdateRevision):
-		limit = most(w.allowed(w.Release.Spec, status), d.Replicas)
+		limit = most(w.allowed(status), d.Replicas)
 	case w.Past.isFull(s.Revision):
 		return // it was, and has been superseded
 	}
@@ -33,7 +33,7 @@ func (n native) judgeSaturated() {
 	if !emptied || d.Hold == nil || w.Past.Meddled || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.RollbackTo != "" {
 		return
 	}
-	if most(w.allowed(n.Release.Spec, status), d.Replicas) < d.Replicas {
+	if most(w.allowed(status), d.Replicas) < d.Replicas {
 		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
 	}
 }

@@ -16,10 +16,33 @@ func (w *World) judgeRest() {
 	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.Meddled || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
 		return
 	}
-	limit := w.share(w.Release.Spec, status, d.Replicas)
+	limit := w.share(status, d.Replicas)
 	if update.Replicas > limit && !w.needed(update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
 	}
+}
+
+// judgeFollowed: once everybody has come to rest there are as many pods as somebody has scaled a workload to that is held, or up
+// to maxSurge more. No native controller follows spec.replicas there (T3), whatever the release waits for.
+func (w *World) judgeFollowed() {
+	d, status := &w.Workload, w.Release.Status
+	under := status.Held != nil && status.Batch != "" && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == w.Past.Attempt
+	if d.Hold == nil || !under || w.Release.Deleting || w.Refusing != "" || !w.settled() || !w.allAvailable() || w.updated() == nil {
+		return
+	}
+	surge, _ := d.fence(d.Replicas)
+	if n := total(w.Sets); n < d.Replicas || n > d.Replicas+surge {
+		w.breach("spec.replicas are followed while a workload is held", fmt.Sprintf("%d pods", n))
+	}
+}
+
+func (w *World) allAvailable() bool {
+	for i := range w.Sets {
+		if s := &w.Sets[i]; s.Pods.Available != s.Pods.total() || s.Pods.Going > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // settled reports whether nobody but the process and people has anything left to do.

@@ -132,6 +132,41 @@ func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
 	}
 }
 
+// TestScaledWhileStepsAreInvalid makes the steps invalid after each event of a release, and of a rollback, in each way, and scales it
+// then: it stands, follows, and once they are mended comes to its end.
+func TestScaledWhileStepsAreInvalid(t *testing.T) {
+	t.Parallel()
+	back := ten("50% none", "100%")
+	back.Rollback = Steps("30%", "100%")
+	cases := map[string]struct {
+		setup  Setup
+		events []Event
+	}{
+		"percentages": {setup: ten("10% none", "50%", "100%").of(11).limits(1, 0)},
+		"numbers":     {setup: ten("3 none", "8", "100%").limits(0, 1)},
+		"back again":  {setup: back, events: []Event{{Kind: Rollback, Text: "true"}}},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := releasing(test.setup)
+			for _, event := range test.events {
+				start = calmed(start, inStep(1))
+				event.Apply(start)
+			}
+			for moment := start; moment != nil; moment, _ = Calm(moment) {
+				for way := fewerSteps; way <= rollbackSteps; way++ {
+					for _, sizes := range [][]int32{{4}, {20}, {20, 10}, {4, 20}, {0, 10}} {
+						spoilt := moment.Clone()
+						spoilt.Spoil(way)
+						scaledAt(t, spoilt, sizes, true)
+					}
+				}
+			}
+		})
+	}
+}
+
 // slow lets half of the deadline go by before each pod comes up, and everybody else take turns meanwhile.
 func (s *State) slow(t *testing.T, deadline time.Duration) bool {
 	t.Helper()

@@ -16,6 +16,9 @@ type Sizes struct {
 	// Kept is how many updated pods there were when the step was entered that stay: those that there were before the
 	// attempt, and all of them if the step was jumped back to without them.
 	Kept int32
+	// Spoilt says that the step could not be read at some time: what it came to before is then scaled along, which may be
+	// a pod more than a percentage rounded down, and one fewer: it may have been rounded down before.
+	Spoilt bool
 }
 
 func enteredAt(replicas int32) Sizes {
@@ -41,6 +44,9 @@ func (z *Sizes) most(step v1alpha1.Step, replicas int32) int32 {
 	if replicas > z.Entered {
 		stays = max(stays, was)
 	}
+	if z.Spoilt {
+		stays = max(stays, proportion(was, z.Entered, replicas))
+	}
 	return max(min(max(roundedDown(step, replicas), stays), replicas-1), 0)
 }
 
@@ -57,7 +63,11 @@ func (z *Sizes) least(step v1alpha1.Step, replicas int32) int32 {
 	case z.Fell:
 		stays = min(was, 1)
 	}
-	return max(min(max(roundedDown(step, replicas), stays), replicas-1), 0)
+	down := roundedDown(step, replicas)
+	if z.Spoilt {
+		down = min(down, proportion(was, z.Entered, replicas)) - 1
+	}
+	return max(min(max(down, stays), replicas-1), 0)
 }
 
 // roundedDown is a share of replicas when a percentage is rounded down.

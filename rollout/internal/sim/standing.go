@@ -10,14 +10,17 @@ import (
 // stands reports whether a process knows of a reason for the release to stand.
 func (x *pass) stands() bool {
 	hold := x.workload.Hold
-	return x.release.Spec.Suspend || hold != nil && hold.Meddling != (plan.Meddling{})
+	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Meddling != (plan.Meddling{})
 }
 
-// standsStill: a process that knows of a suspension, or of a change that was put back, adds no updated pods and takes no workload over, unless
+// standsStill: a process that knows of a suspension, of steps that can't be read, or of a change that was put back, adds no updated pods and takes no workload over, unless
 // in a rollback.
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
-	if !c.pass.stands() || intent.RollbackTo != "" {
+	switch {
+	case intent.RollbackTo != "" && c.pass.release.unreadable(intent):
+		return onlyFollows(c)
+	case !c.pass.stands() || intent.RollbackTo != "":
 		return ""
 	}
 	if s := c.grown(); s != nil && same(s.Revision, intent.UpdateRevision) && !same(s.Revision, c.pass.release.stable()) {
@@ -29,12 +32,27 @@ func standsStill(_ *World, c change) string {
 	return ""
 }
 
+// onlyFollows: a rollback whose own steps can't be read adds no pods but for those that spec.replicas asks for, and for the
+// first one where there is no other.
+func onlyFollows(c change) string {
+	w, intent := c.pass.world, c.pass.intent
+	s := c.grown()
+	if s == nil || !same(s.Revision, intent.UpdateRevision) || w.Past.Meddled {
+		return ""
+	}
+	if limit := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }) - (total(w.Sets) - s.Replicas); s.Replicas > max(limit, 1) {
+		return fmt.Sprintf("%s is raised to %d, at most %d", s.Revision, s.Replicas, limit)
+	}
+	return ""
+}
+
 func (r *Release) stable() string { return r.Annotations[v1alpha1.CurrentStableAnnotation] }
 
-// judgeStep: no step is entered by a process that knows of a suspension, unless in a rollback.
+// judgeStep: no step is entered by a process that knows of a suspension, or of steps that can't be read, unless in a rollback.
 func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
-	if release.Spec.Suspend && status.RollbackTo == "" && status.Phase != v1alpha1.PhaseCompleted &&
+	stands := release.Spec.Suspend && status.RollbackTo == "" || release.unreadable(status)
+	if stands && status.Phase != v1alpha1.PhaseCompleted &&
 		status.Attempt == was.Attempt && status.CurrentStepIndex > was.CurrentStepIndex {
 		w.breach("what is stopped stands", fmt.Sprintf("step %d is entered", status.CurrentStepIndex))
 	}

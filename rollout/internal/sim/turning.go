@@ -32,7 +32,7 @@ func turnsRound(w *World, c change) string {
 		return ""
 	case rollback.Trigger == v1alpha1.TriggerDeadline && strategy.OnFailure != v1alpha1.FailureRollback:
 		return "onFailure is not Rollback"
-	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(strategy.Steps, turning):
+	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(w.Sound.Strategy.Steps, turning):
 		return "no gate says so"
 	case rollback.Trigger == v1alpha1.TriggerDrift && w.Release.Spec.Drift != v1alpha1.DriftRevert:
 		return "drift is not Revert"
@@ -73,7 +73,7 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 // approved notes a revision whose steps are approved up to that of all pods, before another status takes its place.
 func (p *Past) approved(w *World, status *v1alpha1.BatchReleaseStatus) {
 	all := func(step v1alpha1.Step) bool { return step.Replicas.StrVal == "100%" }
-	if status.Batch == "" || status.RollbackTo != "" || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(w.Release.Spec, status), all) {
+	if status.Batch == "" || status.RollbackTo != "" || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(status), all) {
 		return
 	}
 	p.Full = append(slices.Clone(p.Full), status.UpdateRevision)

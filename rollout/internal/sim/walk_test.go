@@ -139,7 +139,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Jump,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Mend, Jump,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -165,6 +165,8 @@ func (w *walk) anything(label string) Event {
 		return Event{Kind: Restart}
 	case Scale:
 		e.N = rapid.Int32Range(0, 13).Draw(w.T, "replicas")
+	case Spoil:
+		e.N = rapid.Int32Range(fewerSteps, rollbackSteps).Draw(w.T, "way")
 	case Jump:
 		e.N = rapid.Int32Range(0, 5).Draw(w.T, "step")
 	case SyncWorkloadLate:

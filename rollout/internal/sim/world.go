@@ -28,6 +28,8 @@ type World struct {
 	Now      time.Time
 	Release  Release
 	Workload Workload
+	// Sound is the spec with the steps that were approved, whatever somebody has made of them since.
+	Sound *v1alpha1.BatchReleaseSpec
 	// Sets are in the order of their creation.
 	Sets  []Set
 	Gates []Gate
@@ -58,6 +60,8 @@ type Release struct {
 	Version, Generation int64
 	// Spec is that of the object but for the template.
 	Spec *v1alpha1.BatchReleaseSpec
+	// Spoiled says in which way the steps are invalid, 0 if they are not.
+	Spoiled int32
 	// Template is the revision of spec.template, empty if there is none.
 	Template                    string
 	Annotations                 map[string]string
@@ -178,6 +182,7 @@ func New(s Setup) *World {
 	}
 	spec.Drift = or(s.Drift, v1alpha1.DriftReport)
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
+	w.Sound = spec
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
 	w.Workload = Workload{MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
 	w.bear(Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Template: "v1"})

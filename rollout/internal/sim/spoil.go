@@ -1,0 +1,55 @@
+package sim
+
+import "github.com/sluice-dev/sluice/api/v1alpha1"
+
+// The ways in which somebody makes steps invalid that the API server may have: each of them reads as if more pods were
+// approved than are.
+const (
+	fewerSteps    int32 = iota + 1 // the present step may seem to be the last one
+	moreSteps                      // the last one no more
+	rollbackSteps                  // those of a rollback
+)
+
+// Spoil makes the steps of the release, or those of its rollback, invalid.
+func (w *World) Spoil(way int32) bool {
+	if w.Release.Purged || w.Release.Spoiled != 0 {
+		return false
+	}
+	spec := *w.Release.Spec
+	switch way {
+	case fewerSteps:
+		spec.Strategy.Steps = Steps("100% none", "1 none", "100%")
+	case moreSteps:
+		spec.Strategy.Steps = Steps("50% none", "100% none", "30% none", "100% none", "90% none", "100% none", "100%")
+	default:
+		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: Steps("100%", "1", "100%")}
+	}
+	w.Past.Sizes.Spoilt = true
+	w.updateRelease(func(r *Release) { r.Spec, r.Spoiled, r.Generation = &spec, way, r.Generation+1 })
+	return true
+}
+
+// Mend gives the release the steps that it had.
+func (w *World) Mend() bool {
+	if w.Release.Purged || w.Release.Spoiled == 0 {
+		return false
+	}
+	spec := *w.Release.Spec
+	spec.Strategy.Steps, spec.Rollback = w.Sound.Strategy.Steps, w.Sound.Rollback
+	w.updateRelease(func(r *Release) { r.Spec, r.Spoiled, r.Generation = &spec, 0, r.Generation+1 })
+	return true
+}
+
+// unreadable reports whether the steps that count now are invalid.
+func (r *Release) unreadable(status *v1alpha1.BatchReleaseStatus) bool {
+	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.RollbackTo == ""
+}
+
+// proportion is what so many updated pods of all come to when somebody scales the workload while nobody can read whether
+// the step said a number or a percentage: the one updated pod of a small share stays while there is another.
+func proportion(target, of, replicas int32) int32 {
+	if of == 0 || replicas >= of {
+		return max(min(target, replicas-1), 0)
+	}
+	return max(min(max(int32(int64(target)*int64(replicas)/int64(of)), min(target, 1)), replicas-1), 0)
+}
