@@ -26,7 +26,8 @@ func (r *BatchRelease) Frozen(now time.Time) *Freeze {
 	}
 	var freeze Freeze
 	if err := json.Unmarshal([]byte(text), &freeze); err != nil {
-		return &Freeze{Reason: "the annotation " + FreezeAnnotation + " can't be read: " + err.Error()}
+		return &Freeze{Reason: "the annotation " + FreezeAnnotation + " can't be read: " + err.Error() +
+			`; write it as {"reason":"quarter end","until":"2027-01-04T08:00:00Z"}, or take it away`}
 	}
 	if freeze.Until != nil && !now.Before(freeze.Until.Time) {
 		return nil

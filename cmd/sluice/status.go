@@ -58,7 +58,7 @@ func newStatus() *cobra.Command {
   5  a gate was rejected, and the release holds
   6  it is still under way: the time was up, or --watch=false was given
   7  another commit took the place of the one of --commit before its end
-  8  it was completed, and somebody has changed the Deployment out of band since
+  8  it was completed, and somebody has changed the Deployment, or spec.template of the release, out of band since
 
 A release that waits for a gate is under way, and so is one that is suspended or frozen.
 
@@ -97,7 +97,7 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	say := func(line string) { fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", release.Name, line) }
 	if !f.watch {
 		say(f.progress(release))
-		return endOf(release.Name, f.outcome(release))
+		return endOf(release, f.outcome(release))
 	}
 	return f.wait(command.Context(), c, release, say)
 }
@@ -129,7 +129,7 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 	case err == nil && outcome == show.Unknown:
 		return outcomeError{fmt.Errorf("another commit took the place of %s in release %s", f.commit, release.Name), exitOvertaken}
 	case err == nil:
-		return endOf(release.Name, outcome)
+		return endOf(release, outcome)
 	case errors.Is(err, context.DeadlineExceeded):
 		return outcomeError{fmt.Errorf("not at its end after %v: %s", f.timeout, said), exitUnderWay}
 	default:
@@ -161,8 +161,8 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 func settled(outcome show.Outcome) bool { return outcome != show.UnderWay && outcome != show.Unknown }
 
 // endOf is nil for a release that is completed.
-func endOf(name string, outcome show.Outcome) error {
-	name = "release " + name
+func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
+	name := "release " + release.Name
 	switch outcome {
 	case show.Completed:
 		return nil
@@ -173,10 +173,18 @@ func endOf(name string, outcome show.Outcome) error {
 	case show.Rejected:
 		return outcomeError{errors.New("a gate of " + name + " was rejected"), exitRejected}
 	case show.Drifted:
-		return outcomeError{errors.New(name + " does not run any more: the Deployment was changed out of band"), exitDrifted}
+		return outcomeError{errors.New(drifted(name, release)), exitDrifted}
 	default:
 		return outcomeError{errors.New(name + " is under way"), exitUnderWay}
 	}
+}
+
+// drifted says what was changed since a release was completed. What Git gives can be changed while all pods run what was released.
+func drifted(name string, release *v1alpha1.BatchRelease) string {
+	if release.Status.Reason == v1alpha1.ReasonChangedPastGit {
+		return name + " was completed, and its spec.template was changed past Git since"
+	}
+	return name + " does not run any more: the Deployment was changed out of band"
 }
 
 // watched are objects in the namespace that the verb works in.

@@ -43,6 +43,23 @@ func TestSummariesAfterDrift(t *testing.T) {
 	s.ok(viewer, "status", "web")
 }
 
+// TestSummariesAfterChangePastGit: while all pods run what was released, nobody is told that they don't.
+func TestSummariesAfterChangePastGit(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.GitTemplateAnnotation: "another"}}})
+	s.await("web", "changed past Git", func(status *v1alpha1.BatchReleaseStatus) bool {
+		return status.Reason == v1alpha1.ReasonChangedPastGit
+	})
+	s.want(s.columns(viewer, "list"), "web|Drifted|", "|4/4|4/4|sync|")
+	got := s.as(viewer, "status", "web", "--watch=false")
+	if want := "sluice: release web was completed, and its spec.template was changed past Git since\n"; got.code != exitDrifted || got.stderr != want {
+		t.Errorf("want exit code %d and %q, got %d and %q", exitDrifted, want, got.code, got.stderr)
+	}
+}
+
 // TestSummariesAfterRollback: a release that was rolled back is not summed up as released.
 func TestSummariesAfterRollback(t *testing.T) {
 	t.Parallel()

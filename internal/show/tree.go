@@ -37,14 +37,37 @@ func Tree(w *Whole) Node {
 		Name: "batchrelease/" + w.Release.Name, State: releaseState(w.Release),
 		Text: strings.TrimSuffix(cmp.Or(Standing(w.Release), "not looked at yet")+": "+status.Message, ": "),
 	}
-	if status.LastUpdateTime != nil {
-		root.Since = *status.LastUpdateTime
-	}
+	root.Since = standingSince(w.Release)
 	root.Children = append(root.Children, sourceNode(w.Source)...)
 	root.Children = append(root.Children, origin(w.Release)...)
 	root.Children = append(root.Children, deploymentNode(w))
 	root.Children = append(root.Children, batches(w)...)
 	return root.with(sets(w))
+}
+
+// standingSince is since when a release stands as it does: what stops it, or has changed since its end, began later than
+// its step.
+func standingSince(release *v1alpha1.BatchRelease) metav1.Time {
+	status := &release.Status
+	if found := meta.FindStatusCondition(status.Conditions, standsFor(status)); found != nil && found.Status == metav1.ConditionTrue {
+		return found.LastTransitionTime
+	}
+	if status.LastUpdateTime == nil {
+		return metav1.Time{}
+	}
+	return *status.LastUpdateTime
+}
+
+// standsFor is the condition that says why a release stands; Stalled if no other does.
+func standsFor(status *v1alpha1.BatchReleaseStatus) string {
+	switch status.Reason {
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen:
+		return v1alpha1.ConditionSuspended
+	case v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit:
+		return v1alpha1.ConditionDrifted
+	default:
+		return v1alpha1.ConditionStalled
+	}
 }
 
 func (n Node) with(children []Node) Node {
@@ -104,11 +127,26 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 		}
 		nodes = append(nodes, Node{Name: "queued", State: Waiting, Text: text, Since: status.Queued.Since})
 	}
-	if status.Revert != nil && status.Revert.PullRequest != nil {
-		text := string(status.Revert.State) + " " + status.Revert.PullRequest.URL
-		nodes = append(nodes, Node{Name: fmt.Sprintf("revert #%d", status.Revert.PullRequest.Number), Text: text})
+	return append(nodes, revertNode(status)...)
+}
+
+// revertNode is the pull request with which Git is to follow the rollback, or why there is none. That of an earlier rollback is
+// of no use any more.
+func revertNode(status *v1alpha1.BatchReleaseStatus) []Node {
+	revert := status.Revert
+	switch {
+	case revert == nil || revert.Attempt != status.Attempt:
+		return nil
+	case revert.State == v1alpha1.RevertRefused:
+		return []Node{{Name: "revert", State: Waiting, Text: plain.Line("change Git by hand: " + revert.Message)}}
+	case revert.PullRequest == nil:
+		return nil
 	}
-	return nodes
+	node := Node{Name: fmt.Sprintf("revert #%d", revert.PullRequest.Number), Text: string(revert.State) + " " + revert.PullRequest.URL}
+	if revert.State == v1alpha1.RevertOpen {
+		node.State, node.Text = Waiting, "merge it to update Git: "+revert.PullRequest.URL
+	}
+	return []Node{node}
 }
 
 // jumpNode is a jump forward that is not at its end: gates that can't be skipped are in the way.

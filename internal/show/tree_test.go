@@ -201,9 +201,18 @@ func TestTreeTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	drifted := func(w *Whole) {
 		w.Release.Status.Phase, w.Release.Status.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted
-		w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue}}
+		w.Release.Status.Reason = v1alpha1.ReasonDrifted
+		w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, LastTransitionTime: at(time.Minute)}}
 		w.Sets = append(w.Sets, set("hotfix", 4, 4))
 		w.Deployment.Spec.Template = w.Sets[len(w.Sets)-1].Spec.Template
+	}
+	backFrom := func(attempt int64, state v1alpha1.RevertState) func(*Whole) {
+		return func(w *Whole) {
+			w.Release.Status.Revert = &v1alpha1.Revert{
+				Attempt: attempt, State: state, Message: "the template is built by kustomize",
+				PullRequest: &v1alpha1.PullRequestReference{Number: 13, URL: "https://github.com/example/shop/pull/13"},
+			}
+		}
 	}
 	cases := map[string]struct {
 		reason string
@@ -211,6 +220,14 @@ func TestTreeTellsTheTruth(t *testing.T) {
 		parts  []string
 	}{
 		"Drifted": {"what somebody has put in the release's place is not called old", drifted, []string{"✖ batchrelease/web  Drifted", "replicaset/web-hotfix  changed out of band, web:hotfix"}},
+		"Since":   {"drift began after the release had ended", drifted, []string{"waiting for approval #12, ci/smoke (60s)"}},
+		"Stopped": {"a release is on hold since it was stopped, and not since its batch was done", func(w *Whole) {
+			w.Release.Status.Reason = v1alpha1.ReasonFrozen
+			w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, LastTransitionTime: at(2 * time.Minute)}}
+		}, []string{"ci/smoke (2m)"}},
+		"Revert":        {"the pull request with which Git is to follow says what to do", backFrom(3, v1alpha1.RevertOpen), []string{"◷ revert #13          merge it to update Git: https://github.com/example/shop/pull/13"}},
+		"RevertRefused": {"where there is none, a person has to do it", backFrom(3, v1alpha1.RevertRefused), []string{"◷ revert              change Git by hand: the template is built by kustomize"}},
+		"RevertBefore":  {"that of an earlier rollback is over", backFrom(2, v1alpha1.RevertClosed), []string{"web: version 2, by Ada\n├─ deployment/web"}},
 		"RolledBack": {"the commit that was left does not look released", func(w *Whole) {
 			s := &w.Release.Status
 			s.Phase, s.UpdateRevision, s.RollbackTo = v1alpha1.PhaseCompleted, "old", "old"

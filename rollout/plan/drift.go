@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -80,7 +81,11 @@ func (p *pass) driftWords() string {
 
 func (p *pass) sayDrifted() {
 	message := p.driftWords()
-	if again := p.driftAgain(); p.Release.Spec.Drift == v1alpha1.DriftRevert && p.Now.Before(again) {
+	switch again := p.driftAgain(); {
+	case p.Release.Spec.Drift != v1alpha1.DriftRevert:
+		message += fmt.Sprintf("; put it back ('kubectl rollout undo deployment/%s -n %s'), or bring it to Git",
+			p.Release.Spec.WorkloadRef.Name, p.Release.Namespace)
+	case p.Now.Before(again):
 		message += "; it is reverted at " + again.UTC().Format(time.RFC3339)
 	}
 	p.countReleased()

@@ -90,9 +90,10 @@ func (s *scene) unchanged() *scene {
 
 func TestDriftIsToldOnce(t *testing.T) {
 	t.Parallel()
-	s := completed(10).resolved("v1").changed().differing(image)
+	s := completed(10).resolved("v1").changed().differing(image).but(inShop)
 	first := next(t, s)
-	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed out of band: " + image}}
+	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed out of band: " + image +
+		"; put it back ('kubectl rollout undo deployment/web -n shop'), or bring it to Git"}}
 	if diff := cmp.Diff(want, first.Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -69,17 +69,23 @@ var whatChanged = map[string]string{
 }
 
 // onRecord is what goes on record of a change. The first that nobody has acknowledged stays there,
-// so that somebody who changes things over and over costs no more than putting them back.
+// so that somebody who changes things over and over costs no more than putting them back. What takes pods away
+// takes the place of what does not: people look for it.
 func (p *pass) onRecord(change string) Meddling {
 	if change == "" {
 		return Meddling{}
 	}
-	if w := p.Workload; w.Hold != nil && w.Hold.Meddling != (Meddling{}) {
+	if w := p.Workload; w.Hold != nil && w.Hold.Meddling != (Meddling{}) && (w.Hold.Meddling.takesPods() || !takesPods(change)) {
 		return w.Hold.Meddling
 	}
 	by := cmp.Or(p.Workload.ChangedBy, "somebody else")
 	return Meddling{Reason: change, Message: whatChanged[change] + " by " + by + "; it was put back"}
 }
+
+// takesPods reports whether the native controller removes pods for a change (T6).
+func takesPods(change string) bool { return change == v1alpha1.ReasonWorkloadUnpaused }
+
+func (m Meddling) takesPods() bool { return takesPods(m.Reason) }
 
 // meddling is what is on record; nil if there is nothing, or the workload is not held.
 func (p *pass) meddling() *Meddling {
@@ -97,7 +103,7 @@ func (p *pass) meddled() *stop {
 		return nil
 	}
 	message := meddling.Message
-	if p.short() {
+	if meddling.takesPods() && p.short() {
 		message += "; pods were lost by it and are being replaced"
 	}
 	return &stop{v1alpha1.ReasonDrifted, fmt.Sprintf("%s; to go on: sluice retry %s -n %s", message, p.Release.Name, p.Release.Namespace)}

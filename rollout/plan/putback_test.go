@@ -14,6 +14,29 @@ func onRecord(o *Observation) {
 	o.Workload.Hold.Meddling = Meddling{v1alpha1.ReasonTemplateChanged, "the template was changed"}
 }
 
+func inShop(o *Observation) { o.Release.Namespace = "shop" }
+
+func unpausedByBob(o *Observation) {
+	o.Workload.Hold.Meddling = Meddling{v1alpha1.ReasonWorkloadUnpaused, "the workload was unpaused by bob"}
+}
+
+// Whoever changed the template is not told to have taken pods away: that is what unpausing does.
+func TestLostPodsAreToldOfWhatTakesThem(t *testing.T) {
+	t.Parallel()
+	short := func() *scene { return held(10).at(0, 1).sets(set("v1", 4)) }
+	for change, want := range map[string]struct {
+		on   func(*Observation)
+		text string
+	}{
+		"unpaused":   {unpausedByBob, "batch 1/3 is on hold: the workload was unpaused by bob; pods were lost by it and are being replaced; to go on: sluice retry web -n shop"},
+		"a template": {onRecord, "batch 1/3 is on hold: the template was changed; to go on: sluice retry web -n shop"},
+	} {
+		if got := next(t, short().but(want.on).but(inShop)).Status.Message; got != want.text {
+			t.Errorf("%s: want %q, got %q", change, want.text, got)
+		}
+	}
+}
+
 func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 	t.Parallel()
 	ada := func(o *Observation) { o.Workload.ChangedBy = "ada at noon" }
@@ -38,8 +61,16 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 			Meddling{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; it was put back"},
 		},
 		"what is on record stays there": {
-			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(ada),
+			takenFrom(func(w *Workload) { w.Recreate = false }).but(onRecord).but(ada),
 			Meddling{"TemplateChanged", "the template was changed"},
+		},
+		"but for what takes pods away": {
+			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(ada),
+			Meddling{"WorkloadUnpaused", "the workload was unpaused by ada at noon; it was put back"},
+		},
+		"of which the first stays": {
+			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(unpausedByBob).but(ada),
+			Meddling{"WorkloadUnpaused", "the workload was unpaused by bob"},
 		},
 		"a take-over is no change of somebody else": {running(10), Meddling{}},
 	}
