@@ -5,9 +5,12 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Refusal is why the API server refuses a request, with who refuses it, in words that can be shown to everybody:
@@ -18,17 +21,39 @@ func Refusal(err error) string {
 		return err.Error()
 	}
 	details := status.Status().Details
-	if details == nil || len(details.Causes) == 0 {
+	if details == nil || authored(details.Causes) {
 		return status.Status().Message
 	}
-	var words []string
+	words := make([]string, 0, len(details.Causes))
 	for _, cause := range details.Causes {
-		if cause.Field == "" { // a policy or a webhook, whose message is its author's
-			return status.Status().Message
-		}
-		words = append(words, cause.Field+": "+withoutValue(cause))
+		words = append(words, withoutValue(cause))
 	}
-	return subject(details) + "is invalid: " + strings.Join(words, "; ")
+	return deniedBy(status.Status().Message) + subject(details) + "is invalid: " + strings.Join(words, "; ")
+}
+
+// authored reports whether no cause is about a field: the message is what a quota, a policy or a webhook says in the words
+// of whoever wrote it.
+func authored(causes []metav1.StatusCause) bool {
+	for _, cause := range causes {
+		if cause.Field != "" || cause.Type != "" && cause.Type != metav1.CauseTypeUnexpectedServerResponse {
+			return false
+		}
+	}
+	return true
+}
+
+// deniedBy is the beginning of a message that names the webhook which refuses; empty if none does.
+func deniedBy(message string) string {
+	const before, after = "admission webhook ", " denied the request: "
+	rest, found := strings.CutPrefix(message, before)
+	if !found {
+		return ""
+	}
+	name, err := strconv.QuotedPrefix(rest)
+	if err != nil || !strings.HasPrefix(rest[len(name):], after) {
+		return ""
+	}
+	return before + name + after
 }
 
 // subject names what was written, if that is known.
@@ -39,34 +64,109 @@ func subject(details *metav1.StatusDetails) string {
 	return details.Kind + " " + strconv.Quote(details.Name) + " "
 }
 
-// quoting begin the messages that quote a value (field.Error of apimachinery).
-var quoting = []string{"Invalid value: ", "Unsupported value: ", "Duplicate value: ", "Not found: "}
-
-// withoutValue is the message of a cause without the value that it quotes.
-func withoutValue(cause metav1.StatusCause) string {
-	for _, kind := range quoting {
-		rest, found := strings.CutPrefix(cause.Message, kind)
-		if !found {
-			continue
-		}
-		kind = strings.ToLower(strings.TrimSuffix(kind, ": "))
-		if after := behindValue(rest); after != "" {
-			return kind + ": " + after
-		}
-		return kind
+// Types of causes by what their messages hold: a value before the detail, or none. What is in neither, as an internal error, is
+// shown by its type alone.
+var (
+	quoting = map[field.ErrorType]bool{
+		field.ErrorTypeInvalid: true, field.ErrorTypeTypeInvalid: true, field.ErrorTypeNotSupported: true,
+		field.ErrorTypeNotFound: true, field.ErrorTypeDuplicate: true, field.ErrorTypeTooMany: true, field.ErrorTypeTooFew: true,
 	}
-	return cause.Message
+	silent = map[field.ErrorType]bool{
+		field.ErrorTypeRequired: true, field.ErrorTypeForbidden: true, field.ErrorTypeTooLong: true, field.ErrorTypeTooShort: true,
+	}
+)
+
+// withoutValue is what a cause says without the value that it quotes: the field, the type, and the detail if it is certain
+// where that begins and that it does not quote the value again.
+func withoutValue(cause metav1.StatusCause) string {
+	kind := field.ErrorType(cause.Type)
+	words := "refused"
+	if quoting[kind] || silent[kind] || kind == field.ErrorTypeInternal {
+		words = strings.ToLower(kind.String())
+	}
+	if cause.Field != "" {
+		words = cause.Field + ": " + words
+	}
+	rest, found := strings.CutPrefix(cause.Message, kind.String()+": ")
+	switch {
+	case found && silent[kind]:
+		return words + ": " + rest
+	case found && quoting[kind]:
+		if detail := behindValue(rest); detail != "" {
+			return words + ": " + detail
+		}
+	}
+	return words
 }
 
-// behindValue is what follows a value and a colon; empty if nothing does, or nobody can tell where the value ends.
+// behindValue is what follows a value, as field.Error writes it, and a colon. It is empty if nothing does, if nobody can tell
+// where the value ends, or if the value is in it.
 func behindValue(text string) string {
-	if quoted, err := strconv.QuotedPrefix(text); err == nil {
-		return strings.TrimPrefix(text[len(quoted):], ": ")
-	}
-	var value json.RawMessage
-	decoder := json.NewDecoder(strings.NewReader(text))
-	if decoder.Decode(&value) != nil {
+	value, length := leadingValue(text)
+	detail, found := strings.CutPrefix(text[length:], ": ")
+	if !found || length == 0 || tells(detail, value) {
 		return ""
 	}
-	return strings.TrimPrefix(text[decoder.InputOffset():], ": ")
+	return detail
 }
+
+// leadingValue is the value at the beginning of a text, written as Go or JSON does, and the length of that; 0 if there is none.
+func leadingValue(text string) (value any, length int) {
+	if strings.HasPrefix(text, `"`) {
+		quoted, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			return nil, 0
+		}
+		plain, err := strconv.Unquote(quoted)
+		if err != nil {
+			return nil, 0
+		}
+		return plain, len(quoted)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return nil, 0
+	}
+	return value, int(decoder.InputOffset())
+}
+
+// tells reports whether a text has one of the texts of a value in it, as a word.
+func tells(text string, value any) bool {
+	switch v := value.(type) {
+	case string:
+		return hasWord(text, v)
+	case []any:
+		for _, item := range v {
+			if tells(text, item) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, item := range v {
+			if tells(text, item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasWord reports whether a word is in a text, with neither a letter nor a digit next to it.
+func hasWord(text, word string) bool {
+	for at := 0; word != "" && at < len(text); at++ {
+		found := strings.Index(text[at:], word)
+		if found < 0 {
+			return false
+		}
+		at += found
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(word):])
+		if !isOfWord(before) && !isOfWord(after) {
+			return true
+		}
+	}
+	return false
+}
+
+func isOfWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
