@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // reasons of the condition ForgeReady, by what went wrong.
@@ -40,7 +41,7 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 	case proved && !isPaused && kind != forge.Unauthorised:
 		return condition, false
 	}
-	condition.Reason, condition.Message = v1alpha1.ReasonForgeUnreachable, err.Error()
+	condition.Reason, condition.Message = v1alpha1.ReasonForgeUnreachable, plain.UpTo(plain.Line(err.Error()), longestMessage)
 	if reason, known := reasons[kind]; known {
 		condition.Reason = reason
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // longestNap is the longest time between two looks at a gate that waits for a time. A clock
@@ -103,10 +104,14 @@ func opens(g *v1alpha1.Gate, decision gate.Decision) bool {
 	return !gate.Decided(g) && decision.Status.Decision == v1alpha1.DecisionPassed
 }
 
+// longestMessage of a gate, in bytes: forges, apps and people say what they like.
+const longestMessage = 1000
+
 // record writes a status that differs from the gate's, with the event of a gate that was decided,
 // and leaves g as it is then. It reports false if g is no longer what was judged: the watch brings
 // what it is now, and it is judged anew.
 func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) (bool, error) {
+	status.Message = plain.UpTo(plain.Line(status.Message), longestMessage)
 	if equality.Semantic.DeepEqual(g.Status, status) {
 		return true, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // outcome is how a pass ended.
@@ -158,15 +158,11 @@ func firstOf(errors []spec.Error) string {
 	return message
 }
 
-// longestMessage of an error in status: an API server may quote whole objects.
+// longestMessage in status: an API server may quote whole objects, and files and servers say what they like.
 const longestMessage = 1000
 
 func shortMessage(message string) string {
-	message = strings.ToValidUTF8(message, "\uFFFD")
-	if len(message) > longestMessage {
-		message = strings.ToValidUTF8(message[:longestMessage], "") + "…"
-	}
-	return message
+	return plain.UpTo(plain.Line(message), longestMessage)
 }
 
 func compareKeys(a, b client.ObjectKey) int {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // writesAtOnce is how many objects of a source are written at a time.
@@ -109,7 +110,7 @@ func (p *pass) applyAll(ctx context.Context) error {
 func (p *pass) fail(release *spec.Release, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.errors = append(p.errors, spec.Error{File: release.File, Line: release.Line, Message: err.Error()})
+	p.errors = append(p.errors, spec.Error{File: release.File, Line: release.Line, Message: kube.Refusal(err)})
 	p.retry = p.retry || transient(err)
 }
 

@@ -22,6 +22,7 @@ const maxErrors = 50
 // then tells it as events. It reports false where the source has changed meanwhile:
 // another pass has to say what holds for it now.
 func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource, o outcome) (bool, error) {
+	o.message = shortMessage(o.message)
 	next := source.DeepCopy()
 	next.Status = statusOf(source, o, metav1.NewTime(r.clock.Now()))
 	if equality.Semantic.DeepEqual(source.Status, next.Status) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,9 +22,6 @@ const maxTurns = 20
 
 // countsInterval is how long a status that only counts pods may wait to be written.
 const countsInterval = 5 * time.Second
-
-// maxNote is how long the text of an event may be.
-const maxNote = 1024
 
 // errOutdated says that an object is not what it was when the pass began.
 var errOutdated = errors.New("the object has changed since it was observed")
@@ -135,8 +131,7 @@ func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 		if event.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		note := strings.ToValidUTF8(event.Message[:min(len(event.Message), maxNote)], "")
-		r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", note)
+		r.recorder.Eventf(release, nil, kind, event.Reason, "Release", "%s", event.Message)
 	}
 }
 

@@ -27,12 +27,13 @@ func Description(text string) string {
 	return strings.TrimRightFunc(string(kept), endsBadly) + string(ellipsis)
 }
 
-// storable drops what the forge refuses and turns control characters into space.
+// storable drops what the forge refuses, and turns what is not seen into space: control characters, and marks that turn the
+// direction of writing.
 func storable(r rune) rune {
 	switch {
 	case r > widestRune:
 		return -1
-	case unicode.IsControl(r):
+	case !unicode.IsPrint(r):
 		return ' '
 	}
 	return r

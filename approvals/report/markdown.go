@@ -3,7 +3,8 @@ package report
 import (
 	"regexp"
 	"strings"
-	"unicode"
+
+	printed "github.com/sluice-dev/sluice/internal/plain"
 )
 
 // maxValue is how much is shown of a value that others chose, in characters.
@@ -27,23 +28,20 @@ func codeUpTo(value string, longest int) string {
 func plain(value string) string { return plainUpTo(value, maxValue) }
 
 func plainUpTo(value string, longest int) string {
-	line := []rune(strings.Join(strings.FieldsFunc(strings.Map(harmless, value), unicode.IsSpace), " "))
+	line := []rune(printed.Line(strings.Map(harmless, value)))
 	if len(line) > longest {
 		line = append(line[:longest-1], '…')
 	}
 	return string(line)
 }
 
-// harmless turns what is not seen, or not always seen alike, into space: control characters and those
-// that change the direction of writing among them.
+// harmless replaces what ends a span of code or a cell.
 func harmless(r rune) rune {
-	switch {
-	case r == '`':
+	switch r {
+	case '`':
 		return '\''
-	case r == '|':
+	case '|':
 		return '¦'
-	case !unicode.IsPrint(r):
-		return ' '
 	}
 	return r
 }

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -40,10 +39,7 @@ func (r *Report) writeJSON(to io.Writer) error {
 	if findings == nil {
 		findings = []Finding{} // an empty list, not null
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(struct {
+	return plain.WriteJSON(to, struct {
 		Files    int       `json:"files"`
 		Releases int       `json:"releases"`
 		Errors   int       `json:"errors"`

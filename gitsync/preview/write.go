@@ -2,7 +2,6 @@ package preview
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -30,10 +29,7 @@ const (
 func (p *Preview) Write(to io.Writer, format Format) error {
 	switch format {
 	case JSON:
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(p)
+		return plain.WriteJSON(to, p)
 	case Markdown:
 		_, err := io.WriteString(to, p.markdown())
 		return err

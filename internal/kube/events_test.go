@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -24,5 +25,12 @@ func TestLogEvents(t *testing.T) {
 	}
 	if got := <-fake.Events; got != "Normal Completed all pods run v2" {
 		t.Errorf("want the event recorded all the same, got %q", got)
+	}
+	// The API server refuses an event of more than 1024 bytes, so that somebody could force a gate without one.
+	LogEvents(fake, logger).Eventf(object, nil, corev1.EventTypeWarning, "GateForced", "PassGate", "%s", "no\n\x1b[2Jreason"+strings.Repeat("é", 1024))
+	got := <-fake.Events
+	note, found := strings.CutPrefix(got, "Warning GateForced no [2Jreasonééé")
+	if !found || len(got) > len("Warning GateForced ")+1024 || !strings.HasSuffix(note, "…") || !strings.Contains(lines[1], `"msg"="no [2Jreason`) {
+		t.Errorf("want a line that fits into an event, got %d bytes: %q, and in the log: %q", len(got), got, lines[1])
 	}
 }

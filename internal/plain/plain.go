@@ -5,14 +5,24 @@
 package plain
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Line is text as one line of characters that are seen. What is not, line breaks and marks that turn the direction of
 // writing among them, becomes a space.
 func Line(text string) string {
+	if isPlain(text) {
+		return text
+	}
 	shown := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -22,10 +32,26 @@ func Line(text string) string {
 	return noCommand(strings.Join(strings.Fields(shown), " "))
 }
 
-// noCommand keeps GitHub's runners from taking a line for a workflow command: they look for "::" where it begins, and for
-// "##[" anywhere.
+// isPlain reports whether nothing is to be done about a text, as it mostly is.
+func isPlain(text string) bool {
+	last := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c > '~' || c == ' ' && last == ' ' || c == '#' && last == '#' {
+			return false
+		}
+		last = c
+	}
+	return (text == "" || last != ' ') && !strings.HasPrefix(text, "::")
+}
+
+// command is how commands begin that runners look for anywhere in a line: ##[ of GitHub's, ##vso[ of Azure Pipelines',
+// ##teamcity[ of TeamCity's.
+var command = regexp.MustCompile(`##([A-Za-z]*)\[`)
+
+// noCommand keeps runners from taking a line for a command. GitHub's look for "::" as well, where it begins.
 func noCommand(line string) string {
-	line = strings.ReplaceAll(line, "##[", "## [")
+	line = command.ReplaceAllString(line, "## $1[")
 	if rest, found := strings.CutPrefix(line, "::"); found {
 		return ": :" + rest
 	}
@@ -47,5 +73,44 @@ func Place(file string) string {
 	if Line(file) == file {
 		return file
 	}
-	return strings.ReplaceAll(strconv.Quote(file), "##[", `##\x5b`)
+	return command.ReplaceAllString(strconv.Quote(file), `##$1\x5b`)
+}
+
+// WriteJSON writes a value for programs, in a form that does no more than Line where it ends up in a log after all. What is
+// read from it is the value.
+func WriteJSON(to io.Writer, value any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	var shown strings.Builder
+	for _, r := range command.ReplaceAllString(text.String(), `##$1\u005b`) { // "##" stands in texts only
+		switch {
+		case unicode.IsPrint(r) || r == '\n':
+			shown.WriteRune(r)
+		case r > '\uffff':
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&shown, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&shown, `\u%04x`, r)
+		}
+	}
+	_, err := io.WriteString(to, shown.String())
+	return err
+}
+
+// UpTo is as much of a line as fits into so many bytes, with an ellipsis where there is more.
+func UpTo(line string, size int) string {
+	const more = "…"
+	if len(line) <= size {
+		return line
+	}
+	end := size - len(more)
+	for !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return strings.TrimRight(line[:end], " ") + more
 }

@@ -1,26 +1,25 @@
 package plan
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "github.com/sluice-dev/sluice/internal/plain"
 
 // maxText is how many runes of a text a status has room for. The API server takes 32,768 in a condition; one that is
 // longer than people read quotes whole objects, or is a freeze file.
 const maxText = 1000
 
-// bounded is a text that fits into a status, whoever wrote it: all of them come by here.
+// bounded is a text that fits into a status, and into a line that steers nothing where it is shown, whoever wrote it: all of
+// them come by here.
 func bounded(text string) string {
-	if len(text) <= maxText && utf8.ValidString(text) {
+	text = plain.Line(text)
+	if len(text) <= maxText {
 		return text
 	}
 	count := 0
 	for at := range text {
 		if count++; count > maxText {
-			return strings.ToValidUTF8(text[:at], "\uFFFD") + "…"
+			return text[:at] + "…"
 		}
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return text
 }
 
 // boundTexts sees to it that the status can be written. A text that was cut before is cut at the same place again.

@@ -16,7 +16,9 @@ func TestBounded(t *testing.T) {
 		"a sentence":      {"all pods run revision v2", "all pods run revision v2"},
 		"as much as fits": {strings.Repeat("é", maxText), strings.Repeat("é", maxText)},
 		"more":            {strings.Repeat("é", maxText+1), strings.Repeat("é", maxText) + "…"},
-		"no UTF-8":        {"a\xffb", "a\uFFFDb"},
+		"no UTF-8":        {"a\xffb", "a b"},
+		"steers a screen": {"a\x1b[2J\r\nb\u202ec\u009bd", "a [2J b c d"},
+		"a command":       {"##vso[task.setvariable variable=x]y", "## vso[task.setvariable variable=x]y"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -25,10 +24,7 @@ const (
 func (t *Timeline) Write(to io.Writer, format Format) error {
 	switch format {
 	case JSON:
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(t)
+		return plain.WriteJSON(to, t)
 	case Text:
 		_, err := io.WriteString(to, t.text())
 		return err
