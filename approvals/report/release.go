@@ -135,11 +135,7 @@ func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.End
 func endOf(ended *v1alpha1.EndedRelease, told string) standing {
 	switch {
 	case slices.Contains(leaving, ended.Trigger):
-		words, known := strings.CutPrefix(told, rollingBack)
-		if !known {
-			words = ended.Revision
-		}
-		return failure(rolledBackTo + words)
+		return failure(rolledBackTo + wordsBack(told, ended.Revision))
 	case ended.Trigger != "":
 		return success(revertedTo(ended.Revision, ended.Replicas) + forced(ended.Forced))
 	default:
@@ -151,7 +147,7 @@ func endOf(ended *v1alpha1.EndedRelease, told string) standing {
 func settled(last *v1alpha1.ForgeReport) bool {
 	told := func(beginning string) bool { return strings.HasPrefix(last.Description, beginning) }
 	return last.State == string(forge.StateSuccess) ||
-		last.State == string(forge.StateFailure) && slices.ContainsFunc([]string{supersededBy, rolledBackTo, driftedFrom}, told)
+		last.State == string(forge.StateFailure) && !asksGit.MatchString(last.Description) && slices.ContainsFunc([]string{supersededBy, rolledBackTo, driftedFrom}, told)
 }
 
 func releasedTo(revision string, n int32) string {

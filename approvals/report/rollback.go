@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,20 @@ const (
 	stuckBack    = "rollback stuck on the way to "
 	rolledBackTo = "rolled back to "
 )
+
+// asksGit is what a description of a rollback asks for until Git has followed it.
+var asksGit = regexp.MustCompile(`, merge #[0-9]+ to update Git`)
+
+// wordsBack is what was told last of a rollback, from the revision on and without what it asked for; the revision alone where
+// something else was told.
+func wordsBack(told, revision string) string {
+	for _, beginning := range []string{rollingBack, rolledBackTo} {
+		if words, found := strings.CutPrefix(told, beginning); found {
+			return asksGit.ReplaceAllString(words, "")
+		}
+	}
+	return revision
+}
 
 // saysBack reports whether a description tells of a commit that is rolled back from.
 func saysBack(description string) bool {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -73,6 +74,18 @@ func TestSummariesAfterRollback(t *testing.T) {
 
 	s.want(s.columns(viewer, "list"), "web|RolledBack|", "|2222222|")
 	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  RolledBack: ", "commit 2222222", "rolled back: web: version 2, by Ada", "restored, web:1: 4 of 4 pods available")
+
+	const followed = "4444444444aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	s.push("web", 1, followed) // as the merge of the pull request of the revert
+	s.await("web", "what Git says", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Commit == followed })
+	s.want(s.columns(viewer, "list"), "web|Completed|", "|4444444|")
+	if told := s.ok(viewer, "get"); strings.Contains(told, "RolledBack") || strings.Contains(told, "rolled back:") {
+		t.Errorf("Git has followed, and still it is rolled back:\n%s", told)
+	}
+	s.ok(viewer, "status", "web")
+	if got := s.as(viewer, "status", "web", "--commit="+secondCommit); got.code != exitRolledBack {
+		t.Errorf("want exit code %d of the commit that was rolled back, got %d: %s%s", exitRolledBack, got.code, got.stdout, got.stderr)
+	}
 }
 
 // TestHistoryKeepsAuthors: who wrote what was rolled back by a newer commit is in the history.

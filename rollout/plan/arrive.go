@@ -12,6 +12,7 @@ func (p *pass) rest() bool {
 	if p.status.Phase != v1alpha1.PhaseCompleted {
 		return false
 	}
+	p.agree()
 	if p.saidElse() && p.status.Queued == nil {
 		p.sayCompleted()
 	}
@@ -181,6 +182,7 @@ func (p *pass) complete() {
 	p.status.WorkloadUID = p.Workload.UID
 	p.status.Replicas, p.status.TargetReplicas = p.Workload.Replicas, p.Workload.Replicas
 	p.count()
+	p.agree()
 	p.sayCompleted()
 }
 

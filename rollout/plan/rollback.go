@@ -259,6 +259,20 @@ func (p *pass) wasStable(digest string) bool {
 	})
 }
 
+// agree ends the memory of a rollback that Git did not ask for and has followed since, by the pull request of its revert for
+// example: what runs is what is given, as after a revert in Git.
+func (p *pass) agree() {
+	back, resolved := p.status.Rollback, p.status.Resolved
+	switch {
+	case p.status.RollbackTo == "" || back == nil || back.Trigger == v1alpha1.TriggerGitRevert || back.Trigger == v1alpha1.TriggerDrift:
+	case len(p.status.Quarantined) > 0 || p.Given == "" || resolved == nil || resolved.Given != p.Given:
+	default:
+		p.recordEnd()
+		p.status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: back.From, Message: p.revertMessage()}
+		p.setCommit()
+	}
+}
+
 func (p *pass) revertMessage() string {
 	commit := p.Release.Annotations[v1alpha1.CommitAnnotation]
 	if commit == "" {

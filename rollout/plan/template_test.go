@@ -155,6 +155,45 @@ func TestARevertedTemplateIsNoLongerQuarantined(t *testing.T) {
 	}
 }
 
+// Once Git gives what a rollback brought back, the release is as it is after a revert in Git; and remembers how the one ended that was
+// rolled back.
+func TestGitFollowsARollback(t *testing.T) {
+	t.Parallel()
+	back := func(phase v1alpha1.Phase, given string, trigger v1alpha1.RollbackTrigger, quarantined ...string) *scene {
+		return completed(10).resolved("v1").keep("v1").stable("v1", "").annotated(v1alpha1.CommitAnnotation, "c0ffee").status(func(s *v1alpha1.BatchReleaseStatus) {
+			s.Phase, s.RollbackTo, s.Commit, s.Attempt, s.Quarantined = phase, "v1", "bad", 2, quarantined
+			s.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: "v2", Message: "it was asked for"}
+			s.Resolved.Given = given
+		})
+	}
+	rolledBack := []v1alpha1.EndedRelease{{Commit: "bad", Revision: "v1", Replicas: 10, Trigger: v1alpha1.TriggerAnnotation}}
+	tests := map[string]struct {
+		scene   *scene
+		commit  string
+		trigger v1alpha1.RollbackTrigger
+		ended   []v1alpha1.EndedRelease
+	}{
+		"after it has ended": {back(v1alpha1.PhaseCompleted, "given-v2", v1alpha1.TriggerAnnotation, "given-v2"), "c0ffee", v1alpha1.TriggerGitRevert, rolledBack},
+		"before it ends":     {back(v1alpha1.PhaseFinalizing, "given-v2", v1alpha1.TriggerAnnotation, "given-v2"), "c0ffee", v1alpha1.TriggerGitRevert, rolledBack},
+		"a pass earlier":     {back(v1alpha1.PhaseCompleted, "given-v1", v1alpha1.TriggerAnnotation), "c0ffee", v1alpha1.TriggerGitRevert, rolledBack},
+		"not yet":            {back(v1alpha1.PhaseCompleted, "given-v2", v1alpha1.TriggerAnnotation, "given-v1"), "bad", v1alpha1.TriggerAnnotation, nil},
+		"Git asked for it":   {back(v1alpha1.PhaseCompleted, "given-v1", v1alpha1.TriggerGitRevert), "bad", v1alpha1.TriggerGitRevert, nil},
+		"it was drift":       {back(v1alpha1.PhaseCompleted, "given-v1", v1alpha1.TriggerDrift), "bad", v1alpha1.TriggerDrift, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := next(t, test.scene).Status
+			if got.Phase != v1alpha1.PhaseCompleted || got.RollbackTo != "v1" || got.Commit != test.commit || got.Rollback.Trigger != test.trigger {
+				t.Errorf("%s of commit %s, rolled back to %s: %+v; want it of commit %s, by %s", got.Phase, got.Commit, got.RollbackTo, got.Rollback, test.commit, test.trigger)
+			}
+			if diff := cmp.Diff(test.ended, got.Ended); diff != "" {
+				t.Errorf("ended (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAnAttemptIsOneThatNoGateSpeaksOf(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

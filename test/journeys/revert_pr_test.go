@@ -43,7 +43,8 @@ func TestRevertPullRequest(t *testing.T) {
 		return len(s.Quarantined) == 0
 	})))
 	w.awaitNoBranch(proposed.Head.Ref)
-	w.awaitStatus(bad, "failure: rolled back to "+revert.To)
+	w.awaitStatus(bad, "failure: rolled back to "+revert.To+": ")
+	w.awaitStatus(w.now().releases["web"].Status.Commit, "success: reverted to "+revert.To)
 	if n := len(w.pulls()); n != 2 {
 		t.Errorf("want no more pull requests, got %d", n)
 	}
