@@ -342,7 +342,7 @@ func (r *ForgeGates) closeAll(ctx context.Context, g *v1alpha1.Gate, source *v1a
 	}
 	return r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
 		switch {
-		case g.Status.Decision == v1alpha1.DecisionPassed && g.Status.Force == nil:
+		case g.Status.Decision == v1alpha1.DecisionPassed && g.Forced() == nil:
 			repository, err := api.Repository(ctx)
 			if err != nil || repository.DeleteBranchOnMerge { // the forge has removed it
 				return err

@@ -138,7 +138,7 @@ func (r *Reconciler) record(ctx context.Context, g *v1alpha1.Gate, release *v1al
 // tell makes the event of a decision.
 func (r *Reconciler) tell(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
 	switch {
-	case g.Status.Decision == v1alpha1.DecisionPassed && g.Status.Force != nil:
+	case g.Forced() != nil:
 		r.events.Eventf(release, g, corev1.EventTypeWarning, "GateForced", "PassGate",
 			"%s gate after batch %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
 	case g.Status.Decision == v1alpha1.DecisionPassed:

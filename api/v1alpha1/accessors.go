@@ -29,6 +29,23 @@ func (p GatePolicy) Type() GateType {
 	}
 }
 
+// EvidenceForced is the kind of the evidence of a gate that somebody has passed past its policy.
+const EvidenceForced = "Forced"
+
+// Forced is who has passed the gate past its policy, and why; nil where it passed by it, or has not passed. It is of the
+// evidence, which is final: status.force can be written by people at any time, and asks for no more than it.
+func (g *Gate) Forced() *Force {
+	if g.Status.Decision != DecisionPassed {
+		return nil
+	}
+	for _, fact := range g.Status.Evidence {
+		if fact.Kind == EvidenceForced {
+			return &Force{By: fact.Actor, Reason: fact.Detail}
+		}
+	}
+	return nil
+}
+
 // CanSkip reports whether a jump goes over the gate.
 func (p GatePolicy) CanSkip() bool { return p.Skippable || p.Manual != nil }
 

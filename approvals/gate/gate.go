@@ -38,7 +38,7 @@ const (
 	// EvidenceAnswer: somebody has answered the gate, by name.
 	EvidenceAnswer = "Answer"
 	// EvidenceForced: somebody has passed the gate past its policy.
-	EvidenceForced = "Forced"
+	EvidenceForced = v1alpha1.EvidenceForced
 	// EvidenceSoakElapsed: the time to soak has gone by.
 	EvidenceSoakElapsed = "SoakElapsed"
 	// EvidenceWindowOpen: a window was open.

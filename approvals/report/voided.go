@@ -16,7 +16,7 @@ func Voided(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 }
 
 func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
-	if force := g.Status.Force; force != nil && g.Status.Decision == v1alpha1.DecisionPassed {
+	if force := g.Forced(); force != nil {
 		return fmt.Sprintf("the gate was forced by %s: %s.", Code(force.By), Code(force.Reason))
 	}
 	if release == nil || release.UID != g.Spec.ReleaseRef.UID || release.DeletionTimestamp != nil {

@@ -141,14 +141,8 @@ func TestStatusIsTheControllers(t *testing.T) {
 // wantAnswersKept: who may answer does not take back, or replace, what somebody else has answered and nobody has read yet.
 func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) {
 	s.Helper()
-	cfg := cptest.Config(s.T)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
-	controller, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
-	if err != nil {
-		s.Fatalf("make client: %v", err)
-	}
 	const hers = `{"gate":"another","verdict":"Reject","by":"grace"}`
-	if err := controller.Status().Patch(s.Context(), release.DeepCopy(), merge(`{"status":{"answers":[`+hers+`]}}`)); err != nil {
+	if err := s.asController().Status().Patch(s.Context(), release.DeepCopy(), merge(`{"status":{"answers":[`+hers+`]}}`)); err != nil {
 		s.Fatalf("answer as grace: %v", err)
 	}
 	own := fmt.Sprintf(`{"gate":"another","verdict":"Approve","by":%q}`, approver)
@@ -159,6 +153,18 @@ func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) 
 	if err := s.tryStatus(approver, release, `{"status":{"answers":[`+hers+`,`+beside+`]}}`); err != nil {
 		s.Errorf("want an answer beside hers let in, got %v", err)
 	}
+}
+
+// asController is a client that writes as the controller does.
+func (s *shop) asController() client.Client {
+	s.Helper()
+	cfg := cptest.Config(s.T)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	controller, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
+	if err != nil {
+		s.Fatalf("make client: %v", err)
+	}
+	return controller
 }
 
 // wantWellTyped wants the expressions of the guards to fit the types that they are about.

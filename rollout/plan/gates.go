@@ -85,10 +85,11 @@ func (p *pass) gatesPassed(policies []indexed) bool {
 // noteForced puts on record which gates of the step were passed past their policies. The record outlives them.
 func (p *pass) noteForced() {
 	for _, gate := range p.Gates {
-		if gate.Spec.Attempt != p.status.Attempt || gate.Spec.Step != p.stepIndex() || gate.Status.Force == nil {
+		force := gate.Forced()
+		if gate.Spec.Attempt != p.status.Attempt || gate.Spec.Step != p.stepIndex() || force == nil {
 			continue
 		}
-		forced := v1alpha1.ForcedGate{Step: gate.Spec.Step, Type: gate.Spec.Type, Force: *gate.Status.Force}
+		forced := v1alpha1.ForcedGate{Step: gate.Spec.Step, Type: gate.Spec.Type, Force: *force}
 		if !slices.Contains(p.status.Forced, forced) {
 			p.status.Forced = append(p.status.Forced, forced)
 		}

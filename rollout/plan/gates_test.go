@@ -31,7 +31,15 @@ func asking(policy v1alpha1.GatePolicy) func(*v1alpha1.Gate) {
 
 // forcedBy has a gate passed past its policy.
 func forcedBy(user, reason string) func(*v1alpha1.Gate) {
-	return func(g *v1alpha1.Gate) { g.Status.Force = &v1alpha1.Force{By: user, Reason: reason} }
+	return func(g *v1alpha1.Gate) {
+		g.Status.Force = &v1alpha1.Force{By: user, Reason: reason}
+		g.Status.Evidence = []v1alpha1.Evidence{{Kind: v1alpha1.EvidenceForced, Actor: user, Detail: reason}}
+	}
+}
+
+// asksForce has somebody write status.force, and nobody has acted on it.
+func asksForce(user string) func(*v1alpha1.Gate) {
+	return func(g *v1alpha1.Gate) { g.Status.Force = &v1alpha1.Force{By: user, Reason: "as if"} }
 }
 
 // What is said to a gate goes with its step; that a gate was forced stays with the release until the next.
@@ -51,6 +59,19 @@ func TestForcedIsKept(t *testing.T) {
 	p.noteForced()
 	if len(p.status.Forced) != 1 {
 		t.Errorf("want each gate noted once, got %+v", p.status.Forced)
+	}
+	for name, late := range map[string]*scene{
+		"that had passed":          doneStep().gates(gate(1, 0, 0, passed, by("ada"), asksForce("eve"))),
+		"that was forced already":  doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"), asksForce("eve"))),
+		"that nobody has yet read": doneStep().gates(gate(1, 0, 0, asksForce("eve"))),
+	} {
+		q := late.status(blocking).pass()
+		q.noteForced()
+		for _, forced := range q.status.Forced {
+			if forced.By == "eve" {
+				t.Errorf("a gate %s is on record as forced by whoever wrote status.force since: %+v", name, forced)
+			}
+		}
 	}
 	p.begin(v1alpha1.ResolvedTemplate{Revision: "v3"}, nil)
 	if len(p.status.Forced) > 0 {

@@ -190,7 +190,7 @@ func (p *pass) approvedBy() string {
 		}
 		for _, evidence := range gate.Status.Evidence {
 			actor := evidence.Actor
-			if actor != "" && gate.Status.Force != nil {
+			if actor != "" && evidence.Kind == v1alpha1.EvidenceForced {
 				actor += " (forced)"
 			}
 			if actor != "" && approves(&gate, &evidence) && !slices.Contains(actors, actor) {

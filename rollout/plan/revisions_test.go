@@ -95,6 +95,9 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 			}),
 			keep(forced),
 		},
+		"force that is asked for once it has passed marks nobody": {
+			release().gates(gate(1, 1, 0, passed, by("carol")), gate(1, 0, 0, passed, by("bob"), asksForce("eve"))), keep(approved),
+		},
 		"once it is kept nothing more is written": {release().recorded("v2", released), nil},
 		"one that was rolled back before, and passed its gates again, is marked as the newest": {
 			release().recorded("v2", Record{Outcome: v1alpha1.OutcomeRolledBack, Attempt: 1, ApprovedBy: "dan"}),
