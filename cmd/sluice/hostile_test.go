@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -12,7 +14,7 @@ import (
 )
 
 // hostileName is a file that would forge a finding, set the title of a terminal, turn its text round, and command a workflow.
-const hostileName = "x\n::error file=y::forged\n\x1b]0;owned\x07\u202e##[set-env name=PATH]z.yaml"
+const hostileName = "x\n::error file=y::forged\n\x1b]0;owned\x07\u202e##[set-env name=PATH]##vso[task.setvariable variable=PATH]##teamcity[buildStop]z.yaml"
 
 // TestHostileNames: what a repository names its files and keys stays on its line, and steers nothing.
 func TestHostileNames(t *testing.T) {
@@ -27,7 +29,7 @@ func TestHostileNames(t *testing.T) {
 	tree.git("commit", "--quiet", "--message", "::warning::\x1b[2J\u202e")
 	root := filepath.Join(tree.root, "deploy")
 	for _, args := range [][]string{
-		{"lint", root}, {"lint", "--output=github", root}, {"plan", root}, {"check", "--repository", "file://" + tree.root},
+		{"lint", root}, {"lint", "--output=github", root}, {"lint", "--output=json", root}, {"plan", root}, {"plan", "--output=json", root}, {"plan", "--output=markdown", root}, {"check", "--repository", "file://" + tree.root},
 	} {
 		var stdout, stderr bytes.Buffer
 		run(t.Context(), args, &stdout, &stderr)
@@ -35,7 +37,7 @@ func TestHostileNames(t *testing.T) {
 		if !strings.Contains(printed, "z.yaml") && args[0] != "check" {
 			t.Errorf("sluice %v: want the file named, got:\n%s", args, printed)
 		}
-		wantHarmless(t, args, printed, args[0] == "lint" && len(args) == 3)
+		wantHarmless(t, args, printed, slices.Contains(args, "--output=github"))
 	}
 }
 
@@ -49,6 +51,9 @@ func TestHostileFindings(t *testing.T) {
 	wantHarmless(t, nil, out.String(), false)
 }
 
+// anyCommand is what GitHub's, Azure Pipelines' and TeamCity's runners take for a command anywhere in a line.
+var anyCommand = regexp.MustCompile(`##[A-Za-z]*\[`)
+
 // wantHarmless looks for what steers a terminal, and, unless they are meant, for commands to a workflow.
 func wantHarmless(t *testing.T, args []string, printed string, commands bool) {
 	t.Helper()
@@ -58,7 +63,7 @@ func wantHarmless(t *testing.T, args []string, printed string, commands bool) {
 			t.Errorf("sluice %v: %q steers the terminal", args, line)
 		}
 		isCommand := strings.HasPrefix(strings.TrimSpace(line), "::") && (!commands || !strings.Contains(line, ",title=sluice lint::"))
-		if isCommand || strings.Contains(line, "##[") {
+		if isCommand || anyCommand.MatchString(line) {
 			t.Errorf("sluice %v: %q is a command to the workflow", args, line)
 		}
 	}
