@@ -29,6 +29,7 @@ func TestDescription(t *testing.T) {
 		"CutAtComma":   {"no comma stands before the ellipsis", strings.Repeat("c", 134) + ", and then", strings.Repeat("c", 134) + ", and…"},
 		"CommaAtEnd":   {"no comma stands before the ellipsis", strings.Repeat("c", 137) + ", and then", strings.Repeat("c", 137) + "…"},
 		"Nothing":      {"nothing stays nothing", " \n", ""},
+		"Reversed":     {"nothing turns the direction of writing", "a\u202eb\u2066c\u200bd", "a b c d"},
 		"NotEvenUTF8":  {"a broken character is replaced", "a\xffb", "a\uFFFDb"},
 		"CharsNoBytes": {"characters count, not bytes", strings.Repeat("ü", 140), strings.Repeat("ü", 140)},
 	}
