@@ -279,7 +279,15 @@ func brokenRules() map[string]broken {
 		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "it is not known which commit is released, and so not who must not approve it" + force},
 		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "it is not known which commit ran before, and so not who is behind what came since" + force},
 		"another commit before":                {mergeAlone, func(s approving) { s.forge.Approval.Release.Stable = headCommit }, "it is not known who is behind the release"},
-		"too many commits":                     {mergeAlone, func(s approving) { s.forge.Approval.Release.Total = 251 }, "251 commits came since 57ab1e5, and at most 250 can be looked at for who is behind them" + force},
+		"too many co-authors": {mergeAlone, func(s approving) {
+			s.forge.Approval.Release.Commits[0].CoAuthors = []string{"co@example.com", "one-too-many@example.com"}
+			s.forge.Approval.Release.Addresses = map[string]forge.Account{"co@example.com": {}}
+		}, "the release has too many co-authors: it is not known who those of commit " + releaseCommit[:7] + " are" + force},
+		"too many co-authors of a proposal": {mergeAlone, func(s approving) {
+			s.broughtBy(brought{author: ada, merged: true, proposal: ada})
+			s.forge.Approval.Release.Proposals[0].Commits = []forge.Commit{{SHA: releaseCommit, Author: ada, CoAuthors: []string{"one-too-many@example.com"}}}
+		}, "the release has too many co-authors: it is not known who those of commit " + releaseCommit[:7] + " are" + force},
+		"too many commits": {mergeAlone, func(s approving) { s.forge.Approval.Release.Total = 251 }, "251 commits came since 57ab1e5, and at most 250 can be looked at for who is behind them" + force},
 		"no commits": {mergeAlone, func(s approving) {
 			s.forge.Approval.Release.Total, s.forge.Approval.Release.Commits = 0, nil
 		}, "1e1001e brings no commit that 57ab1e5 had not, so that nobody is known to be behind the release" + force},

@@ -128,9 +128,28 @@ func (a approval) unknownOrigin() string {
 	case origin.Total > forge.MaxCommits:
 		return fmt.Sprintf("%d commits came since %s, and at most %d can be looked at for who is behind them%s",
 			origin.Total, short(origin.Stable), forge.MaxCommits, otherwise)
+	case a.namesTooMany() != "":
+		return fmt.Sprintf("the release has too many co-authors: it is not known who those of commit %s are%s", short(a.namesTooMany()), otherwise)
 	case origin.Total == 0 || len(origin.Commits) != origin.Total:
 		return fmt.Sprintf("%s brings no commit that %s had not, so that nobody is known to be behind the release%s",
 			short(origin.Head), short(origin.Stable), otherwise)
+	}
+	return ""
+}
+
+// namesTooMany is a commit of the release with a co-author for whom the forge was not asked; empty if there is none. One whom
+// the forge was asked for and does not know is nobody.
+func (a approval) namesTooMany() string {
+	all := slices.Clone(a.Release.Commits)
+	for _, proposal := range a.Release.Proposals {
+		all = append(all, proposal.Commits...)
+	}
+	for _, commit := range all {
+		for _, address := range commit.CoAuthors {
+			if _, asked := a.Release.Addresses[strings.ToLower(address)]; !asked {
+				return commit.SHA
+			}
+		}
 	}
 	return ""
 }

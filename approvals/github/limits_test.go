@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -222,5 +223,86 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if got := known.Load(); got != 0 {
 		t.Errorf("of ten megabytes in turn none can be remembered in four: got %d", got)
+	}
+}
+
+// TestListsThatGrow: a forge that answers page after page within what a page may have, or with objects that are larger in memory than
+// in the answer, is not listened to until nothing is left.
+func TestListsThatGrow(t *testing.T) {
+	t.Parallel()
+	const members = "/api/v3/orgs/shop/teams/ops/members"
+	tests := map[string]struct {
+		page  string
+		says  string
+		pages int
+	}{
+		"pages of text":      {`[` + strings.Repeat(`{"id":1,"login":"ada","bio":"`+strings.Repeat("{", 50<<10)+`"},`, 99) + `{"id":1}]`, "larger than", 4},
+		"objects of 3 bytes": {`[` + strings.Repeat("{},", 60_000) + `{}]`, "more than 50000 objects", 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s *server
+			s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != members {
+					t.Errorf("want members asked for, got %s", r.URL)
+				}
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, s.URL, members, page+1))
+				fmt.Fprint(w, tc.page)
+			})
+			_, err := clientOf(t, s.URL).Team(t.Context(), "shop/ops")
+			if err == nil || !strings.Contains(err.Error(), tc.says) || s.count() != tc.pages {
+				t.Errorf("want it %s after %d pages, got %v after %d", tc.says, tc.pages, err, s.count())
+			}
+		})
+	}
+}
+
+// TestReleasesThatGrow: nor one whose answers all are within their limits, and that goes on and on: each commit of a release was brought
+// by a pull request of its own, with commits of its own.
+func TestReleasesThatGrow(t *testing.T) {
+	t.Parallel()
+	const total = 250
+	sha := func(i int) string { return fmt.Sprintf("%040x", i+1) }
+	commits := make([]string, total)
+	for i := range commits {
+		commits[i] = fmt.Sprintf(`{"sha":%q,"parents":[{"sha":%q}],"commit":{"message":"x"}}`, sha(i+1), sha(i))
+	}
+	long := strings.Repeat("x", 5<<20)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		path := strings.TrimPrefix(r.URL.Path, "/api/v3/repos/shop/web")
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		per, _ := strconv.Atoi(r.URL.Query().Get("per_page"))
+		var number int
+		switch _, err := fmt.Sscanf(path, "/pulls/%d", &number); {
+		case strings.HasPrefix(path, "/compare/"):
+			from := min((page-1)*per, total)
+			fmt.Fprintf(w, `{"total_commits":%d,"commits":[%s]}`, total, strings.Join(commits[from:min(from+per, total)], ","))
+		case strings.HasSuffix(path, "/pulls"): // of a commit
+			var made int
+			fmt.Sscanf(path, "/commits/%x/", &made)
+			fmt.Fprintf(w, `[{"number":%d,"merged_at":"2026-01-01T00:00:00Z","head":{"sha":%q,"ref":"x","repo":{"id":8}},"base":{"ref":"main","repo":{"id":7}},"body":%q}]`, made+1, sha(made), long)
+		case path == "/activity":
+			fmt.Fprintf(w, `[{"ref":"refs/heads/main","before":%q,"after":%q,"activity_type":"push","actor":{"id":1,"login":"ada"}}]`, sha(0), sha(total))
+		case strings.HasSuffix(path, "/files"):
+			fmt.Fprint(w, `[]`)
+		case strings.HasSuffix(path, "/commits"):
+			fmt.Fprintf(w, `[%s]`, commits[0])
+		case err == nil:
+			fmt.Fprintf(w, `{"number":%d,"merged":true,"merge_commit_sha":%q,"head":{"sha":%q},"base":{"ref":"main"}}`, number, sha(total), sha(total))
+		case path == "":
+			fmt.Fprint(w, `{"id":7,"full_name":"shop/web"}`)
+		case path == "/api/v3/user":
+			fmt.Fprint(w, `{"id":1,"login":"sluice"}`)
+		case strings.HasPrefix(path, "/commits/"):
+			fmt.Fprintf(w, `{"sha":%q,"files":[]}`, strings.TrimPrefix(path, "/commits/"))
+		default:
+			fmt.Fprint(w, `[]`)
+		}
+	})
+	_, err := clientOf(t, s.URL).ReadApproval(t.Context(), forge.ApprovalQuery{Number: 1, Tip: sha(total), Branch: "main", ReleaseCommit: sha(total), StableCommit: sha(0)})
+	if err == nil || !strings.Contains(err.Error(), "the answers to one look are larger than allowed") || s.count() > 40 {
+		t.Errorf("want an end to it, got %v after %d requests", err, s.count())
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/sluice-dev/sluice/approvals/forge"
 )
 
-// maxAddresses is how many addresses of co-authors the forge is asked about for one release.
-const maxAddresses = 10
+// maxAddresses is how many addresses of co-authors the forge is asked about for one release. With more it is not known who is
+// behind it.
+const maxAddresses = 30
 
 // readRelease reads what a release consists of and who brought it.
 func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
@@ -145,7 +146,14 @@ func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin)
 	for _, made := range commits {
 		for _, address := range made.CoAuthors {
 			address = strings.ToLower(address)
-			if _, known := origin.Addresses[address]; known || asked == maxAddresses {
+			if _, known := origin.Addresses[address]; known {
+				continue
+			}
+			if who, numbered := byNumber(address); numbered {
+				origin.Addresses[address] = who
+				continue
+			}
+			if asked == maxAddresses {
 				continue
 			}
 			asked++
@@ -161,15 +169,19 @@ func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin)
 	return nil
 }
 
+// byNumber is the account of an address of the forge's own that has its number in it.
+func byNumber(address string) (forge.Account, bool) {
+	name, host, _ := strings.Cut(address, "@")
+	number, name, numbered := strings.Cut(name, "+")
+	id, err := strconv.ParseInt(number, 10, 64)
+	return forge.Account{ID: id, Login: name}, err == nil && numbered && strings.HasPrefix(host, "users.noreply.")
+}
+
 // byAddress is the account of an address; one that is not Known if the forge tells of none.
 func (c *Client) byAddress(ctx context.Context, address string) (forge.Account, error) {
-	name, host, _ := strings.Cut(address, "@")
-	if strings.HasPrefix(host, "users.noreply.") {
-		number, name, numbered := strings.Cut(name, "+")
-		if id, err := strconv.ParseInt(number, 10, 64); numbered && err == nil {
-			return forge.Account{ID: id, Login: name}, nil
-		}
-		return c.accountOf(ctx, number)
+	if name, host, _ := strings.Cut(address, "@"); strings.HasPrefix(host, "users.noreply.") {
+		name, _, _ = strings.Cut(name, "+")
+		return c.accountOf(ctx, name)
 	}
 	made, _, err := c.api.Repositories.ListCommits(ctx, c.owner, c.name, &github.CommitsListOptions{
 		Author: address, ListOptions: github.ListOptions{PerPage: 1},

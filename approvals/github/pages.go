@@ -11,6 +11,8 @@ const (
 	// maxFiles and maxCommits are what GitHub lists of a pull request, however many there are.
 	maxFiles   = maxPages * pageSize
 	maxCommits = 250
+	// maxList is how many bytes all pages of a list may have: far more than 3,000 files of a pull request without their text.
+	maxList = 16 << 20
 )
 
 // page reads one page of a list.
@@ -19,10 +21,14 @@ type page[T any] func(github.ListOptions) ([]T, *github.Response, error)
 // walk shows a list page by page, until one is enough or there is no more. A list that is too long to
 // be walked will not get shorter.
 func walk[T any](read page[T], enough func([]T) bool) error {
+	size := int64(0)
 	for number := 1; number <= maxPages; number++ {
 		some, resp, err := read(github.ListOptions{Page: number, PerPage: pageSize})
 		if err != nil {
 			return err
+		}
+		if size += resp.ContentLength; size > maxList {
+			return invalid("the list is larger than %d bytes", maxList)
 		}
 		// A full page may be followed by another even if the answer doesn't say so: one that
 		// is remembered names no page that came into being since.

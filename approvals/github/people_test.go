@@ -83,6 +83,34 @@ func TestCoAuthorsAreFound(t *testing.T) {
 	}
 }
 
+// Somebody who puts many co-authors before the one who is to approve gets no approval for it: whom the forge was not asked for is
+// not among the addresses, as those are whom it does not know.
+func TestCoAuthorsBeyondWhoIsAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stable := w.tip("main")
+	message := "Change\n\nCo-authored-by: Bob <77+bob@users.noreply.example.com>\n"
+	for i := range 31 {
+		message += fmt.Sprintf("Co-authored-by: Nobody <nobody%d@nowhere.example>\n", i)
+	}
+	message += "Co-authored-by: Eve <78+eve@users.noreply.example.com>"
+	release := w.writeAs("ada", message)
+	pull := w.open(request("co"))
+	w.merge("bob", pull.Number, "merge")
+	query := w.full(pull, stable, release)
+	query.Teams = nil
+	got := w.read(query).Release.Addresses
+	if _, asked := got["nobody29@nowhere.example"]; !asked {
+		t.Errorf("want 30 addresses asked for, got %d", len(got))
+	}
+	if _, asked := got["nobody30@nowhere.example"]; asked {
+		t.Errorf("want no more than 30 addresses asked for, got %d", len(got))
+	}
+	if got["77+bob@users.noreply.example.com"].ID != 77 || got["78+eve@users.noreply.example.com"].ID != 78 {
+		t.Errorf("an address that has its number in it asks for no request, and is always known: got %+v", got)
+	}
+}
+
 // writeAs changes a file with a message.
 func (w *world) writeAs(login, message string) string {
 	w.t.Helper()

@@ -17,6 +17,8 @@ import (
 const (
 	// maxBody is far above what a page of 100 items takes.
 	maxBody = 8 << 20
+	// maxObjects is far above what a page of 100 items has. An object of three bytes takes hundreds once it is decoded.
+	maxObjects = 50_000
 	// maxRedirects is for repositories that were renamed.
 	maxRedirects = 3
 )
@@ -51,6 +53,9 @@ func (t *deadline) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer cancel()
 	resp, err := t.next.RoundTrip(req.WithContext(ctx))
 	if err == nil {
+		err = spend(ctx, resp.ContentLength)
+	}
+	if err == nil {
 		return resp, nil
 	}
 	if own := req.Context().Err(); own != nil {
@@ -81,8 +86,10 @@ func (t *bodies) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read answer: it is larger than %d bytes", maxBody)
 	case speaks(resp.StatusCode) && !isJSON(body):
 		return nil, errors.New("read answer: it is not what the API answers")
+	case objects(body) > maxObjects:
+		return nil, fmt.Errorf("read answer: it has more than %d objects", maxObjects)
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return resp, nil
 }
 
@@ -95,6 +102,22 @@ func speaks(status int) bool {
 func isJSON(body []byte) bool {
 	body = bytes.TrimSpace(body)
 	return len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
+}
+
+// objects counts the objects of a JSON text.
+func objects(body []byte) int {
+	count, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++ // what is escaped ends no text
+		case c == '"':
+			quoted = !quoted
+		case c == '{' && !quoted:
+			count++
+		}
+	}
+	return count
 }
 
 // authorised adds credentials to each request.

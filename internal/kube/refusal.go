@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // Refusal is why the API server refuses a request, with who refuses it, in words that can be shown to everybody:
@@ -26,7 +28,7 @@ func Refusal(err error) string {
 	}
 	words := make([]string, 0, len(details.Causes))
 	for _, cause := range details.Causes {
-		words = append(words, withoutValue(cause))
+		words = append(words, withoutValue(cause, details.Group == v1alpha1.GroupVersion.Group))
 	}
 	return deniedBy(status.Status().Message) + subject(details) + "is invalid: " + strings.Join(words, "; ")
 }
@@ -77,8 +79,9 @@ var (
 )
 
 // withoutValue is what a cause says without the value that it quotes: the field, the type, and the detail if it is certain
-// where that begins and that it does not quote the value again.
-func withoutValue(cause metav1.StatusCause) string {
+// where that begins and that it does not quote the value again. Of an object of ours a value is always JSON, so that what is not
+// is the detail: the API server leaves the value out where a rule of the CRD speaks.
+func withoutValue(cause metav1.StatusCause, ours bool) string {
 	kind := field.ErrorType(cause.Type)
 	words := "refused"
 	if quoting[kind] || silent[kind] || kind == field.ErrorTypeInternal {
@@ -92,6 +95,9 @@ func withoutValue(cause metav1.StatusCause) string {
 	case found && silent[kind]:
 		return words + ": " + rest
 	case found && quoting[kind]:
+		if _, length := leadingValue(rest); ours && length == 0 {
+			return words + ": " + rest
+		}
 		if detail := behindValue(rest); detail != "" {
 			return words + ": " + detail
 		}

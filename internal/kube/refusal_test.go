@@ -81,6 +81,17 @@ func TestRefusal(t *testing.T) {
 			invalid(field.InternalError(env, errors.New("converting hunter2"))),
 			`Deployment "web" is invalid: spec.template.spec.containers[0].env[0]: internal error`,
 		},
+		"a rule of a CRD of ours, of which the API server leaves the value out": {
+			apierrors.NewInvalid(schema.GroupKind{Group: "rollouts.sluice.dev", Kind: "BatchRelease"}, "web", field.ErrorList{
+				field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "workloadRef is immutable: make a new one"),
+				field.Invalid(field.NewPath("spec", "template"), map[string]any{"x": "hunter2"}, "is odd"),
+			}),
+			`BatchRelease "web" is invalid: spec: invalid value: workloadRef is immutable: make a new one; spec.template: invalid value: is odd`,
+		},
+		"a rule of another CRD": {
+			invalid(field.Invalid(env, field.OmitValueType{}, "hunter2 is no value")),
+			`Deployment "web" is invalid: spec.template.spec.containers[0].env[0]: invalid value`,
+		},
 		"a type that is not known, in a sentence that looks like another": {
 			causing("", metav1.StatusCause{Type: "FieldValueOdd", Field: "spec", Message: "Required value: hunter2"}),
 			`Deployment "web" is invalid: spec: refused`,

@@ -1,0 +1,28 @@
+package github
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// maxLook is how many bytes of answers one approval may take to be judged: many times what a release of as many commits as are
+// looked at has.
+const maxLook = 64 << 20
+
+type allowanceKey struct{}
+
+// withAllowance lets all requests of a context together be answered with no more than some bytes. Each of them has a limit
+// by itself; how many there are is up to what the answers say.
+func withAllowance(ctx context.Context, bytes int64) context.Context {
+	left := new(atomic.Int64)
+	left.Store(bytes)
+	return context.WithValue(ctx, allowanceKey{}, left)
+}
+
+// spend takes an answer out of the allowance, where there is one, and fails once that is used up.
+func spend(ctx context.Context, bytes int64) error {
+	if left, limited := ctx.Value(allowanceKey{}).(*atomic.Int64); limited && left.Add(-bytes) < 0 {
+		return invalid("the answers to one look are larger than allowed")
+	}
+	return nil
+}
