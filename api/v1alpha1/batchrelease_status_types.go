@@ -117,12 +117,16 @@ type BatchReleaseStatus struct {
 	// TargetReplicas is how many pods run the update revision when the current step is done.
 	// +optional
 	TargetReplicas int32 `json:"targetReplicas,omitempty"`
+	// UpdatedReplicas counts the pods that run the update revision; those of them that are ready, and available, follow. It is told
+	// at 0 as well, as the column of kubectl get shows it.
+	// +kubebuilder:default=0
 	// +optional
-	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	UpdatedReplicas int32 `json:"updatedReplicas"`
 	// +optional
 	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas,omitempty"`
+	// +kubebuilder:default=0
 	// +optional
-	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
 	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets, while a release is
 	// under way and at its end; the Deployment counts them ever after.
 	// +optional

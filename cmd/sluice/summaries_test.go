@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 )
 
 // TestSummariesAfterDrift: a release whose Deployment somebody has changed out of band is not summed up as completed.
@@ -30,6 +31,10 @@ func TestSummariesAfterDrift(t *testing.T) {
 		return status.Reason == v1alpha1.ReasonDrifted && status.UpdatedReplicas == 0
 	})
 	s.want(s.columns(viewer, "list"), "web|Drifted|2/2|0/4|0/4|<none>|2222222|")
+	listed := cptest.Kubectl(t, "get", "batchreleases", "--namespace", s.namespace, "--no-headers", "-o", "wide")
+	if row := strings.Fields(listed); len(row) < 8 || row[6] != "0" || row[7] != "0" {
+		t.Errorf("want kubectl to say that 0 pods are updated, and 0 of them available, got %q", listed)
+	}
 	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  Drifted: the Deployment was changed", "changed out of band, web:hotfix: 4 of 4 pods available", "new, web:2: 0 of 0 pods")
 	got := s.as(viewer, "status", "web", "--watch=false")
 	if got.code != exitDrifted {
