@@ -1,6 +1,7 @@
 package gitrepo_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -222,6 +223,38 @@ func TestEndlessReferences(t *testing.T) {
 	r := newReader(gitrepo.Options{Limits: gitrepo.Limits{AdvertisementBytes: 1 << 20}})
 	_, err := r.Read(t.Context(), s.source(), gitrepo.Known{})
 	wantError(t, err, gitrepo.LimitExceeded, "references", "1 MiB")
+}
+
+// What comes before a pack has a limit of its own: a server could go on for ever there, and all of it is kept.
+func TestEndlessLinesBeforeThePack(t *testing.T) {
+	t.Parallel()
+	hash := strings.Repeat("1", 40)
+	for _, line := range []string{"shallow " + hash, "unshallow " + hash, "ACK " + hash + "\n", "NAK\n"} {
+		t.Run(line[:3], func(t *testing.T) {
+			t.Parallel()
+			again := bytes.Repeat(fmt.Appendf(nil, "%04x%s", len(line)+4, line), 1000)
+			s := newServer(t, func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodPost {
+						capabilities := "ofs-delta"
+						if strings.Contains(line, "shallow") {
+							capabilities += " shallow"
+						}
+						first := hash + " refs/heads/main\x00" + capabilities + "\n"
+						fmt.Fprintf(w, "001e# service=git-upload-pack\n0000%04x%s0000", len(first)+4, first)
+						return
+					}
+					for sent := 0; sent < 64<<20; sent += len(again) {
+						if _, err := w.Write(again); err != nil {
+							return
+						}
+					}
+				})
+			})
+			_, err := newReader(gitrepo.Options{}).Read(t.Context(), s.source(), gitrepo.Known{})
+			wantError(t, err, gitrepo.LimitExceeded, "before the pack", "1 MiB")
+		})
+	}
 }
 
 // A pack that stops in the middle must end with the timeout, and what was read

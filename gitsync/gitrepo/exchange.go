@@ -65,6 +65,7 @@ func (x *exchange) unpack(ctx context.Context, req *packp.UploadPackRequest, int
 		return nil, err
 	}
 	defer resp.Close()
+	x.meter.begun.Store(true)
 	body := x.meter.cap(resp, x.meter.limits.PackBytes, "the pack")
 	return into.read(demultiplexed(req.Capabilities, body))
 }

@@ -110,7 +110,7 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// meteredTransport limits the bodies of answers, packs aside: those are limited
+// meteredTransport limits the bodies of answers, but for packs, which are limited
 // where they are read.
 type meteredTransport struct {
 	next  http.RoundTripper
@@ -128,6 +128,8 @@ func (t *meteredTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		resp.Body = t.cap(resp.Body, 64<<10, "the server's error message")
 	case req.Method == http.MethodGet:
 		resp.Body = readCloser{t.meter.refs(resp.Body), resp.Body}
+	default:
+		resp.Body = readCloser{t.meter.answer(resp.Body), resp.Body}
 	}
 	return resp, nil
 }

@@ -15,6 +15,30 @@ type meter struct {
 	// branch is the one that is looked for in the list of references.
 	branch plumbing.ReferenceName
 	hit    atomic.Pointer[Error]
+	// begun is set once the pack itself is read.
+	begun atomic.Bool
+}
+
+// preambleBytes limits what a server says before the pack: which commits are without their parents, and which it has in common
+// with us. That is a line or two in what we ask for, and go-git keeps all of them.
+const preambleBytes = 1 << 20
+
+// answer limits what comes before the pack.
+func (m *meter) answer(r io.Reader) io.Reader {
+	return &preambleReader{all: r, preamble: m.cap(r, preambleBytes, "what the server says before the pack"), meter: m}
+}
+
+// preambleReader has a limit until the pack is read, which has a limit of its own.
+type preambleReader struct {
+	all, preamble io.Reader
+	meter         *meter
+}
+
+func (p *preambleReader) Read(b []byte) (int, error) {
+	if p.meter.begun.Load() {
+		return p.all.Read(b)
+	}
+	return p.preamble.Read(b)
 }
 
 // cap returns r cut off, with an error, after n bytes.

@@ -220,7 +220,7 @@ func (s *sshSession) exchange(req *packp.UploadPackRequest, end io.Closer) (*pac
 		return nil, err
 	}
 	resp := packp.NewUploadPackResponse(req)
-	return resp, resp.Decode(readCloser{s.stdout, end})
+	return resp, resp.Decode(readCloser{s.meter.answer(s.stdout), end})
 }
 
 // Close ends the session in whatever state it is.
