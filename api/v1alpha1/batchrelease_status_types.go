@@ -155,6 +155,11 @@ type BatchReleaseStatus struct {
 	// +listType=atomic
 	// +optional
 	Ended []EndedRelease `json:"ended,omitempty"`
+	// Superseded are the commits whose release another commit took the place of before its end, the last one last.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Superseded []string `json:"superseded,omitempty"`
 	// Order is how far the old pods bear the deletion costs that put them in order; unset where none
 	// does. Before it is unset again, pods that stay get back what they had.
 	// +optional

@@ -195,6 +195,11 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Superseded != nil {
+		in, out := &in.Superseded, &out.Superseded
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Order != nil {
 		in, out := &in.Order, &out.Order
 		*out = new(OrderStatus)

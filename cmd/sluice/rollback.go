@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
@@ -50,6 +51,9 @@ refuses to do while Sluice holds the Deployment.`,
 		Example: `  sluice undo web
   sluice undo web --to-revision=3`,
 		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return usageError{fmt.Errorf("one release at a time; the revision to go back to is a flag: --to-revision=%s", args[1])}
+			}
 			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []steer.Template) (steer.Change, error) {
 				return steer.Undo(release, kept, flags.number)
 			})

@@ -97,7 +97,7 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	say := func(line string) { fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", release.Name, line) }
 	if !f.watch {
 		say(f.progress(release))
-		return endOf(release, f.outcome(release))
+		return f.endOf(release, f.outcome(release))
 	}
 	return f.wait(command.Context(), c, release, say)
 }
@@ -120,16 +120,14 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 		}
 		before := outcome
 		outcome = f.outcome(release)
-		if overtaken := outcome == show.Unknown && before != show.Unknown; overtaken || settled(outcome) {
+		if gone := outcome == show.Unknown && before != show.Unknown; gone || settled(outcome) {
 			return lookup.ErrDone
 		}
 		return nil
 	})
 	switch {
-	case err == nil && outcome == show.Unknown:
-		return outcomeError{fmt.Errorf("another commit took the place of %s in release %s", f.commit, release.Name), exitOvertaken}
 	case err == nil:
-		return endOf(release, outcome)
+		return f.endOf(release, outcome)
 	case errors.Is(err, context.DeadlineExceeded):
 		return outcomeError{fmt.Errorf("not at its end after %v: %s", f.timeout, said), exitUnderWay}
 	default:
@@ -152,6 +150,8 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 		return show.Progress(release)
 	case f.outcome(release) == show.Unknown:
 		return "no release of commit " + f.commit + " is known"
+	case f.outcome(release) == show.Superseded:
+		return "the release of commit " + f.commit + " was superseded"
 	default:
 		return "the release of commit " + f.commit + " is at its end"
 	}
@@ -159,6 +159,14 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 
 // settled reports whether an outcome is one.
 func settled(outcome show.Outcome) bool { return outcome != show.UnderWay && outcome != show.Unknown }
+
+// endOf is nil for a release that is completed. Of a commit that was not heard of any more before its end, another one took the place.
+func (f *statusFlags) endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
+	if outcome == show.Superseded || outcome == show.Unknown && f.watch {
+		return outcomeError{fmt.Errorf("another commit took the place of %s in release %s", f.commit, release.Name), exitOvertaken}
+	}
+	return endOf(release, outcome)
+}
 
 // endOf is nil for a release that is completed.
 func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {

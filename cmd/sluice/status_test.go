@@ -58,6 +58,9 @@ func TestStatus(t *testing.T) {
 	if code := end(); code != exitOvertaken {
 		t.Errorf("want exit code %d of a commit that was overtaken, got %d", exitOvertaken, code)
 	}
+	if got := s.as(viewer, "status", "web", "--commit=4444444444", "--timeout=1m"); got.code != exitOvertaken {
+		t.Errorf("want exit code %d however late it is asked for, got %d: %s%s", exitOvertaken, got.code, got.stdout, got.stderr)
+	}
 	s.patch("web", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": nil}}}})
 	if got := s.as(viewer, "status", "web", "--timeout=1m"); got.code != exitFailed {
 		t.Errorf("want exit code %d for what can't be released, got %d: %s%s", exitFailed, got.code, got.stdout, got.stderr)

@@ -28,6 +28,8 @@ const (
 	Rejected
 	// Drifted: it was completed, and somebody has changed the Deployment's template out of band since.
 	Drifted
+	// Superseded: another commit took its place before its end.
+	Superseded
 	// Unknown: nothing is known of it.
 	Unknown
 )
@@ -73,7 +75,7 @@ func Standing(release *v1alpha1.BatchRelease) string {
 }
 
 // OutcomeAt is how the release of a commit ended, which is named by its beginning. Unknown is one that nobody has seen yet,
-// did not change the template, was overtaken before its end, or is long gone.
+// did not change the template, or is long gone.
 func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 	status, now := &release.Status, OutcomeOf(release)
 	given := strings.HasPrefix(release.Annotations[v1alpha1.CommitAnnotation], commit)
@@ -88,6 +90,9 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 		default:
 			return RolledBack
 		}
+	}
+	if slices.ContainsFunc(status.Superseded, func(left string) bool { return strings.HasPrefix(left, commit) }) {
+		return Superseded
 	}
 	return Unknown
 }

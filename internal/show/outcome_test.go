@@ -62,6 +62,7 @@ func TestOutcomeAt(t *testing.T) {
 				{Commit: "bbbb", Trigger: v1alpha1.TriggerAnnotation},
 				{Commit: "cccc", Trigger: v1alpha1.TriggerGitRevert},
 			},
+			Superseded: []string{"aaaa", "abab"},
 		},
 	}
 	stalled := release.DeepCopy()
@@ -76,6 +77,7 @@ func TestOutcomeAt(t *testing.T) {
 		"Before":     {"it was released", release, "aaaa", Completed},
 		"RolledBack": {"what came last counts", release, "bbbb", RolledBack},
 		"Reverting":  {"Git asked for what runs", release, "cccc", Completed},
+		"Superseded": {"another commit took its place", release, "abab", Superseded},
 		"NotBegun":   {"the controller has not looked at it", release, "eeee", Unknown},
 		"Stalled":    {"it can't be begun", stalled, "eeee", Failed},
 		"Unheard":    {"nothing is known of it", release, "ffff", Unknown},

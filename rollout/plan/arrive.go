@@ -197,6 +197,18 @@ func (p *pass) sayCompleted() {
 // maxEnded is how many ended releases a status keeps in mind.
 const maxEnded = 5
 
+// maxSuperseded is how many superseded commits a status keeps in mind.
+const maxSuperseded = 20
+
+// recordSuperseded keeps in mind a commit that another one takes the place of: nobody need wait for its end.
+func (p *pass) recordSuperseded(commit string, phase v1alpha1.Phase) {
+	if commit == "" || commit == p.status.Commit || phase == "" || phase == v1alpha1.PhaseCompleted {
+		return
+	}
+	before := p.status.Superseded
+	p.status.Superseded = append(slices.Clone(before[max(0, len(before)-maxSuperseded+1):]), commit)
+}
+
 // recordEnd keeps in mind how the release before came to its end: the status will soon speak of another.
 func (p *pass) recordEnd() {
 	if p.status.Phase != v1alpha1.PhaseCompleted {

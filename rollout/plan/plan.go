@@ -139,6 +139,7 @@ func (p *pass) forgetWorkload() {
 		Conditions:         p.status.Conditions,
 		ObservedGeneration: p.status.ObservedGeneration,
 		Ended:              p.status.Ended,
+		Superseded:         p.status.Superseded,
 		Report:             p.status.Report,
 		Refusal:            p.status.Refusal,
 		Revert:             p.status.Revert,

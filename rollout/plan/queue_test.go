@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +91,39 @@ func TestEndIsKeptInMind(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(test.want, next(t, test.scene).Status.Ended); diff != "" {
 				t.Errorf("the end on record (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whoever waits for the release of a commit is told that it has no end, however late they ask.
+func TestSupersededCommitsAreKeptInMind(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 20)
+	for i := range many {
+		many[i] = fmt.Sprintf("%07d", i)
+	}
+	before := func(commit string, superseded ...string) func(*v1alpha1.BatchReleaseStatus) {
+		return func(s *v1alpha1.BatchReleaseStatus) { s.Commit, s.Superseded = commit, superseded }
+	}
+	rolling := func() *scene {
+		return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3").but(from("c3", "Cid", "Three"))
+	}
+	tests := map[string]struct {
+		scene *scene
+		want  []string
+	}{
+		"one in its middle":        {rolling().status(before("c2")), []string{"c2"}},
+		"after others":             {rolling().status(before("c2", "c0", "c1")), []string{"c0", "c1", "c2"}},
+		"as many as there is room": {rolling().status(before("c2", many...)), append(slices.Clone(many[1:]), "c2")},
+		"none that has ended":      {completed(10).resolved("v2").status(before("c2")).but(from("c3", "Cid", "Three")), nil},
+		"none of the same commit":  {rolling().status(before("c3")), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, next(t, test.scene).Status.Superseded); diff != "" {
+				t.Errorf("superseded commits (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -141,6 +141,7 @@ func (p *pass) start(template v1alpha1.ResolvedTemplate) {
 // reason for one.
 func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.RollbackRecord) {
 	p.recordEnd()
+	commit, phase := p.status.Commit, p.status.Phase
 	p.status.Attempt, p.status.StartedAt = p.nextAttempt(), new(metav1.NewTime(p.Now).Rfc3339Copy())
 	p.status.Phase = v1alpha1.PhaseInitial
 	p.status.CurrentStepIndex, p.status.CurrentStepState = 0, v1alpha1.StepInitial
@@ -155,6 +156,7 @@ func (p *pass) begin(template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Roll
 	if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || p.status.Commit == "" {
 		p.setCommit() // else it is the one that is left
 	}
+	p.recordSuperseded(commit, phase)
 	p.status.RollbackTo, p.status.Rollback = "", rollback
 	if rollback == nil {
 		p.say(v1alpha1.ReasonTakingOver, "taking over the workload")
