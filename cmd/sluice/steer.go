@@ -78,7 +78,7 @@ func newRetry() *cobra.Command {
 		Use:   "retry [RELEASE]",
 		Short: "Let a release go on that has failed, or whose Deployment was changed out of band",
 		Long: `Let a release go on that has failed because no further pod became available in time, or that is on hold because somebody has
-changed its Deployment out of band: you have dealt with it.`,
+changed its Deployment out of band: you have dealt with it. A write that the API server refuses is sent again at once.`,
 		Example: "  sluice retry web",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
