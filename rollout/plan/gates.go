@@ -32,13 +32,14 @@ func (p *pass) passStep() {
 	}
 }
 
-// exceeds reports whether more pods run the revision than this step or the next says, because spec.replicas fell:
-// a step that is entered keeps the pods that it finds, so that what is too many goes first.
+// exceeds reports whether more pods run the revision than this step or the next says, because spec.replicas changed:
+// a step that is entered keeps the pods that it finds, so that what is too many goes first. Those that shrinkUpdate
+// leaves are not waited for.
 func (p *pass) exceeds() bool {
 	next := *p
 	next.status.CurrentStepIndex = p.stepIndex() + 1
 	most := max(p.target, next.share().entered(p.Workload.Replicas))
-	if p.grown() { // pods of a later step, whose beginning was lost, stay
+	if p.grown() && !p.stepsBack() {
 		most = max(most, p.reach())
 	}
 	return p.rescaling() && p.updateSet().Replicas > most

@@ -29,7 +29,9 @@ func (p *pass) write(l *ledger) {
 		if !p.mayShrink(shrink) {
 			return
 		}
-		p.do(shrink...)
+		if !p.do(shrink...) {
+			return // there is no room for more
+		}
 	}
 	if !growFirst && p.mayGrow() {
 		p.do(grow...)

@@ -53,14 +53,14 @@ func sick(setup Setup) *State {
 
 // released is a release that is completed.
 func released(setup Setup) *State {
-	return calmed(releasing(setup), func(*State) bool { return false })
+	return calmed(releasing(setup), ended)
 }
 
 // rolledBackAfter is a release that was completed and rolled back: v2 is still what is given.
 func rolledBackAfter(setup Setup) *State {
 	s := released(setup)
 	Event{Kind: Rollback, Text: "true"}.Apply(s)
-	return calmed(s, func(*State) bool { return false })
+	return calmed(s, ended)
 }
 
 // rolledBackUnseen is one whose history the cache still has as it was before.
@@ -114,4 +114,24 @@ func invalidSteps(way int32) func(Setup) *State {
 		(Event{Kind: Pass}).Apply(s)
 		return s
 	}
+}
+
+// crowded is a release of v2 that is completed, and one of v3 that waits for room.
+func crowded(setup Setup) *State {
+	s := released(setup)
+	s.Give("v3")
+	s.Crowd()
+	Event{Kind: Pass}.Apply(s)
+	return s
+}
+
+// madeAnew is a release of v2, which is older than v3, because somebody has made the workload anew from it.
+func madeAnew(setup Setup) *State {
+	s := released(setup)
+	s.Give("v3")
+	s = calmed(s, ended)
+	s.DeleteWorkload()
+	s.Give("v2")
+	s.CreateWorkload("v2")
+	return calmed(s, ended)
 }

@@ -59,6 +59,7 @@ const (
 	Spoil                        // somebody makes its steps invalid, in the way N
 	Mend                         // somebody makes them valid again
 	Jump                         // somebody asks for a step
+	ReleaseTo                    // Git asks for step N, for none if it is less than 0
 	Confirm                      // somebody confirms the step
 	Approve                      // the approvals part looks at the gates
 	Reject                       // a gate is rejected
@@ -79,7 +80,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "mend", "jump", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "mend", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "wait",
 }
@@ -102,7 +103,7 @@ func (e Event) String() string {
 	if e.Text != "" {
 		text += " " + e.Text
 	}
-	if e.N != 0 || e.Kind == Scale || e.Kind == Jump {
+	if e.N != 0 || e.Kind == Scale || e.Kind == Jump || e.Kind == ReleaseTo {
 		text += fmt.Sprintf(" %d", e.N)
 	}
 	if e.Race != nil {
@@ -123,7 +124,7 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToSet(s)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
-	case Give, Rollback, Retry, Suspend, Resume, Spoil, Mend, Jump, Confirm, Approve, Reject, DeleteRelease:
+	case Give, Rollback, Retry, Suspend, Resume, Spoil, Mend, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
 	default:
 		return e.applyToCaches(s)
@@ -217,6 +218,8 @@ func (e Event) applyToRelease(s *State) bool {
 		return s.Annotate(v1alpha1.RetryAnnotation, "true")
 	case Jump:
 		return s.World.Jump(e.N)
+	case ReleaseTo:
+		return s.World.ReleaseTo(e.N)
 	case Suspend, Resume:
 		return s.World.Suspend(e.Kind == Suspend)
 	case Spoil:

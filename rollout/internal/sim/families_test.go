@@ -67,6 +67,14 @@ func families() map[string]family {
 			begin:       rolledBackUnseen,
 			Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v2"}, {Kind: Rollback, Text: "v2"}, {Kind: Restart}}, Budget: map[Kind]uint8{Give: 2}},
 		},
+		"rolled back while another waits": {
+			begin:       crowded,
+			Exploration: Exploration{Offers: []Event{{Kind: Rollback, Text: "v1"}, {Kind: Give, Text: "v2"}, {Kind: Cure}, {Kind: PassDies}}},
+		},
+		"made anew, rolled back": {
+			begin:       madeAnew,
+			Exploration: Exploration{Offers: []Event{{Kind: Rollback, Text: "v3"}, {Kind: Rollback, Text: "v2"}, {Kind: Rollback, Text: "true"}, {Kind: Give, Text: "v4"}, {Kind: PassDies}}, Budget: map[Kind]uint8{Rollback: 2}},
+		},
 		"rollback after": {
 			begin:       released,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
@@ -223,7 +231,7 @@ func explorations() map[string]Exploration {
 		"no room":            {Offers: []Event{{Kind: Crowd}, rollback, {Kind: Give, Text: "v3"}, {Kind: PassDies}}},
 		"drift at the start": {Offers: []Event{{Kind: Drift, Text: "v9"}, rollback, {Kind: PassDies}}},
 		"writes refused": {
-			Offers: append(refusals(TakeOvers, HandBacks, NewSets, Growth, OpenedGates, Templates, Annotations), Event{Kind: Elapse}, Event{Kind: Cure}, rollback),
+			Offers: append(refusals(TakeOvers, HandBacks, NewSets, Growth, Shrinkage, OpenedGates, Templates, Annotations), Event{Kind: Elapse}, Event{Kind: Cure}, rollback),
 		},
 		"writes rewritten": {
 			Offers: append(refusals(Stamped, StampedLate, Resumed, Stripped), Event{Kind: Elapse}, Event{Kind: Cure}, Event{Kind: Unpause}, rollback),
@@ -250,6 +258,10 @@ func explorations() map[string]Exploration {
 		},
 		"jumps, turned round": {
 			Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, rollback, {Kind: Give, Text: "v3"}, {Kind: Suspend}}, Budget: map[Kind]uint8{Jump: 2},
+		},
+		"jumps, by Git": {
+			Offers: []Event{{Kind: ReleaseTo, N: 1}, {Kind: ReleaseTo, N: 2}, {Kind: ReleaseTo, N: -1}, {Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}},
+			Budget: map[Kind]uint8{ReleaseTo: 2},
 		},
 		"suspended, rolled back": {Offers: []Event{{Kind: Suspend}, rollback, {Kind: Give, Text: "v1"}, {Kind: Give, Text: "v3"}}},
 		"confirmed twice":        {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},

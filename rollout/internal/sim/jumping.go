@@ -26,7 +26,11 @@ func jumpedOver(status *v1alpha1.BatchReleaseStatus, index int) bool {
 func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	w.judgeRecord(status)
 	was, jump := w.Release.Status.Jump, status.Jump
-	if jump == nil || jump.Attempt == 0 || was != nil && was.Time == jump.Time && was.From == jump.From && was.To == jump.To && was.Attempt == jump.Attempt {
+	if jump == nil || was != nil && was.Time == jump.Time && was.From == jump.From && was.To == jump.To && was.Attempt == jump.Attempt {
+		return
+	}
+	w.Past.answered(w, jump)
+	if jump.Attempt == 0 {
 		return
 	}
 	if w.Past.Asked&(1<<jump.To) == 0 {
@@ -35,6 +39,17 @@ func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	if removes := w.Release.Spec.Strategy.StepBack == v1alpha1.StepBackRemovePods; jump.RemovePods != (removes && jump.To < jump.From) {
 		w.breach("I5 a jump back removes pods if it is to", fmt.Sprintf("to step %d", jump.To))
 	}
+}
+
+// answered: what Git asks for is answered once, whoever asks for another step since.
+func (p *Past) answered(w *World, jump *v1alpha1.Jump) {
+	if wanted := w.Release.Spec.ReleaseTo; jump.By != "releaseTo" || wanted == nil {
+		return
+	}
+	if p.Answered {
+		w.breach("I3 what Git asks for is gone to once", fmt.Sprintf("step %d again", jump.To))
+	}
+	p.Answered = true
 }
 
 // judgeRecord: a jump that is on record counts until its attempt is over, whatever else is asked for; one that can't be

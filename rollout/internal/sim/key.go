@@ -78,6 +78,7 @@ func (e *encoder) flag(flags ...bool) {
 func (e *encoder) release(r *Release) {
 	e.flag(r.Version == e.world.Release.Version, r.Generation == e.world.Release.Generation, r.Finalizer, r.Deleting, r.Purged, r.Spec.Suspend)
 	e.number(int64(r.Spoiled))
+	e.step(r.Spec.ReleaseTo)
 	e.text(r.Template)
 	for _, key := range []string{
 		v1alpha1.RollbackAnnotation, v1alpha1.RetryAnnotation,
@@ -98,11 +99,10 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	for _, n := range []int64{int64(s.CurrentStepIndex), s.Attempt, int64(s.Replicas), int64(s.TargetReplicas)} {
 		e.number(n)
 	}
-	e.flag(s.RefusedWrite != nil, s.Resolved != nil, s.Held != nil, s.Queued != nil, s.NextStepIndex != nil, s.Jump != nil, s.Progress != nil, e.late(s))
-	if s.NextStepIndex != nil {
-		e.number(int64(*s.NextStepIndex))
-	}
+	e.flag(s.RefusedWrite != nil, s.Resolved != nil, s.Held != nil, s.Queued != nil, s.Jump != nil, s.Progress != nil, e.late(s))
+	e.step(s.NextStepIndex)
 	if s.Jump != nil {
+		e.step(s.Jump.ReleaseTo)
 		e.number(s.Jump.Attempt)
 		e.number(int64(s.Jump.From)*100 + int64(s.Jump.To))
 		e.flag(s.Jump.RemovePods)
@@ -132,6 +132,13 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	if s.Rollback != nil {
 		e.text(string(s.Rollback.Trigger))
 		e.text(s.Rollback.From)
+	}
+}
+
+// step is one that is asked for, or none.
+func (e *encoder) step(index *int32) {
+	if e.flag(index != nil); index != nil {
+		e.number(int64(*index))
 	}
 }
 
@@ -213,7 +220,7 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.Meddled, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.Meddled, p.Answered, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))

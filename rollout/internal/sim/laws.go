@@ -21,8 +21,9 @@ type Past struct {
 	Bad, Barred string
 	// Confirmed are the gates that a person has confirmed while they were open.
 	Confirmed []string
-	// Asked has a bit for each step that a person has asked for.
-	Asked uint64
+	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks for was answered.
+	Asked    uint64
+	Answered bool
 	// Losses says that available pods were lost through no deletion.
 	Losses bool
 	// Meddled says that somebody wrote what is ours while the workload was held.
@@ -97,6 +98,7 @@ var laws = []law{
 	{"I6 no write raises a revision that is rolled back", leavesBad},
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I3 what goes without gates was stable", goesBackToStable},
+	{"I6 what a rollback goes back to was stable", namesStable},
 	{"I6 a release is turned round only if it is told to be", turnsRound},
 	{"I8 what is held is paused", staysPaused},
 	{"what must run one version at a time is not released in batches", keepsOneVersion},

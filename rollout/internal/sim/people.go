@@ -60,6 +60,23 @@ func (w *World) Jump(to int32) bool {
 	return true
 }
 
+// ReleaseTo sets spec.releaseTo, as Git does; less than 0 takes it away.
+func (w *World) ReleaseTo(to int32) bool {
+	wanted, had := &to, w.Release.Spec.ReleaseTo
+	if to < 0 {
+		wanted = nil
+	} else {
+		w.Past.Asked |= 1 << to
+	}
+	if w.Release.Purged || wanted == nil && had == nil || wanted != nil && had != nil && *wanted == *had {
+		return false
+	}
+	spec := *w.Release.Spec
+	spec.ReleaseTo, w.Past.Answered = wanted, false
+	w.updateRelease(func(r *Release) { r.Spec, r.Generation = &spec, r.Generation+1 })
+	return true
+}
+
 // waitsForPerson reports whether the step waits for a person to confirm it.
 func (w *World) waitsForPerson() bool {
 	status := w.Release.Status
@@ -208,7 +225,7 @@ func (w *World) DeleteWorkload() bool {
 	}
 	w.Workload.Absent, w.Workload.Version = true, w.next()
 	w.Sets = nil
-	w.Past.Meddled = true
+	w.Past.Meddled, w.Past.Answered = true, false
 	return true
 }
 

@@ -21,6 +21,7 @@ const (
 	HandBacks   Writes = "hand-backs"
 	NewSets     Writes = "new sets"
 	Growth      Writes = "growth"
+	Shrinkage   Writes = "shrinkage"
 	OpenedGates Writes = "gates"
 	Templates   Writes = "kept templates"
 	Annotations Writes = "annotations"
@@ -38,7 +39,7 @@ const (
 
 // AllWrites are all that may go wrong with a write.
 var AllWrites = []Writes{
-	TakeOvers, HandBacks, NewSets, Growth, OpenedGates, Templates, Annotations,
+	TakeOvers, HandBacks, NewSets, Growth, Shrinkage, OpenedGates, Templates, Annotations,
 	Stamped, StampedLate, Resumed, Stripped,
 }
 
@@ -60,8 +61,11 @@ func (w *World) refuses(action plan.Action) bool {
 	case plan.CreateSet:
 		kind = NewSets
 	case plan.ScaleSet:
-		if a.To > a.From {
+		switch {
+		case a.To > a.From:
 			kind = Growth
+		case a.To < a.From:
+			kind = Shrinkage
 		}
 	case plan.OpenGate:
 		kind = OpenedGates
@@ -117,6 +121,8 @@ func (x *pass) judgeTold(next plan.Plan) {
 	case w.Workload.behind() > 0: // the native controller is waited for first
 		return
 	case arrived && status.RefusedWrite != nil: // nothing is left to fail
+		return
+	case x.partly && !w.settled(): // the pods of what was done are waited for first
 		return
 	}
 	told := status.RefusedWrite != nil

@@ -59,7 +59,7 @@ func refusedForGood(t *testing.T, s *State, writes Writes) {
 	}
 	s.Cure()
 	Event{Kind: Retry}.Apply(s)
-	if s = calmed(s, func(*State) bool { return false }); s.Unfinished() != "" {
+	if s = calmed(s, ended); s.Unfinished() != "" {
 		t.Fatalf("%s: from %s on: cured it ends as %s: %s", writes, from, s.World, s.Unfinished())
 	}
 }

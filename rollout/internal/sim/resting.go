@@ -80,5 +80,35 @@ func (w *World) mistold() string {
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
 		return fmt.Sprintf("%d of %d are available, %d may be missing: Available is %t", available, d.Replicas, unavailable, told)
 	}
+	return w.miscounted()
+}
+
+// miscounted says how the numbers of a release that is under way are not what the ReplicaSets say; empty if they are.
+func (w *World) miscounted() string {
+	d, status := &w.Workload, w.Release.Status
+	update := w.setOf(status.UpdateRevision)
+	under := status.Batch != "" && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
+	if !under || update == nil || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
+		return ""
+	}
+	surge, unavailable := d.fence(d.Replicas)
+	told, is := counts{
+		status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.ReadyReplicas, status.AvailableReplicas,
+		status.MaxSurge.IntValue(), status.MaxUnavailable.IntValue(),
+	}, counts{update.Status.Current, update.Status.Ready, update.Status.Available, 0, 0, int(surge), int(unavailable)}
+	for i := range w.Sets {
+		s := &w.Sets[i]
+		is.ready += min(s.Status.Ready, s.Replicas)
+		is.available += min(s.Status.Available, s.Replicas)
+	}
+	if told != is {
+		return fmt.Sprintf("it tells of %+v, there are %+v", told, is)
+	}
 	return ""
+}
+
+// counts are the numbers that a release tells of its pods.
+type counts struct {
+	updated, updatedReady, updatedAvailable, ready, available int32
+	maxSurge, maxUnavailable                                  int
 }

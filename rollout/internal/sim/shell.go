@@ -95,6 +95,8 @@ type pass struct {
 	// refused says that a write of this turn was refused, and refusedEver that one was that is not done since.
 	refused, refusedEver bool
 	refusedIn            int64
+	// partly says that others of its turn were done before it.
+	partly bool
 }
 
 // Pass observes, and asks and carries out the plan until there is nothing left to do now.
@@ -193,8 +195,9 @@ func (x *pass) turn(next plan.Plan) bool {
 		x.writeStatus(&next.Status)
 		return true
 	case len(next.Actions) > 0:
-		for _, action := range next.Actions {
+		for i, action := range next.Actions {
 			if x.carryOut(action); x.report.Ended != "" || x.refused {
+				x.partly = x.partly || x.refused && i > 0
 				break
 			}
 		}

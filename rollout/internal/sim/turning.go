@@ -54,7 +54,7 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 		return
 	}
 	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
-		p.Bad, p.Barred = was.UpdateRevision, barred(w, status.Rollback)
+		p.Bad, p.Barred = w.runs(was), barred(w, status.Rollback)
 		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
 			p.Bad = status.Rollback.From
 		}
@@ -84,6 +84,15 @@ func (p *Past) isFull(revision string) bool {
 	return slices.ContainsFunc(p.Full, func(r string) bool { return same(r, revision) })
 }
 
+// runs is the version that pods have got by the release that a rollback puts an end to: one that has not begun has
+// given none any.
+func (w *World) runs(was *v1alpha1.BatchReleaseStatus) string {
+	if d := &w.Workload; was.Phase == v1alpha1.PhaseInitial && was.Held == nil && d.Hold == nil && !d.Absent {
+		return d.Template
+	}
+	return was.UpdateRevision
+}
+
 // barred is what is not released again after a rollback: what is given, if people ask for it; if it comes by itself,
 // or what is given is known to wait, only what is being released.
 func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
@@ -108,13 +117,20 @@ func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
 func goesBackToStable(w *World, c change) string {
 	takeOver, is := c.action.(plan.TakeOver)
 	rollback := c.pass.intent.Rollback
-	if !is || takeOver.Template == nil || rollback == nil || rollback.Trigger != v1alpha1.TriggerGitRevert {
+	if !is || takeOver.Template == nil || rollback == nil || rollback.Trigger != v1alpha1.TriggerGitRevert || w.Workload.Hold.Emptied {
 		return ""
 	}
-	for _, k := range w.Kept {
-		if same(k.Revision, w.Workload.Template) && k.Outcome == v1alpha1.OutcomeRolledBack {
-			return k.Revision + " was rolled back"
-		}
+	if !w.Past.isStable(w.Workload.Template) {
+		return w.Workload.Template + " was never stable, or has been rolled back"
+	}
+	return ""
+}
+
+// namesStable: what a rollback goes back to after a release was stable in truth, and is not what has been rolled back.
+func namesStable(w *World, c change) string {
+	a, is := c.action.(plan.Annotate)
+	if last := a.Set[v1alpha1.LastStableAnnotation]; is && last != "" && !w.Past.isStable(last) {
+		return last + " is named as the last stable revision"
 	}
 	return ""
 }

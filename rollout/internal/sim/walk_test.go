@@ -139,7 +139,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Mend, Jump,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Mend, Jump, ReleaseTo,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -169,6 +169,8 @@ func (w *walk) anything(label string) Event {
 		e.N = rapid.Int32Range(fewerSteps, rollbackSteps).Draw(w.T, "way")
 	case Jump:
 		e.N = rapid.Int32Range(0, 5).Draw(w.T, "step")
+	case ReleaseTo:
+		e.N = rapid.Int32Range(-1, 5).Draw(w.T, "step")
 	case SyncWorkloadLate:
 		e.N = rapid.Int32Range(1, 3).Draw(w.T, "changes")
 	default:
