@@ -282,6 +282,9 @@ func (e Event) pass(s *State) bool {
 	}
 	report := s.Process.Pass(s.World, mishaps)
 	s.writes, s.requests = len(report.Done), report.Requests
+	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
+		s.judgeAnswers()
+	}
 	if len(report.Done) == 0 && report.Ended == "" {
 		s.judgeRest()
 		if report.Refused == 0 {

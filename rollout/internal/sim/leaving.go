@@ -28,8 +28,8 @@ func (p *Past) wrote(w *World, c change) {
 		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
-		if to := c.pass.intent.RollbackTo; to != "" && w.keptStable(to) {
-			p.nowStable(to) // it may have been left by a rollback that somebody has turned round
+		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && w.keptStable(c.pass.intent.RollbackTo) {
+			p.nowStable(c.pass.intent.RollbackTo) // it may have been left by a rollback that somebody has turned round
 		}
 	}
 }

@@ -45,6 +45,17 @@ func (w *World) allAvailable() bool {
 	return true
 }
 
+// judgeAnswers: a pass that has nothing left to do has answered who asks for a rollback, whatever is wrong with the release
+// otherwise.
+func (s *State) judgeAnswers() {
+	d, status := &s.Workload, s.Release.Status
+	asked := s.Release.Annotations[v1alpha1.RollbackAnnotation]
+	if asked == "" || status.Resolved == nil || d.Absent || d.behind() > 0 || s.Release.Deleting || s.Lag.any() || len(s.Process.refusals) > 0 {
+		return
+	}
+	s.breach("a rollback that is asked for is answered", "rollback="+asked)
+}
+
 // settled reports whether nobody but the process and people has anything left to do.
 func (w *World) settled() bool {
 	if w.Lag.any() || w.Workload.Absent || w.Workload.behind() > 0 {
