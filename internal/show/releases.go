@@ -35,7 +35,7 @@ func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
 	status := &release.Status
 	return []string{
 		release.Name, Standing(release), status.Batch,
-		share(status.UpdatedReplicas, status.Replicas), share(status.UpdatedAvailableReplicas, status.Replicas),
+		share(status, status.UpdatedReplicas), share(status, status.UpdatedAvailableReplicas),
 		WaitsFor(release, now), shortCommit(status.Commit), since(release.CreationTimestamp, now),
 		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
 		status.UpdateRevision, images(release), status.Message,
@@ -60,7 +60,13 @@ func (r Rows) Changed(releases []v1alpha1.BatchRelease, now time.Time) []v1alpha
 	return changed
 }
 
-func share(part, whole int32) string { return fmt.Sprintf("%d/%d", part, whole) }
+// share is how many of all pods are counted; empty before a release has begun to count.
+func share(status *v1alpha1.BatchReleaseStatus, part int32) string {
+	if status.Phase == "" || status.Phase == v1alpha1.PhaseInitial {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", part, status.Replicas)
+}
 
 // WaitsFor is what a release needs to go on, in a few words; empty if it needs nothing.
 func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
