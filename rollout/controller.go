@@ -9,9 +9,12 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -78,6 +81,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha1.BatchRelease{}).
 		Owns(&v1alpha1.Gate{}).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfDeployment)).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.releasesBeside), builder.WithPredicates(leaves)).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfReplicaSet)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(r)
@@ -117,6 +121,19 @@ func controllerUID(obj client.Object) []string {
 
 func releaseUID(obj client.Object) []string {
 	return []string{string(obj.(*v1alpha1.Gate).Spec.ReleaseRef.UID)}
+}
+
+// leaves are the events by which a release leaves its Deployment to the others that name it.
+var leaves = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp() == nil && e.ObjectNew.GetDeletionTimestamp() != nil
+	},
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+func (r *Reconciler) releasesBeside(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.releasesOf(ctx, obj.GetNamespace(), obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef.Name)
 }
 
 func (r *Reconciler) releasesOfDeployment(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // observe reads a release and what belongs to it from the caches, and puts over it what the
@@ -27,7 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, m *
 		setsLive: map[types.UID]bool{}, scaled: m.scaled,
 	}
 	steps := []func(context.Context, *view) error{
-		r.observeGiven, r.observeDeployment, r.observeSets, r.observeGates, r.observeKept,
+		r.observeGiven, r.observeDeployment, r.observeSiblings, r.observeSets, r.observeGates, r.observeKept,
 	}
 	for _, step := range steps {
 		if err := step(ctx, v); err != nil {
@@ -92,6 +93,22 @@ func (r *Reconciler) observeDeployment(ctx context.Context, v *view) error {
 
 func (v *view) workloadName() types.NamespacedName {
 	return types.NamespacedName{Namespace: v.release.Namespace, Name: v.release.Spec.WorkloadRef.Name}
+}
+
+// observeSiblings lists the other releases that name the Deployment.
+func (r *Reconciler) observeSiblings(ctx context.Context, v *view) error {
+	var list v1alpha1.BatchReleaseList
+	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
+		client.MatchingFields{indexWorkload: v.release.Spec.WorkloadRef.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list BatchReleases: %w", err)
+	}
+	for i := range list.Items {
+		if other := &list.Items[i]; other.Name != v.release.Name && other.DeletionTimestamp == nil {
+			v.siblings = append(v.siblings, plan.Sibling{Name: other.Name, Created: other.CreationTimestamp.Time})
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) observeSets(ctx context.Context, v *view) error {

@@ -41,6 +41,7 @@ type view struct {
 	gates          []v1alpha1.Gate
 	gatesLive      bool
 	kept           []plan.Kept
+	siblings       []plan.Sibling
 	keptLive       bool
 	scaled         time.Time
 
@@ -91,6 +92,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 		ReleaseLive: v.releaseLive,
 		Given:       v.given,
 		Workload:    v.workload(),
+		Siblings:    v.siblings,
 		SetsLive:    v.setsListed,
 		Pods:        v.pods,
 		PodsLive:    v.podsLive,

@@ -143,7 +143,9 @@ const (
 
 // Reasons of a BatchRelease, in status.reason and in its conditions.
 const (
-	ReasonTakingOver       = "TakingOver"
+	ReasonTakingOver = "TakingOver"
+	// ReasonNativeRollout: the Deployment's own rollout to the template is under way.
+	ReasonNativeRollout    = "NativeRollout"
 	ReasonUpgrading        = "StepUpgrading"
 	ReasonBlocking         = "StepBlocking"
 	ReasonGateRejected     = "GateRejected"
@@ -156,6 +158,8 @@ const (
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonWorkloadNotFound = "WorkloadNotFound"
 	ReasonWorkloadHeld     = "WorkloadHeldByAnother"
+	// ReasonWorkloadShared: an older release of the same workload has the say over drift.
+	ReasonWorkloadShared   = "WorkloadShared"
 	ReasonInvalidTemplate  = "InvalidTemplate"
 	ReasonInvalidStrategy  = "InvalidStrategy"
 	ReasonNoTemplate       = "NoTemplate"

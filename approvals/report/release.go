@@ -24,7 +24,7 @@ const driftedFrom = "drifted: "
 // mends what refuses its writes.
 var stops = []string{
 	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
-	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit,
+	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit, v1alpha1.ReasonNativeRollout,
 	v1alpha1.ReasonWriteRefused, v1alpha1.ReasonInvalidStrategy,
 }
 

@@ -78,6 +78,9 @@ func (p *pass) arrive() bool {
 		p.say(v1alpha1.ReasonTakingOver, unseenMessage)
 		return true // its ReplicaSet gives the template its name
 	}
+	if p.nativeRollout() {
+		return true
+	}
 	if needs := (Needs{Workload: !w.Live, Gates: !p.GatesLive && len(p.undecided()) > 0}); needs.Any() {
 		p.need(needs)
 		return true
@@ -117,9 +120,10 @@ func (p *pass) handedBack() bool {
 
 // allUpdated reports whether the workload looks as it does when it is handed back in the end.
 func (p *pass) allUpdated() bool {
-	update := p.updateSet()
-	return update != nil && update.Replicas == p.Workload.Replicas && p.oldReplicas() == 0 &&
-		p.Workload.Digest == p.status.Resolved.Digest && !p.Workload.secured()
+	w, update, held := p.Workload, p.updateSet(), p.status.Held
+	ours := w.Recreate && held != nil && w.Strategy != held.Strategy
+	return update != nil && update.Replicas == w.Replicas && p.oldReplicas() == 0 &&
+		w.Digest == p.status.Resolved.Digest && !w.secured() && !ours
 }
 
 // markStable makes a revision the one to roll back to: last <- current, current <- new. It reports whether that is

@@ -173,6 +173,21 @@ func TestArriveCompletesARelease(t *testing.T) {
 		"a workload that has no ReplicaSet yet is waited for": {
 			running(10).resolved("v1").sets(), outcome{Is: "Initial - Initial TakingOver"},
 		},
+		"a workload whose own rollout to the template is under way is waited for": {
+			running(10).resolved("v1").sets(set("v0", 4), set("v1", 7)),
+			outcome{Is: "Initial - Initial NativeRollout"},
+		},
+		"... until the last pod of another version is gone": {
+			running(10).resolved("v1").sets(set("v0", 0, current(1)), set("v1", 10)),
+			outcome{Is: "Initial - Initial NativeRollout"},
+		},
+		"... and so is one that is paused on the way": {
+			running(10).resolved("v1").sets(set("v0", 4), set("v1", 7)).but(paused),
+			outcome{Is: "Initial - Initial NativeRollout"},
+		},
+		"... or that was born paused, and has no pods yet": {
+			running(10).resolved("v1").sets().but(paused), outcome{Is: "Initial - Initial NativeRollout"},
+		},
 		"a first release that the workload runs already has no version before": {
 			running(10).resolved("v1"),
 			outcome{
@@ -204,13 +219,16 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 		scene *scene
 		want  bool
 	}{
-		"we meant to":                              {handedBack(10).sets(set("v1", 5), set("v2", 5)), true},
-		"all pods are updated in the last step":    {handedBack(10).status(notFinalizing), true},
-		"an earlier step does not end a release":   {handedBack(10).status(notFinalizing).at(1, 5), false},
-		"old pods are left":                        {handedBack(10).status(notFinalizing).sets(set("v1", 1), set("v2", 10)), false},
-		"updated pods are missing":                 {handedBack(10).status(notFinalizing).sets(set("v2", 9)), false},
-		"there is no ReplicaSet of the revision":   {handedBack(0).status(notFinalizing).sets(set("v1", 0)), false},
-		"only the annotation was taken away":       {handedBack(10).status(notFinalizing).but(paused).but(recreate), false},
+		"we meant to":                            {handedBack(10).sets(set("v1", 5), set("v2", 5)), true},
+		"all pods are updated in the last step":  {handedBack(10).status(notFinalizing), true},
+		"an earlier step does not end a release": {handedBack(10).status(notFinalizing).at(1, 5), false},
+		"old pods are left":                      {handedBack(10).status(notFinalizing).sets(set("v1", 1), set("v2", 10)), false},
+		"updated pods are missing":               {handedBack(10).status(notFinalizing).sets(set("v2", 9)), false},
+		"there is no ReplicaSet of the revision": {handedBack(0).status(notFinalizing).sets(set("v1", 0)), false},
+		"only the annotation was taken away":     {handedBack(10).status(notFinalizing).but(paused).but(recreate), false},
+		"somebody unpaused it, our strategy is left": {
+			handedBack(10).status(notFinalizing).but(recreate).but(func(o *Observation) { o.Workload.Strategy = `{"type":"Recreate"}` }), false,
+		},
 		"a workload that was paused is so again":   {handedBack(10).status(notFinalizing).but(paused), true},
 		"a workload that was Recreate is so again": {handedBack(10).status(notFinalizing).but(recreate), true},
 	}
@@ -255,4 +273,33 @@ func TestLastStable(t *testing.T) {
 // keptInOrder are the only kept templates.
 func keptInOrder(revisions ...string) func(*Observation) {
 	return func(o *Observation) { o.Kept = (&scene{}).keep(revisions...).Kept }
+}
+
+// What a release says of pods is so, before it is completed as after.
+func TestNativeRolloutIsTold(t *testing.T) {
+	t.Parallel()
+	rolling := running(10).resolved("v1").sets(set("v0", 4), set("v1", 7, available(5)))
+	tests := map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"under way": {rolling, "the Deployment's own rollout is under way: 7 of 10 pods run revision v1"},
+		"paused": {
+			running(10).resolved("v1").sets(set("v0", 4), set("v1", 7)).but(paused).but(func(o *Observation) { o.Release.Namespace = "shop" }),
+			"the Deployment is paused, and 7 of 10 pods run revision v1: the release is completed when it is resumed and all run it; " +
+				"kubectl rollout resume deployment web -n shop",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := next(t, test.scene).Status.Message; got != test.want {
+				t.Errorf("message\n%s, want\n%s", got, test.want)
+			}
+		})
+	}
+	s := next(t, rolling).Status
+	if s.Replicas != 10 || s.UpdatedReplicas != 7 || s.UpdatedAvailableReplicas != 5 || s.StableRevision != "" {
+		t.Errorf("%d of %d pods are updated, %d available, %q is stable; want 7 of 10, 5, none", s.UpdatedReplicas, s.Replicas, s.UpdatedAvailableReplicas, s.StableRevision)
+	}
 }

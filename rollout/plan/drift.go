@@ -38,7 +38,7 @@ const driftPause = 10 * time.Minute
 // revertsDrift reports whether the released template is to be brought back now. One that the API server would
 // not take any more can't be.
 func (p *pass) revertsDrift() bool {
-	if p.Release.Spec.Drift != v1alpha1.DriftRevert || p.Drift.Digest == "" || p.stop() != nil {
+	if p.Release.Spec.Drift != v1alpha1.DriftRevert || p.Drift.Digest == "" || p.stop() != nil || p.elder() != "" {
 		return false
 	}
 	again := p.driftAgain()
@@ -47,6 +47,21 @@ func (p *pass) revertsDrift() bool {
 		return false
 	}
 	return true
+}
+
+// elder is the oldest of the other releases of the workload, if it is older than this one: where nobody holds the workload, that
+// one alone may say what it runs, or each would take what the other has released for drift, for ever. It is empty if there is none.
+func (p *pass) elder() string {
+	oldest := Sibling{Name: p.Release.Name, Created: p.Release.CreationTimestamp.Time}
+	for _, s := range p.Siblings {
+		if before := s.Created.Compare(oldest.Created); before < 0 || before == 0 && s.Name < oldest.Name {
+			oldest = s
+		}
+	}
+	if oldest.Name == p.Release.Name {
+		return ""
+	}
+	return oldest.Name
 }
 
 // driftAgain is the earliest time at which drift is reverted.
@@ -81,10 +96,14 @@ func (p *pass) driftWords() string {
 
 func (p *pass) sayDrifted() {
 	message := p.driftWords()
-	switch again := p.driftAgain(); {
+	switch elder, again := p.elder(), p.driftAgain(); {
 	case p.Release.Spec.Drift != v1alpha1.DriftRevert:
 		message += fmt.Sprintf("; put it back ('kubectl rollout undo deployment/%s -n %s'), or bring it to Git",
 			p.Release.Spec.WorkloadRef.Name, p.Release.Namespace)
+	case elder != "":
+		p.stall(v1alpha1.ReasonWorkloadShared, fmt.Sprintf(
+			"Deployment %q has another release too, BatchRelease %q, which is older and alone may revert what is changed: delete one of the two",
+			p.Workload.Name, elder))
 	case p.Now.Before(again):
 		message += "; it is reverted at " + again.UTC().Format(time.RFC3339)
 	}

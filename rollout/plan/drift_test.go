@@ -73,6 +73,31 @@ func TestWatchDrift(t *testing.T) {
 	})
 }
 
+// Where no release holds the workload, one of those that name it has the say over what it runs.
+func TestOldestReleaseRevertsDrift(t *testing.T) {
+	t.Parallel()
+	beside := func(siblings ...Sibling) *scene {
+		return completed(10).resolved("v1").changed().differing(image).but(reverts).but(func(o *Observation) {
+			o.Release.CreationTimestamp, o.Siblings = metav1.NewTime(noon), siblings
+		})
+	}
+	const shared = `WorkloadShared: Deployment "web" has another release too, BatchRelease "api", which is older and alone may revert what is changed: delete one of the two`
+	younger, older := Sibling{Name: "api", Created: noon.Add(1)}, Sibling{Name: "api", Created: noon.Add(-1)}
+	goesBack := outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"}
+	leaves := outcome{Is: "Completed 3/3 Completed Drifted", Stalled: shared}
+	checkPlans(t, map[string]planned{
+		"the oldest does":             {beside(younger), goesBack},
+		"a younger one says why not":  {beside(older), leaves},
+		"the oldest of several":       {beside(younger, older, Sibling{Name: "db", Created: noon}), leaves},
+		"of one second the name says": {beside(Sibling{Name: "api", Created: noon}), leaves},
+		"... either way":              {beside(Sibling{Name: "zoo", Created: noon}), goesBack},
+		"who only reports drift does so without a word of others": {
+			beside(older).but(func(o *Observation) { o.Release.Spec.Drift = v1alpha1.DriftReport }),
+			outcome{Is: "Completed 3/3 Completed Drifted"},
+		},
+	})
+}
+
 // reverts has drift reverted.
 func reverts(o *Observation) { o.Release.Spec.Drift = v1alpha1.DriftRevert }
 

@@ -22,6 +22,8 @@ type Observation struct {
 	Given string
 	// Workload is nil if it does not exist.
 	Workload *Workload
+	// Siblings are the other releases that name the workload, but for those that are being deleted.
+	Siblings []Sibling
 	// Sets are the ReplicaSets that the workload owns, by its UID.
 	Sets []Set
 	// SetsLive says that all of them were listed live in this pass: there are no others. One that
@@ -80,6 +82,12 @@ type Workload struct {
 	ChangedBy string
 	// Hold is the hold annotation; nil if the workload is nobody's.
 	Hold *Hold
+}
+
+// Sibling is another release of the same workload.
+type Sibling struct {
+	Name    string
+	Created time.Time
 }
 
 // Hold is the value of the annotation on a workload that is taken over, as JSON.

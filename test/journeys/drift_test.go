@@ -68,6 +68,30 @@ func TestDriftIsReverted(t *testing.T) {
 	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage+"; it is reverted at "), web.serves("web:9", 4)))
 }
 
+// Two releases of one Deployment don't undo each other for ever: what is changed the older one reverts, and the younger
+// says so. Deleted, it leaves the say to the other.
+func TestDriftOfADeploymentWithTwoReleases(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(4))
+	reverting := func(name, image string) *v1alpha1.BatchRelease {
+		r := release(image, step(1, none()), step("100%"))
+		r.Name, r.Spec.Drift = name, v1alpha1.DriftRevert
+		return r
+	}
+	const younger = subject("younger") // than web, by its name too if both are of one second
+	w.create(reverting("web", "web:1"))
+	w.await(web.completed)
+	w.create(reverting(string(younger), "web:2"))
+	shared := younger.condition(v1alpha1.ConditionStalled, v1alpha1.ReasonWorkloadShared, `BatchRelease "web"`)
+	s := w.await(all(shared, web.completed, web.reason(v1alpha1.ReasonRolledBack), web.handedBack, web.serves("web:1", 4)))
+	if attempt := s.releases[string(younger)].Status.Attempt; attempt != 1 {
+		t.Errorf("the younger release has begun %d times, want once", attempt)
+	}
+	w.kubectl("delete", "batchrelease", "web")
+	w.await(all(younger.phase(v1alpha1.PhaseCompleted), younger.reason(v1alpha1.ReasonRolledBack), web.handedBack, web.serves("web:2", 4)))
+}
+
 // A release over a Deployment that was changed by hand goes back to what was released before.
 func TestReleaseOverDriftIsRolledBack(t *testing.T) {
 	w := newWorld(t)

@@ -251,6 +251,8 @@ func calmTurns(s *State) []Event {
 	switch {
 	case s.Release.Status.Reason == v1alpha1.ReasonGateRejected:
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-mended"})
+	case s.Release.Status.Reason == v1alpha1.ReasonNativeRollout && s.Workload.Paused:
+		events = append(events, Event{Kind: Unpause})
 	case s.meddled():
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():

@@ -159,7 +159,7 @@ func (w *World) Unpause() bool {
 	if d.Absent || !d.Paused {
 		return false
 	}
-	w.Past.Meddled = true
+	w.Past.Meddled = w.Past.Meddled || d.Hold != nil || w.Release.Status.Held != nil
 	if own := &w.Past.Own; d.Hold == nil {
 		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
 		w.Past.nowStable(d.Template)

@@ -16,6 +16,9 @@ func (w *World) judgeRest() {
 	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.Meddled || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
 		return
 	}
+	if w.made == 1 {
+		return // there has never been another version whose pods could come in their place
+	}
 	limit := w.share(status, d.Replicas)
 	if update.Replicas > limit && !w.needed(update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
@@ -54,6 +57,27 @@ func (s *State) judgeAnswers() {
 		return
 	}
 	s.breach("a rollback that is asked for is answered", "rollback="+asked)
+}
+
+// judgeCompleted: who says that a release is completed knows of no pods that are to run anything else, and of some that
+// run it if there are to be any.
+func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
+	w := x.world
+	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || w.Past.Meddled {
+		return
+	}
+	updated := int32(0)
+	for i := range x.sets {
+		switch s := &x.sets[i]; {
+		case same(s.Revision, status.UpdateRevision):
+			updated += s.Replicas
+		case s.Replicas > 0:
+			w.breach("what is told of pods is so", fmt.Sprintf("%s is completed, and %s has %d pods", status.UpdateRevision, s.Revision, s.Replicas))
+		}
+	}
+	if updated == 0 {
+		w.breach("what is told of pods is so", status.UpdateRevision+" is completed without a pod")
+	}
 }
 
 // settled reports whether nobody but the process and people has anything left to do.

@@ -267,6 +267,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	}
 	w.Past.begin(w, status)
 	w.Past.recorded(w, status)
+	x.judgeCompleted(status)
 	w.judgeStep(&x.release, status)
 	w.judgeJump(status)
 	w.Release.Status, w.Release.Version = status, w.next()

@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// TestBornPaused releases to a Deployment that was made paused and has no ReplicaSet: there is no version before the
+// one that is given, so that nothing can be held back for it. What is told of it is so all the same.
+func TestBornPaused(t *testing.T) {
+	t.Parallel()
+	born := func(given string) *State {
+		s := ten("1", "50%", "100%")
+		s.Newborn, s.Paused = true, true
+		state := NewState(s)
+		state.Give(given)
+		return state
+	}
+	t.Run("the template it has", func(t *testing.T) {
+		t.Parallel()
+		s := born("v1")
+		s.rested(t)
+		if status := s.Release.Status; status.Reason != v1alpha1.ReasonNativeRollout || status.StableRevision != "" || s.Workload.Hold != nil {
+			t.Errorf("it waits for %s %q, %q is stable; want it to wait until the Deployment is resumed: %s", status.Reason, status.Message, status.StableRevision, s.World)
+		}
+		s.Unpause()
+		s = calmed(s, completed)
+		wantLaws(t, "resumed", s)
+		if left := s.Unfinished(); left != "" {
+			t.Errorf("resumed, it does not end well: %s", left)
+		}
+	})
+	t.Run("another template", func(t *testing.T) {
+		t.Parallel()
+		s := calmed(born("v2"), atStep(0))
+		s.others()
+		Event{Kind: Pass}.Apply(s)
+		if status := s.Release.Status; status.CurrentStepState != v1alpha1.StepBlocking || s.Set("v2").Replicas != 10 || status.UpdatedReplicas != 10 {
+			t.Errorf("the first gate waits with %d of 10 pods told, and there are %s; want it asked with all of them", status.UpdatedReplicas, s.World)
+		}
+		s = calmed(s, completed)
+		wantLaws(t, "the end", s)
+		if left := s.Unfinished(); left != "" {
+			t.Errorf("it does not end well: %s", left)
+		}
+	})
+}
