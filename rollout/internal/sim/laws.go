@@ -147,7 +147,9 @@ func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }
 
-// withinSurge is I1. One pod beyond maxSurge is allowed where a ReplicaSet goes from 0 to 1
+// withinSurge is I1, and I14 as far as it is in our hands: at each write the sizes are within the surge, so that what is
+// taken away is written before what comes in its place. Which of two ReplicaSets their controller looks at first is its own
+// affair, natively too. One pod beyond maxSurge is allowed where a ReplicaSet goes from 0 to 1
 // beside the only active one, or beside two that have one pod each: in any other order there
 // would be a lone one, which the native controller would scale to all replicas (T1).
 func withinSurge(w *World, c change) string {

@@ -50,6 +50,11 @@ func (w *World) Refuse(writes Writes) bool {
 	return changed
 }
 
+// takesOver reports whether the API server takes a write that puts a workload back, and makes nothing else of it.
+func (w *World) takesOver() bool {
+	return !slices.Contains([]Writes{TakeOvers, Stamped, StampedLate, Resumed, Stripped}, w.Refusing)
+}
+
 // refuses reports whether the API server refuses an action.
 func (w *World) refuses(action plan.Action) bool {
 	var kind Writes

@@ -247,8 +247,8 @@ func (w *walk) passAgain() {
 	if how := s.World.mistold(); how != "" {
 		w.Fatalf("what is told of pods is so: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
 	}
-	// I8 can be kept only if the API server takes the write.
-	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged && s.Refusing == "" {
+	// I8 can be kept only if the API server takes that very write, and leaves it as it is.
+	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged && s.takesOver() {
 		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
 	}
 }
