@@ -223,3 +223,13 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return fmt.Errorf("action %T is unknown", action)
 	}
 }
+
+// noteLook notes how a pass has ended, for deadlines. Where somebody has changed what was decided on, the next pass looks.
+func (v *view) noteLook(err error, now time.Time) {
+	switch {
+	case err == nil:
+		v.memory.watches = v.memory.watches.Looked(&v.persisted, now)
+	case !outdated(err):
+		v.memory.watches = v.memory.watches.Interrupted()
+	}
+}

@@ -174,6 +174,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	wake, err := r.advance(ctx, view)
+	view.noteLook(err, r.clock.Now())
 	if outdated(err) {
 		// What was decided on has changed. The newer object is remembered: decide again.
 		return ctrl.Result{RequeueAfter: memory.nextTry()}, nil

@@ -30,6 +30,7 @@ type memory struct {
 	given         givenDigest
 	refused       refusedTemplate
 	refusals      plan.Refusals
+	watches       plan.Watches
 	statusRefused string
 	otherDefaults int64
 	drift         knownDrift

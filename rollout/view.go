@@ -108,6 +108,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 	}
 	if v.memory != nil {
 		o.Refusals = v.memory.refusals
+		o.Watched = v.memory.watches.Watched(&v.release.Status, now)
 	}
 	for _, set := range v.sets {
 		o.Sets = append(o.Sets, v.planSet(set))

@@ -253,6 +253,10 @@ type Progress struct {
 	Available int32 `json:"available"`
 	// Since is when Available was reached, or when the step started if that is later.
 	Since metav1.Time `json:"since"`
+	// WaitedSeconds is for how long a controller has watched the release wait for one more since then. The progress deadline is
+	// counted by it. It is brought up to date now and then only.
+	// +optional
+	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
 // OrderStatus says how far old pods bear the deletion costs that put them in order.
@@ -373,6 +377,10 @@ type RefusedWrite struct {
 	Message string `json:"message"`
 	// Since is when it was refused first.
 	Since metav1.Time `json:"since"`
+	// WaitedSeconds is for how long a controller has watched it be refused since then. The progress deadline is counted by it
+	// where no batch is under way. It is brought up to date now and then only.
+	// +optional
+	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
 // HeldWorkload is what is put back when a workload is handed back.

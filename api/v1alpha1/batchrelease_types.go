@@ -173,8 +173,8 @@ type ReleaseStrategy struct {
 	PausePoints bool `json:"pausePoints,omitempty"`
 
 	// ProgressDeadlineSeconds is how long a step may go without one more updated pod becoming
-	// available than ever before, in seconds, before the release fails. Default: what the
-	// Deployment says, which is 600 unless changed.
+	// available than ever before, in seconds, before the release fails. Only time in which a controller
+	// watches counts. Default: what the Deployment says, which is 600 unless changed.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`

@@ -25,7 +25,11 @@ func (p *pass) checkDeadline() {
 	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil || p.paused() {
 		return
 	}
-	if !p.overdue(p.status.Progress.Since.Time) {
+	watched := p.Watched.Progress
+	if progressMark(&p.status) != progressMark(&p.Release.Status) {
+		watched = 0 // the wait begins now
+	}
+	if !p.overdue(p.waited(watched, &p.status.Progress.WaitedSeconds)) {
 		return
 	}
 	asks := p.Failing == nil && !p.goingBack() && p.refused == nil
@@ -49,11 +53,11 @@ func (p *pass) whyLate() string {
 	}
 }
 
-// overdue reports whether the progress deadline has gone by since a time, and looks again when it does.
-func (p *pass) overdue(since time.Time) bool {
-	deadline := since.Add(p.progressDeadline())
-	if p.Now.Before(deadline) {
-		p.wakeAt(deadline)
+// overdue reports whether a wait is longer than the progress deadline. Until it is, the release is looked at again and again.
+func (p *pass) overdue(waited time.Duration) bool {
+	left := p.progressDeadline() - waited
+	if left > 0 {
+		p.wakeAt(p.Now.Add(min(left, longestNap)))
 		return false
 	}
 	return true

@@ -104,35 +104,35 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 			doneStep(), outcome{Script: []string{opens}, Is: blocks},
 		},
 		"it does not open before: the pod is not available": {
-			held(10).sets(set("v1", 10), set("v2", 1, available(0))), outcome{Is: upgrading, Wake: tenMinutes},
+			held(10).sets(set("v1", 10), set("v2", 1, available(0))), outcome{Is: upgrading, Wake: longestNap},
 		},
 		"it does not open before: an old pod is still to go": {
 			held(10).sets(set("v1", 10), set("v2", 1)),
-			outcome{Script: []string{"scale v1 10 -> 9: batch 1/3"}, Is: upgrading, Wake: tenMinutes},
+			outcome{Script: []string{"scale v1 10 -> 9: batch 1/3"}, Is: upgrading, Wake: longestNap},
 		},
 		"it does not open before the old pods are as many as a new spec.replicas leaves": {
 			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1)),
 			outcome{
 				Script: []string{"scale v1 9 -> 14: more replicas: the rest runs the version before"},
-				Is:     upgrading, Wake: tenMinutes,
+				Is:     upgrading, Wake: longestNap,
 			},
 		},
 		"it does not open before the old pod is gone": {
-			held(10).sets(set("v1", 9, current(10)), set("v2", 1)), outcome{Is: upgrading, Wake: tenMinutes},
+			held(10).sets(set("v1", 9, current(10)), set("v2", 1)), outcome{Is: upgrading, Wake: longestNap},
 		},
 		"it does not open on a status that speaks of an earlier spec": {
-			held(10).sets(set("v1", 9, unobserved), set("v2", 1)), outcome{Is: upgrading, Wake: tenMinutes},
+			held(10).sets(set("v1", 9, unobserved), set("v2", 1)), outcome{Is: upgrading, Wake: longestNap},
 		},
 		"a gate that is open is waited for without an end": {
 			doneStep().gates(gate(1, 0, 0)).status(blocking), outcome{Is: blocks},
 		},
 		"one that passed lets the next step begin in the same pass": {
 			doneStep().gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
 		},
 		"once it is open a pod that goes away does not close it": {
 			held(10).sets(set("v1", 9, current(10)), set("v2", 1)).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
 		},
 		"but the step must be done for it to be passed": {
 			held(10).sets(set("v1", 9), set("v2", 1, available(0))).gates(gate(1, 0, 0, passed)).status(blocking),
@@ -181,7 +181,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"one that passed after it was rejected lets the next step begin": {
 			doneStep().gates(gate(1, 0, 0, passed)).status(rejectedBefore(name)),
-			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
 		},
 		"no gate is opened while one of its name is still to go": {
 			doneStep().gates(gate(1, 0, 0, leaving)).status(blocking), outcome{Is: blocks},
@@ -194,7 +194,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"a gate that is taken out of the step is waited for no more": {
 			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
-			outcome{Script: []string{edited, grows}, Is: second, Wake: tenMinutes},
+			outcome{Script: []string{edited, grows}, Is: second, Wake: longestNap},
 		},
 		"so it is where others are left": {
 			doneStep().gates(gate(1, 0, 0), gate(1, 0, 1, asking(soak))).status(blocking),
@@ -202,7 +202,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"one that passed stays as the record": {
 			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
 		},
 		"a gate that is asked for in other words is deleted, and another opened when it is gone": {
 			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
@@ -214,7 +214,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"one that passed has passed, in whatever words": {
 			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: tenMinutes},
+			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
 		},
 		"it may have passed by now": {
 			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking).cached(),
@@ -316,18 +316,18 @@ func TestPassStepWithoutAGate(t *testing.T) {
 	checkPlans(t, map[string]planned{
 		"the next step begins in the same pass": {
 			doneStep().steps(open...),
-			outcome{Script: []string{"scale v2 1 -> 2: batch 2/3"}, Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: tenMinutes},
+			outcome{Script: []string{"scale v2 1 -> 2: batch 2/3"}, Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestNap},
 		},
 		"the old pods that the step leaves are no reason to wait": {
 			held(10).steps(open...).sets(set("v1", 10), set("v2", 1)),
 			outcome{
 				Script: []string{"scale v1 10 -> 9: batch 2/3", "scale v2 1 -> 2: batch 2/3"},
-				Is:     "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: tenMinutes,
+				Is:     "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestNap,
 			},
 		},
 		"a process that has scaled nothing yet reads what the one before it did": {
 			doneStep().steps(open...).but(unlisted),
-			outcome{Script: []string{"needs sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: tenMinutes},
+			outcome{Script: []string{"needs sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestNap},
 		},
 		"after the last the workload is handed back": {
 			last(),
@@ -345,11 +345,11 @@ func TestPassStepWithoutAGate(t *testing.T) {
 		},
 		"not before the last old pod is to go": {
 			held(10).at(2, 10).sets(set("v1", 1), set("v2", 10)),
-			outcome{Script: []string{"scale v1 1 -> 0: batch 3/3"}, Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: tenMinutes},
+			outcome{Script: []string{"scale v1 1 -> 0: batch 3/3"}, Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: longestNap},
 		},
 		"not before the ReplicaSet was looked at since it was scaled": {
 			held(10).at(2, 10).sets(set("v1", 0), set("v2", 10, unobserved)),
-			outcome{Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: tenMinutes},
+			outcome{Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: longestNap},
 		},
 		"a gate that is given after the last step is passed before": {
 			last().steps(step("1"), step("50%"), step("100%", soak)),

@@ -51,6 +51,8 @@ type Observation struct {
 	Preflight *preflight.Findings
 	// Refusals are the writes of this process that were refused.
 	Refusals Refusals
+	// Watched is how long this process has watched the release wait for what its status says that it waits for.
+	Watched Watched
 	// LastScale is when this process last scaled a ReplicaSet of this workload, this pass aside;
 	// zero if it has not.
 	LastScale time.Time

@@ -202,7 +202,7 @@ func (p *pass) leavePausePoint() {
 // restartClock has the progress deadline count from now.
 func (p *pass) restartClock() {
 	if p.status.Progress != nil {
-		p.status.Progress.Since = *p.now()
+		p.status.Progress.Since, p.status.Progress.WaitedSeconds = *p.now(), 0
 	}
 }
 

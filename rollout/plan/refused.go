@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -137,12 +135,14 @@ func (p *pass) do(actions ...Action) bool {
 	return all
 }
 
-// refusedSince is since when the write is refused that is to be told.
-func (p *pass) refusedSince() metav1.Time {
-	if told := p.status.RefusedWrite; told != nil && told.Write == bounded(p.refused.Write) {
-		return told.Since
+// refusedWrite is what is to be told of the write that is refused: since when, and how long that was watched, if it is told
+// already.
+func (p *pass) refusedWrite() v1alpha1.RefusedWrite {
+	told := v1alpha1.RefusedWrite{Write: bounded(p.refused.Write), Message: bounded(p.refused.Why), Since: *p.now()}
+	if before := p.status.RefusedWrite; before != nil && before.Write == told.Write {
+		told.Since, told.WaitedSeconds = before.Since, before.WaitedSeconds
 	}
-	return *p.now()
+	return told
 }
 
 // checkRefused fails a release that a refused write has held up for longer than the progress deadline before its
@@ -152,7 +152,13 @@ func (p *pass) checkRefused() {
 		return
 	}
 	if p.status.Phase != v1alpha1.PhaseFailed {
-		if !p.overdue(p.refusedSince().Time) {
+		told, watched := p.refusedWrite(), time.Duration(0)
+		if before := p.Release.Status.RefusedWrite; before != nil && before.Write == told.Write {
+			watched = p.Watched.Refusal
+		}
+		waited := p.waited(watched, &told.WaitedSeconds)
+		p.status.RefusedWrite = &told
+		if !p.overdue(waited) {
 			return
 		}
 		p.fail("the release", refusalWords(p.refused))
@@ -179,7 +185,7 @@ func (p *pass) tellRefusal() {
 		p.status.RefusedWrite = nil
 		return
 	}
-	told := v1alpha1.RefusedWrite{Write: bounded(r.Write), Message: bounded(r.Why), Since: p.refusedSince()}
+	told := p.refusedWrite()
 	p.status.RefusedWrite = &told
 	if p.status.Phase == v1alpha1.PhaseFailed {
 		return

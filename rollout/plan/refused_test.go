@@ -21,6 +21,7 @@ func refusing(write string) func(*Observation) {
 func heldUp(write string, d time.Duration) func(*Observation) {
 	return func(o *Observation) {
 		refusing(write)(o)
+		o.Watched = Watched{Progress: d, Refusal: d}
 		since := metav1.NewTime(o.Now.Add(-d))
 		o.Release.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: write, Message: "no cost centre", Since: since}
 		if o.Release.Status.Progress != nil {
@@ -166,7 +167,7 @@ func TestRewrittenWritesEnd(t *testing.T) {
 	p := next(t, held(10).sets(set("v1", 10)).but(func(o *Observation) {
 		o.Refusals, o.Now = known, noon.Add(time.Minute)
 	}))
-	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake != 9*time.Minute {
+	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake != longestNap {
 		t.Errorf("the plan does %q, %s, and wakes after %s: nothing but the deadline is left", script(p), p.Status.Reason, p.Wake)
 	}
 }

@@ -43,7 +43,7 @@ func TestAnswerRollback(t *testing.T) {
 			rollingBack(10).but(rollback("true")).sets(set("v2", 10), set("v1", 1, available(0))),
 			outcome{
 				Script: []string{"annotate release -rollback: the rollback is recorded"},
-				Wake:   tenMinutes, Is: "RollingBack 1/2 Upgrade RollingBack",
+				Wake:   longestNap, Is: "RollingBack 1/2 Upgrade RollingBack",
 			},
 		},
 		"a rollback on its way to another revision is sent to the one that is named": {
@@ -54,7 +54,7 @@ func TestAnswerRollback(t *testing.T) {
 			held(10).but(rollback("v7")).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
 				Script: []string{`annotate release -rollback: rollback=v7: no template of revision "v7" is kept; kept are v1`},
-				Wake:   tenMinutes, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
+				Wake:   longestNap, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
 			},
 		},
 		"what runs already is nothing to roll back to": {
@@ -192,7 +192,7 @@ func TestAnswerRetry(t *testing.T) {
 			held(10).but(retry).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
 				Script: []string{"annotate release -retry: the retry is recorded"},
-				Wake:   tenMinutes, Is: upgrading,
+				Wake:   longestNap, Is: upgrading,
 			},
 		},
 		"a completed release has nothing to retry": {
@@ -230,11 +230,11 @@ func TestARetryHasTheWholeDeadlineAgain(t *testing.T) {
 
 func TestTurnRound(t *testing.T) {
 	t.Parallel()
-	late := func(s *v1alpha1.BatchReleaseStatus) { s.Progress.Since.Time = noon.Add(-tenMinutes) }
+	late := watchedFor(tenMinutes)
 	turning := func(o *Observation) { o.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback }
 	failing := func(o *Observation) { o.Failing = new("1 of 1 CrashLoopBackOff") }
 	stuck := func() *scene {
-		return held(10).status(late).but(failing).sets(set("v1", 10), set("v2", 1, available(0)))
+		return held(10).but(late).but(failing).sets(set("v1", 10), set("v2", 1, available(0)))
 	}
 	turningManual := manual
 	turningManual.OnReject = v1alpha1.RejectRollback
@@ -266,7 +266,7 @@ func TestTurnRound(t *testing.T) {
 			},
 		},
 		"a rollback that fails stays": {
-			rollingBack(10).status(late).but(failing).but(turning).sets(set("v2", 10), set("v1", 1, available(0))), outcome{
+			rollingBack(10).but(late).but(failing).but(turning).sets(set("v2", 10), set("v1", 1, available(0))), outcome{
 				Is:      "Failed 1/2 Upgrade ProgressDeadlineExceeded",
 				Stalled: "ProgressDeadlineExceeded: batch 1/2: no progress for 10m0s: 1 of 1 CrashLoopBackOff",
 			},

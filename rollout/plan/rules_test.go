@@ -98,7 +98,7 @@ func TestMissWorkloadWaitsForIt(t *testing.T) {
 			held(10).sets(set("v1", 10), set("v2", 1, available(0))).status(func(s *v1alpha1.BatchReleaseStatus) {
 				s.Reason = v1alpha1.ReasonWorkloadNotFound
 			}),
-			outcome{Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: tenMinutes},
+			outcome{Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestNap},
 		},
 	})
 }

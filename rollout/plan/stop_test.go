@@ -90,7 +90,7 @@ func TestStopSaysWhy(t *testing.T) {
 		},
 		"a rollback under way": {
 			scene:  rollingBack(10).but(suspended),
-			reason: "RollingBack", condition: "Suspended", phrase: "spec.suspend is set", wake: tenMinutes,
+			reason: "RollingBack", condition: "Suspended", phrase: "spec.suspend is set", wake: longestNap,
 		},
 		"a failed release": {
 			scene: held(10).at(0, 1).sets(set("v1", 10), set("v2", 1, available(0))).but(suspended).status(func(s *v1alpha1.BatchReleaseStatus) {
@@ -128,7 +128,7 @@ func TestStopEnds(t *testing.T) {
 	if p.Status.Reason != v1alpha1.ReasonUpgrading {
 		t.Errorf("a release that goes on says %s: %s", p.Status.Reason, p.Status.Message)
 	}
-	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake != tenMinutes {
+	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake != longestNap {
 		t.Errorf("the progress deadline runs since %v, for %v; want it to start anew", since, p.Wake)
 	}
 	if is := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionSuspended); is != nil {

@@ -66,7 +66,7 @@ func TestChooseTemplate(t *testing.T) {
 		},
 		"a release under way goes on with the template it has if the next is refused": {
 			held(10).resolved("v3").but(refused).sets(set("v1", 10), set("v2", 1, available(0))),
-			outcome{Is: upgrading, Stalled: refusal, Wake: refusalRetry},
+			outcome{Is: upgrading, Stalled: refusal, Wake: longestNap},
 		},
 		"a template that differs as text only starts nothing": {
 			completed(10).resolved("v1").but(func(o *Observation) {
@@ -124,7 +124,7 @@ func TestChooseTemplate(t *testing.T) {
 		"an unfinished pass of ours had taken the workload over for what was stable: a rollback still": {
 			held(10).keep("v2").resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) { s.Resolved, s.Batch = nil, "" }).
 				sets(set("v1", 10), set("v2", 1, available(0))),
-			outcome{Is: "RollingBack 1/2 Upgrade RollingBack", Wake: tenMinutes},
+			outcome{Is: "RollingBack 1/2 Upgrade RollingBack", Wake: longestNap},
 		},
 	})
 }

@@ -61,7 +61,7 @@ func TestStatusIsTakenWhateverItQuotes(t *testing.T) {
 		},
 		"pods that fail, and a rollback for it": {
 			held(10).sets(set("v1", 10), set("v2", 1, available(0))).but(failing(long)).but(func(o *Observation) {
-				o.Now = noon.Add(tenMinutes)
+				o.Watched.Progress = tenMinutes
 				o.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
 			}),
 			func(p Plan) bool { return p.StatusFirst && p.Status.Rollback != nil },

@@ -52,7 +52,7 @@ func (r *run) toEnd() error {
 		if next.IsZero() || next.After(end) {
 			return nil
 		}
-		r.Now = next
+		r.Until(next)
 		r.happen()
 	}
 	return errRestless

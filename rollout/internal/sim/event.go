@@ -73,7 +73,9 @@ const (
 	Freeze                       // a cache begins to lag
 	Thaw                         // the caches catch up
 	Touch                        // somebody writes the release without changing what counts
-	Elapse                       // the progress deadline goes by
+	Elapse                       // the progress deadline goes by, and the controller looks all the time
+	Away                         // it goes by, and nobody looks
+	Leap                         // the clock of the controller's node goes N hours ahead, or back
 	Wait                         // the time of a soak gate goes by, or that until a refused write is sent again
 	kinds
 )
@@ -82,7 +84,7 @@ var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
 	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "mend", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
-	"touch", "elapse", "wait",
+	"touch", "elapse", "away", "leap", "wait",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -103,7 +105,7 @@ func (e Event) String() string {
 	if e.Text != "" {
 		text += " " + e.Text
 	}
-	if e.N != 0 || e.Kind == Scale || e.Kind == Jump || e.Kind == ReleaseTo {
+	if e.N != 0 || e.Kind == Scale || e.Kind == Jump || e.Kind == ReleaseTo || e.Kind == Leap {
 		text += fmt.Sprintf(" %d", e.N)
 	}
 	if e.Race != nil {
@@ -254,8 +256,14 @@ func (e Event) applyToCaches(s *State) bool {
 	case Wait:
 		s.Now = s.Now.Add(Soak)
 		return true
+	case Leap:
+		s.Skew += time.Duration(e.N) * time.Hour
+		return true
+	case Away:
+		s.Now = s.Now.Add(s.deadline() + time.Second)
+		return true
 	default:
-		s.Now = s.Now.Add(time.Duration(*s.Release.Spec.Strategy.ProgressDeadlineSeconds+1) * time.Second)
+		s.watch(s.deadline() + time.Second)
 		return true
 	}
 }
@@ -280,6 +288,7 @@ func (e Event) pass(s *State) bool {
 			}
 		}
 	}
+	s.watched(tick)
 	report := s.Process.Pass(s.World, mishaps)
 	s.writes, s.requests = len(report.Done), report.Requests
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
@@ -287,7 +296,7 @@ func (e Event) pass(s *State) bool {
 	}
 	if len(report.Done) == 0 && report.Ended == "" {
 		s.judgeRest()
-		if report.Refused == 0 {
+		if len(s.Process.refusals) == 0 { // or a write is held back until its time
 			s.judgeFollowed()
 		}
 	}

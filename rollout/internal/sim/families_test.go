@@ -199,6 +199,19 @@ func families() map[string]family {
 			Offers: append(caches(ReleaseObject, "v1", "v2"), Event{Kind: Spoil, N: moreSteps}, Event{Kind: PassDies}, Event{Kind: Scale, N: 2}),
 		},
 	}
+	all["clock jumps"] = family{
+		begin: func(s Setup) *State { return midway(s.turning()) },
+		Exploration: Exploration{
+			Offers: []Event{{Kind: Leap, N: 48}, {Kind: Leap, N: -48}, {Kind: Away}, {Kind: Restart}, {Kind: PassDies}, {Kind: PodFails, Text: "v2"}},
+			Budget: map[Kind]uint8{Leap: 2},
+		},
+	}
+	all["clock jumps, sick"] = family{
+		begin: func(s Setup) *State { return sick(s.turning()) },
+		Exploration: Exploration{
+			Offers: []Event{{Kind: Leap, N: 48}, {Kind: Away}, {Kind: Elapse}, {Kind: Restart}, {Kind: Cure}, {Kind: Freeze, Text: "v2"}},
+		},
+	}
 	for name, e := range explorations() {
 		all[name] = family{Exploration: e, begin: releasing}
 	}

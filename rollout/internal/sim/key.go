@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -31,6 +32,7 @@ func (s *State) Key() Key {
 	e.process(s.Process)
 	e.bytes = append(e.bytes, s.Used[:]...)
 	e.text(s.Sick)
+	e.flag(s.Skew > 0, s.Skew < 0)
 	e.flag(s.Crowded, s.World.made == 1, s.Release.Spec.Strategy.AllowMixedVersions)
 	e.text(string(s.Refusing))
 	e.refusals(s)
@@ -99,7 +101,7 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	for _, n := range []int64{int64(s.CurrentStepIndex), s.Attempt, int64(s.Replicas), int64(s.TargetReplicas)} {
 		e.number(n)
 	}
-	e.flag(s.RefusedWrite != nil, s.Resolved != nil, s.Held != nil, s.Queued != nil, s.Jump != nil, s.Progress != nil, e.late(s))
+	e.flag(s.RefusedWrite != nil, s.Resolved != nil, s.Held != nil, s.Queued != nil, s.Jump != nil, s.Progress != nil)
 	e.step(s.NextStepIndex)
 	if s.Jump != nil {
 		e.step(s.Jump.ReleaseTo)
@@ -126,7 +128,11 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	if drifted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDrifted); drifted != nil {
 		e.text(drifted.Message)
 	}
+	if s.Progress != nil {
+		e.quarters(time.Duration(s.Progress.WaitedSeconds) * time.Second)
+	}
 	if s.RefusedWrite != nil {
+		e.quarters(time.Duration(s.RefusedWrite.WaitedSeconds) * time.Second)
 		e.text(s.RefusedWrite.Write)
 	}
 	if s.Rollback != nil {
@@ -142,10 +148,10 @@ func (e *encoder) step(index *int32) {
 	}
 }
 
-// late reports whether the progress deadline has gone by.
-func (e *encoder) late(s *v1alpha1.BatchReleaseStatus) bool {
-	seconds := *e.world.Release.Spec.Strategy.ProgressDeadlineSeconds
-	return s.Progress != nil && e.world.Now.Unix() > s.Progress.Since.Unix()+int64(seconds)
+// quarters is how many quarters of the progress deadline a wait has lasted: more often it is not put on record.
+func (e *encoder) quarters(waited time.Duration) {
+	deadline := time.Duration(*e.world.Release.Spec.Strategy.ProgressDeadlineSeconds) * time.Second
+	e.number(int64(min(4*waited/deadline, 4)))
 }
 
 func (e *encoder) workload(d *Workload) {
@@ -237,6 +243,7 @@ func (e *encoder) past(p *Past) {
 	}
 	e.number(int64(len(p.Confirmed)))
 	e.number(int64(p.Asked))
+	e.quarters(p.Watched)
 }
 
 func (e *encoder) lag(l *Lag) {
@@ -265,6 +272,10 @@ func (e *encoder) lag(l *Lag) {
 func (e *encoder) process(p *Process) {
 	c := p.Clone()
 	c.recall(e.world)
+	watched := c.watches.Watched(c.view(e.world).Status, e.world.Now)
+	e.quarters(watched.Progress)
+	e.quarters(watched.Refusal)
+	e.quarters(c.watched)
 	e.flag(c.scaled.IsZero(), c.release != nil, c.workload != nil)
 	if c.release != nil {
 		e.release(c.release)

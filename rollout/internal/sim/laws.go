@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -16,6 +17,8 @@ type Past struct {
 	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it was entered.
 	Step  int32
 	Sizes Sizes
+	// Watched is how long processes have looked at the release since it last made progress.
+	Watched time.Duration
 	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
 	// then: it is not released until another one is given.
 	Bad, Barred string

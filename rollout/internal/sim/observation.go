@@ -20,7 +20,7 @@ func version(n int64) string { return strconv.FormatInt(n, 10) }
 // observation is the pass's view as the plan takes it.
 func (x *pass) observation() plan.Observation {
 	o := plan.Observation{
-		Now:         x.world.Now,
+		Now:         x.world.Now.Add(x.world.Skew),
 		Release:     x.release.object(),
 		ReleaseLive: x.releaseLive,
 		Given:       Given(x.release.Template),
@@ -33,9 +33,10 @@ func (x *pass) observation() plan.Observation {
 		Failing:     x.failing,
 		Drift:       x.drift,
 		Preflight:   x.fits,
-		LastScale:   x.lastScale,
 		Refusals:    x.process.refusals,
+		Watched:     x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
+	x.showTimes(&o)
 	o.Sets, o.Gates = make([]plan.Set, 0, len(x.sets)), make([]v1alpha1.Gate, 0, len(x.gates))
 	for i := range x.sets {
 		o.Sets = append(o.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))
@@ -44,6 +45,22 @@ func (x *pass) observation() plan.Observation {
 		o.Gates = append(o.Gates, x.gates[i].object())
 	}
 	return o
+}
+
+// showTimes shows what the process remembers of times as its clock has them now: those of a machine do not jump.
+func (x *pass) showTimes(o *plan.Observation) {
+	if !x.lastScale.IsZero() {
+		o.LastScale = x.lastScale.Add(x.world.Skew)
+	}
+	if x.world.Skew == 0 {
+		return
+	}
+	o.Refusals = slices.Clone(o.Refusals)
+	for i := range o.Refusals {
+		if until := &o.Refusals[i].Until; !until.IsZero() {
+			*until = until.Add(x.world.Skew)
+		}
+	}
 }
 
 func (r *Release) object() *v1alpha1.BatchRelease {

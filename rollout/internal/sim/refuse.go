@@ -137,26 +137,15 @@ func (x *pass) judgeTold(next plan.Plan) {
 		w.breach("a refusal is told", fmt.Sprintf("refused %t, stalled %t: %s", told, stalled, status.Message))
 		return
 	}
-	if since, runs := x.heldUpSince(status); runs && next.Needs == (plan.Needs{}) && w.Now.After(since.Add(x.deadline()+time.Second)) {
-		w.breach("the deadline runs though a write is refused", fmt.Sprintf("%s since %s", status.Phase, since))
+	if x.heldUp(status) && next.Needs == (plan.Needs{}) && x.process.watched > w.deadline()+time.Second {
+		w.breach("the deadline runs though a write is refused", fmt.Sprintf("%s for %s", status.Phase, x.process.watched))
 	}
 }
 
-func (x *pass) deadline() time.Duration {
-	return time.Duration(*x.world.Release.Spec.Strategy.ProgressDeadlineSeconds) * time.Second
-}
-
-// heldUpSince is since when a refused write keeps a release from making progress that could make some.
-func (x *pass) heldUpSince(status *v1alpha1.BatchReleaseStatus) (time.Time, bool) {
+// heldUp reports whether a refused write keeps a release from making progress that could make some.
+func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
 	moving := slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack}, status.Phase)
-	if !moving || x.stands() || x.release.Deleting || status.CurrentStepState == v1alpha1.StepBlocking || status.CurrentStepState == v1alpha1.StepCompleted {
-		return time.Time{}, false
-	}
-	since := status.RefusedWrite.Since.Time
-	if progress := status.Progress; progress != nil && progress.Since.After(since) {
-		since = progress.Since.Time
-	}
-	return since, true
+	return moving && !x.stands() && !x.release.Deleting && status.CurrentStepState != v1alpha1.StepBlocking && status.CurrentStepState != v1alpha1.StepCompleted
 }
 
 // awaitsRetry reports whether the process waits for the time to send a write again that was refused.

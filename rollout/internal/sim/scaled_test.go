@@ -170,7 +170,7 @@ func TestScaledWhileStepsAreInvalid(t *testing.T) {
 // slow lets half of the deadline go by before each pod comes up, and everybody else take turns meanwhile.
 func (s *State) slow(t *testing.T, deadline time.Duration) bool {
 	t.Helper()
-	s.Now = s.Now.Add(deadline * 6 / 10)
+	s.watch(deadline * 6 / 10)
 	came := false
 	for i := range s.Sets {
 		came = s.MakeReady(&s.Sets[i]) || came

@@ -26,6 +26,9 @@ type Process struct {
 	gates    []Gate
 	scaled   time.Time
 	refusals plan.Refusals
+	watches  plan.Watches
+	// watched is how long the process has looked at a release that got no further, for the laws.
+	watched time.Duration
 }
 
 // Clone returns a copy that shares nothing that can change.
@@ -106,6 +109,7 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 	}
 	x := p.observe(w)
 	x.mishaps = mishaps
+	defer x.noteLook()
 	var told []plan.Event
 	for range maxTurns {
 		next := x.next()
@@ -136,6 +140,13 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 	return x.report
 }
 
+// noteLook notes how a pass has ended, for deadlines.
+func (x *pass) noteLook() {
+	if x.report.Ended == "" {
+		x.process.watches = x.process.watches.Looked(x.stored, x.world.Now)
+	}
+}
+
 func (x *pass) next() plan.Plan {
 	if x.mishaps.Next != nil {
 		return x.mishaps.Next(x.observation())
@@ -147,10 +158,7 @@ func (x *pass) next() plan.Plan {
 func (p *Process) observe(w *World) *pass {
 	p.recall(w)
 	x := &pass{world: w, process: p, lastScale: p.scaled}
-	x.release = cached(w.Lag.Release, w.Release)
-	if p.release != nil {
-		x.release = *p.release
-	}
+	x.release = p.view(w)
 	x.stored = x.release.Status
 	x.workload = cached(w.Lag.Workload, w.Workload)
 	if p.workload != nil {
@@ -168,6 +176,14 @@ func (p *Process) observe(w *World) *pass {
 	}
 	x.kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
 	return x
+}
+
+// view is the release as the process has it.
+func (p *Process) view(w *World) Release {
+	if p.release != nil {
+		return *p.release
+	}
+	return cached(w.Lag.Release, w.Release)
 }
 
 // recall forgets what the caches have by now.
@@ -269,6 +285,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	w.Past.recorded(w, status)
 	x.judgeCompleted(status)
 	w.judgeStep(&x.release, status)
+	x.judgeFailed(status)
 	w.judgeJump(status)
 	w.Release.Status, w.Release.Version = status, w.next()
 	x.sawRelease()

@@ -140,7 +140,7 @@ var (
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
 			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Mend, Jump, ReleaseTo,
-			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse,
+			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse, Away, Leap,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
 	)
@@ -167,6 +167,8 @@ func (w *walk) anything(label string) Event {
 		e.N = rapid.Int32Range(0, 13).Draw(w.T, "replicas")
 	case Spoil:
 		e.N = rapid.Int32Range(fewerSteps, rollbackSteps).Draw(w.T, "way")
+	case Leap:
+		e.N = rapid.SampledFrom([]int32{1, 2, -2}).Draw(w.T, "hours")
 	case Jump:
 		e.N = rapid.Int32Range(0, 5).Draw(w.T, "step")
 	case ReleaseTo:

@@ -25,7 +25,9 @@ const (
 
 // World is the state of everything but the controller's process.
 type World struct {
+	// Now is the time as it goes by; the clock of the controller's node shows Skew more.
 	Now      time.Time
+	Skew     time.Duration
 	Release  Release
 	Workload Workload
 	// Sound is the spec with the steps that were approved, whatever somebody has made of them since.

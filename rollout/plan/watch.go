@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A progress deadline is counted by looks: it is over when processes have watched a release for so long without progress. What
+// a wall clock says, when one process ended and another began, and the time in which nobody looked do not count: a clock
+// may jump, another node has another one, and pods may have been about to come when the controller was away.
+
+// longestNap is the longest time between two looks at a release that waits for pods, and as much as one look counts.
+const longestNap = time.Minute
+
+// Watched is for how long a process has watched a release wait, since the status was written that it waits by.
+type Watched struct {
+	// Progress is the wait for one more updated pod, and Refusal that for a write to be taken.
+	Progress, Refusal time.Duration
+}
+
+// Watches are the waits that a process watches, for one release. The zero value is none. The times given to it must be
+// those of one clock that does not jump.
+type Watches struct{ progress, refusal watch }
+
+// watch is how long a process has waited for one thing.
+type watch struct {
+	mark  mark
+	last  time.Time
+	total time.Duration
+}
+
+// mark tells a wait from another. The zero value is none.
+type mark struct {
+	attempt, since    int64
+	available, waited int32
+	write             string
+}
+
+// Watched is how long the waits of a status have been watched until now.
+func (w Watches) Watched(status *v1alpha1.BatchReleaseStatus, now time.Time) Watched {
+	return Watched{w.progress.until(progressMark(status), now), w.refusal.until(refusalMark(status), now)}
+}
+
+// Looked notes that the process has looked at a release, and found nothing more to do.
+func (w Watches) Looked(status *v1alpha1.BatchReleaseStatus, now time.Time) Watches {
+	return Watches{w.progress.looked(progressMark(status), now), w.refusal.looked(refusalMark(status), now)}
+}
+
+// Interrupted notes that the process could not look: until the next time that it can, nothing counts.
+func (w Watches) Interrupted() Watches {
+	w.progress.last, w.refusal.last = time.Time{}, time.Time{}
+	return w
+}
+
+func (w watch) until(m mark, now time.Time) time.Duration {
+	switch {
+	case m == mark{} || m != w.mark:
+		return 0
+	case w.last.IsZero():
+		return w.total
+	default:
+		return w.total + min(max(now.Sub(w.last), 0), longestNap)
+	}
+}
+
+func (w watch) looked(m mark, now time.Time) watch { return watch{m, now, w.until(m, now)} }
+
+// progressMark is the wait for one more updated pod; none if the step does not wait for pods.
+func progressMark(status *v1alpha1.BatchReleaseStatus) mark {
+	p := status.Progress
+	if p == nil || status.CurrentStepState != v1alpha1.StepUpgrade {
+		return mark{}
+	}
+	return mark{attempt: status.Attempt, since: p.Since.Unix(), available: p.Available, waited: p.WaitedSeconds}
+}
+
+// refusalMark is the wait for a write that is refused.
+func refusalMark(status *v1alpha1.BatchReleaseStatus) mark {
+	r := status.RefusedWrite
+	if r == nil {
+		return mark{}
+	}
+	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: r.Write, waited: r.WaitedSeconds}
+}
+
+// waited adds what this process has watched of a wait to what is on record of it. That is put on record anew every quarter of
+// the deadline, or every minute if that is longer: as much as is lost when the process ends.
+func (p *pass) waited(watched time.Duration, onRecord *int32) time.Duration {
+	waited := time.Duration(*onRecord)*time.Second + watched
+	if watched >= max(p.progressDeadline()/4, longestNap) {
+		*onRecord = int32(waited / time.Second)
+	}
+	return waited
+}
