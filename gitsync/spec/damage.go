@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 )
 
@@ -10,6 +11,18 @@ var lfsPointers = [][]byte{[]byte("version https://git-lfs.github.com/spec/"), [
 
 // Lines that Git leaves in a file that it could not merge.
 var conflictMarks = [][]byte{[]byte("<<<<<<< "), []byte("||||||| "), []byte(">>>>>>> ")}
+
+// hiddenBreak finds what ends a line for YAML 1.1, but for its end: a carriage return alone, and the next line, line separator and
+// paragraph separator of Unicode. Editors and forges mostly show one line.
+func hiddenBreak(line []byte) (rune, bool) {
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	at := bytes.IndexAny(line, "\r\u0085\u2028\u2029")
+	if at < 0 {
+		return 0, false
+	}
+	r, _ := utf8.DecodeRune(line[at:])
+	return r, true
+}
 
 // damage finds what a manifest becomes by accident, in words that say how to get out of it. Some of it would pass for
 // YAML that says nothing of a release, as if the release had been taken out; of the rest the YAML library says little.
@@ -30,6 +43,10 @@ func damage(data []byte) *problem {
 			if bytes.HasPrefix(text, mark) {
 				return &problem{lineStart(line), "the file has a merge conflict that is not resolved: edit it to what is meant, and commit it"}
 			}
+		}
+		if r, found := hiddenBreak(text); found {
+			return &problem{lineStart(line), fmt.Sprintf("the line has a character in it (%U) that ends a line in YAML, and hardly anywhere else: what stands "+
+				"behind it would count, and reviewers see it as part of a comment, for example. Take it out, or write it as an escape in double quotes", r)}
 		}
 	}
 	return nil

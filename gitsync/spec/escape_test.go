@@ -2,11 +2,13 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 )
 
 // listener counts who comes to an address that nothing in a repository may reach.
@@ -77,5 +79,52 @@ func TestMultiplyOutOfTheRepository(t *testing.T) {
 	result := read(t, files)
 	if len(result.Errors) == 0 || !strings.Contains(fmt.Sprint(result.Errors), "leads out of the repository") {
 		t.Errorf("got %v", result.Errors)
+	}
+}
+
+// TestHiddenLines: what YAML takes for a line of its own, and a reviewer sees as the end of a comment, counts nowhere: not in a
+// manifest, nor in a kustomization, its resources or its patches.
+func TestHiddenLines(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{"CR": "\r", "NEL": "\u0085", "LS": "\u2028", "PS": "\u2029"} {
+		hidden := "      # shown as one comment" + end + "      hostNetwork: true\n"
+		evil := strings.Replace(deployment("web", "web:1"), "      containers:", hidden+"      containers:", 1)
+		patch := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n" + hidden
+		base := map[string]string{"release.yaml": release("web", strategy), "deploy.yaml": deployment("web", "web:1")}
+		with := func(more map[string]string) map[string]string {
+			files := maps.Clone(base)
+			maps.Copy(files, more)
+			return files
+		}
+		const resources = "resources: [release.yaml, deploy.yaml]\n"
+		for where, files := range map[string]map[string]string{
+			"a manifest":           with(map[string]string{"deploy.yaml": evil}),
+			"a resource":           with(map[string]string{"deploy.yaml": evil, "kustomization.yaml": resources}),
+			"a kustomization":      with(map[string]string{"kustomization.yaml": resources + "# x" + end + "images: [{name: web, newTag: evil}]\n"}),
+			"a patch":              with(map[string]string{"kustomization.yaml": resources + "patches: [{path: patch.yaml}]\n", "patch.yaml": patch}),
+			"a patch in its place": with(map[string]string{"kustomization.yaml": resources + "patches:\n- patch: |-\n    " + strings.ReplaceAll(strings.TrimSpace(patch), "\n", "\n    ") + "\n"}),
+		} {
+			tree := fstest.MapFS{}
+			for file, text := range files {
+				tree[file] = &fstest.MapFile{Data: []byte(text)}
+			}
+			result, err := newTestReader().Read(tree, ".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := fmt.Sprint(result.Errors)
+			for _, release := range result.Releases {
+				if text := fmt.Sprint(release.Object()); strings.Contains(text, "hostNetwork") || strings.Contains(text, "evil") {
+					t.Errorf("%s in %s: a hidden line is released: %s", name, where, text)
+				}
+			}
+			if !strings.Contains(said, "ends a line in YAML") {
+				t.Errorf("%s in %s: want it told, got %s", name, where, said)
+			}
+		}
+	}
+	windows := fstest.MapFS{"web.yaml": {Data: []byte(strings.ReplaceAll(release("web", strategy)+"---\n"+deployment("web", "web:1"), "\n", "\r\n"))}}
+	if result, err := newTestReader().Read(windows, "."); err != nil || len(result.Errors) > 0 || len(result.Releases) != 1 {
+		t.Errorf("want lines read that end as on Windows, got %+v, %v", result, err)
 	}
 }
