@@ -109,7 +109,8 @@ func (p *pass) stand(why *stop) {
 		p.follow()
 		p.sayFailed()
 	case p.status.Batch == "":
-		p.target = max(p.updated(), p.only()) // a pass that died before it said so may have begun
+		// A pass that died before it said so may have begun, or what is given has pods left from before.
+		p.target = max(min(p.updated(), p.share().most(p.Workload.Replicas)), p.only())
 		p.sayStopped("the release has not begun", why)
 	default:
 		p.follow()
