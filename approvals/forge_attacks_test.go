@@ -85,11 +85,47 @@ func (s *shop) mergedPull(author, merger, branch, method string) (commit string)
 
 func (s *shop) mergedInto(base, author, merger, branch, method string) (commit string) {
 	s.Helper()
+	return s.proposed(base, author, branch).merge(merger, method)
+}
+
+// proposed is the shop with the pull request that somebody opens of a branch in place of the gate's.
+func (s *shop) proposed(base, author, branch string) *shop {
+	s.Helper()
 	var opened struct{ Number int64 }
 	s.call(author, "POST", "pulls", map[string]string{"title": "Change", "head": branch, "base": base}, &opened)
 	own := *s
 	own.number = opened.Number
-	return own.merge(merger, method)
+	return &own
+}
+
+// brings has the release come by a pull request of one person that grace merges, after a change to its branch.
+func brings(author, method string, change func(s *shop)) func(s *shop) {
+	return func(s *shop) {
+		s.Helper()
+		s.newBranch(author, "change", s.commit)
+		change(s)
+		s.mergedPull(author, "grace", "change", method)
+		s.commit = s.sync()
+	}
+}
+
+// forges has eve commit to a branch in ada's name.
+func forges(branch string) func(s *shop) {
+	return func(s *shop) { s.putAs("eve", "ada", branch) }
+}
+
+// reviewedBy has somebody approve the gate's pull request, and ada merge it.
+func reviewedBy(login string) func(s *shop) {
+	return func(s *shop) {
+		s.Helper()
+		s.review(login, "APPROVE")
+		s.merge("ada", "merge")
+	}
+}
+
+// mergedAs has somebody merge the gate's pull request.
+func mergedAs(login, method string) func(s *shop) {
+	return func(s *shop) { s.merge(login, method) }
 }
 
 // attacks are what was tried to get past the rules of approval, and what people do every day that looks like it.
@@ -98,31 +134,22 @@ var attacks = map[string]approvalCase{
 		reason: "on a public repository anybody can review",
 		policy: fourEyes(),
 		before: func(s *shop) { s.stranger("stranger", devforge.RoleNone); by("ada")(s) },
-		act: func(s *shop) {
-			s.review("stranger", "APPROVE")
-			s.merge("ada", "merge")
-		},
-		says: "stranger has no write access to the repository",
+		act:    reviewedBy("stranger"),
+		says:   "stranger has no write access to the repository",
 	},
 	"reader": {
 		reason: "who may only read does not approve",
 		policy: reviewed(),
 		before: func(s *shop) { s.stranger("reader", devforge.RoleRead) },
-		act: func(s *shop) {
-			s.review("reader", "APPROVE")
-			s.merge("ada", "merge")
-		},
-		says: "reader has no write access to the repository",
+		act:    reviewedBy("reader"),
+		says:   "reader has no write access to the repository",
 	},
 	"reader-who-is-named": {
 		reason: "to be named is not to be let write",
 		policy: v1alpha1.PullRequestGate{MinApprovals: 1, Approvers: []string{"guest"}},
 		before: func(s *shop) { s.stranger("guest", devforge.RoleRead) },
-		act: func(s *shop) {
-			s.review("guest", "APPROVE")
-			s.merge("ada", "merge")
-		},
-		says: "guest has no write access to the repository",
+		act:    reviewedBy("guest"),
+		says:   "guest has no write access to the repository",
 	},
 	"lost-the-right": {
 		reason: "who may no longer write when it is decided does not approve",
@@ -141,32 +168,26 @@ var attacks = map[string]approvalCase{
 		reason: "a workflow of any branch can review as the forge's own app",
 		policy: reviewed(),
 		before: func(s *shop) { s.bot("robot") },
-		act: func(s *shop) {
-			s.review("robot[bot]", "APPROVE")
-			s.merge("ada", "merge")
-		},
-		says: "robot[bot] is no person, and not named in approvers",
+		act:    reviewedBy("robot[bot]"),
+		says:   "robot[bot] is no person, and not named in approvers",
 	},
 	"bot-that-is-named": {
 		reason: "a program counts if it is named",
 		policy: v1alpha1.PullRequestGate{MinApprovals: 1, Approvers: []string{"checker[bot]"}},
 		before: func(s *shop) { s.bot("checker") },
-		act: func(s *shop) {
-			s.review("checker[bot]", "APPROVE")
-			s.merge("ada", "merge")
-		},
+		act:    reviewedBy("checker[bot]"),
 	},
 	"bot-merges": {
 		reason: "where the merge is the approval a program gives none",
 		before: func(s *shop) { s.bot("merger") },
-		act:    func(s *shop) { s.merge("merger[bot]", "merge") },
+		act:    mergedAs("merger[bot]", "merge"),
 		says:   "by merger[bot], who is no person, and not named in approvers",
 	},
 	"forged-author": {
 		reason: "who pushed is behind the release, whoever the commit names",
 		policy: another(),
 		before: func(s *shop) { s.putAs("eve", "grace", "main"); s.commit = s.sync() },
-		act:    func(s *shop) { s.merge("eve", "merge") },
+		act:    mergedAs("eve", "merge"),
 		says:   "by eve, who pushed the release: another person must approve",
 	},
 	"forged-author-frames": {
@@ -184,47 +205,29 @@ var attacks = map[string]approvalCase{
 			s.put("grace", "main", "README", "harmless\n")
 			s.commit = s.sync()
 		},
-		act: func(s *shop) {
-			s.review("eve", "APPROVE")
-			s.merge("ada", "merge")
-		},
+		act:  reviewedBy("eve"),
 		says: "eve wrote the release",
 	},
 	"commits-of-the-pull-request": {
 		reason: "who made the commits of a pull request that another opened is behind it",
 		policy: another(),
-		before: func(s *shop) {
-			s.newBranch("eve", "change", s.commit)
-			s.put("eve", "change", "web.yaml", "image: evil\n")
-			s.mergedPull("ada", "grace", "change", "merge")
-			s.commit = s.sync()
-		},
-		act:  func(s *shop) { s.merge("eve", "squash") },
-		says: "by eve, who wrote the release",
+		before: brings("ada", "merge", func(s *shop) { s.put("eve", "change", "web.yaml", "image: evil\n") }),
+		act:    mergedAs("eve", "squash"),
+		says:   "by eve, who wrote the release",
 	},
 	"forged-commits-of-the-pull-request": {
 		reason: "who pushed them, too, in whoever's name",
 		policy: another(),
-		before: func(s *shop) {
-			s.newBranch("ada", "change", s.commit)
-			s.putAs("eve", "ada", "change")
-			s.mergedPull("ada", "grace", "change", "squash")
-			s.commit = s.sync()
-		},
-		act:  func(s *shop) { s.merge("eve", "squash") },
-		says: "by eve, who pushed to pull request #1 of the release",
+		before: brings("ada", "squash", forges("change")),
+		act:    mergedAs("eve", "squash"),
+		says:   "by eve, who pushed to pull request #1 of the release",
 	},
 	"opened-the-pull-request": {
 		reason: "who opened it is behind it",
 		policy: another(),
-		before: func(s *shop) {
-			s.newBranch("eve", "change", s.commit)
-			s.putAs("eve", "ada", "change")
-			s.mergedPull("eve", "grace", "change", "rebase")
-			s.commit = s.sync()
-		},
-		act:  func(s *shop) { s.merge("eve", "rebase") },
-		says: "by eve, who opened pull request #1 of the release",
+		before: brings("eve", "rebase", forges("change")),
+		act:    mergedAs("eve", "rebase"),
+		says:   "by eve, who opened pull request #1 of the release",
 	},
 	"flood-after-the-merge": {
 		reason: "who pushed can't be washed out by moving the branch afterwards",
@@ -240,33 +243,25 @@ var attacks = map[string]approvalCase{
 			}
 			s.commit = s.sync()
 		},
-		act:  func(s *shop) { s.merge("eve", "squash") },
+		act:  mergedAs("eve", "squash"),
 		says: "by eve, who pushed to pull request #1 of the release",
 	},
 	"merged-into-the-pull-request": {
 		reason: "who proposed what was merged into a pull request is behind it, too",
 		policy: another(),
-		before: func(s *shop) {
-			s.newBranch("ada", "change", s.commit)
+		before: brings("ada", "squash", func(s *shop) {
 			s.newBranch("ada", "part", s.commit)
-			s.putAs("eve", "ada", "part")
+			forges("part")(s)
 			s.mergedInto("change", "eve", "grace", "part", "rebase")
-			s.mergedPull("ada", "grace", "change", "squash")
-			s.commit = s.sync()
-		},
-		act:  func(s *shop) { s.merge("eve", "squash") },
+		}),
+		act:  mergedAs("eve", "squash"),
 		says: "by eve, who pushed to pull request #2 of the release",
 	},
 	"merged-the-pull-request": {
 		reason: "who merged the change has looked at it, and may let it go on",
 		policy: another(),
-		before: func(s *shop) {
-			s.newBranch("eve", "change", s.commit)
-			s.put("eve", "change", "web.yaml", "image: web:2\n")
-			s.mergedPull("eve", "grace", "change", "rebase")
-			s.commit = s.sync()
-		},
-		act: merged("merge"),
+		before: brings("eve", "rebase", func(s *shop) { s.put("eve", "change", "web.yaml", "image: web:2\n") }),
+		act:    merged("merge"),
 	},
 	"merge-of-ones-own": {
 		reason: "a merge that was made at home is a push",
@@ -274,15 +269,12 @@ var attacks = map[string]approvalCase{
 		before: func(s *shop) {
 			s.newBranch("ada", "change", s.commit)
 			s.put("ada", "change", "web.yaml", "image: web:2\n")
-			var opened struct{ Number int64 }
-			s.call("ada", "POST", "pulls", map[string]string{"title": "Change", "head": "change", "base": "main"}, &opened)
-			s.putAs("eve", "ada", "change")
-			own := *s
-			own.number = opened.Number
+			own := s.proposed("main", "ada", "change")
+			forges("change")(s)
 			s.setMain("eve", own.head())
 			s.commit = s.sync()
 		},
-		act:  func(s *shop) { s.merge("eve", "merge") },
+		act:  mergedAs("eve", "merge"),
 		says: "by eve, who pushed to pull request #1 of the release",
 	},
 	"approved-before": {

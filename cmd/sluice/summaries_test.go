@@ -18,13 +18,9 @@ import (
 // TestSummariesAfterDrift: a release whose Deployment somebody has changed out of band is not summed up as completed.
 func TestSummariesAfterDrift(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	viewer := s.viewer()
-	s.deploy("web")
-	s.push("web", 2, secondCommit)
-	s.awaitGate("web")
+	s, viewer := newShopAtGate(t)
 	s.confirm("web")
-	s.await("web", "completed", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted })
+	s.await("web", "completed", isCompleted)
 
 	s.setImage("web", "web:hotfix")
 	s.await("web", "drifted, with no pod left of what was released", func(status *v1alpha1.BatchReleaseStatus) bool {
@@ -69,13 +65,9 @@ func TestSummariesAfterChangePastGit(t *testing.T) {
 // TestSummariesAfterRollback: a release that was rolled back is not summed up as released.
 func TestSummariesAfterRollback(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	viewer := s.viewer()
-	s.deploy("web")
-	s.push("web", 2, secondCommit)
-	s.awaitGate("web")
+	s, viewer := newShopAtGate(t)
 	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.RollbackAnnotation: "true"}}})
-	s.await("web", "rolled back", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted })
+	s.await("web", "rolled back", isCompleted)
 
 	s.want(s.columns(viewer, "list"), "web|RolledBack|", "|2222222|")
 	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  RolledBack: ", "commit 2222222", "rolled back: web: version 2, by Ada", "restored, web:1: 4 of 4 pods available")
@@ -96,16 +88,26 @@ func TestSummariesAfterRollback(t *testing.T) {
 // TestHistoryKeepsAuthors: who wrote what was rolled back by a newer commit is in the history.
 func TestHistoryKeepsAuthors(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	viewer := s.viewer()
-	s.deploy("web")
-	s.push("web", 2, secondCommit)
-	s.awaitGate("web")
+	s, viewer := newShopAtGate(t)
 	s.push("web", 1, "3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
 	s.await("web", "back at version 1", func(status *v1alpha1.BatchReleaseStatus) bool {
 		return status.Phase == v1alpha1.PhaseCompleted && status.RollbackTo != ""
 	})
 	s.want(s.columns(viewer, "history"), "|web:2|RolledBack|<none>|<none>|2222222|Ada <ada@example.com>|<none>|web: version 2")
+}
+
+// newShopAtGate has version 2 released, which waits at its gate, and somebody who sees it.
+func newShopAtGate(t *testing.T) (s *shop, viewer string) {
+	t.Helper()
+	s = newShop(t)
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	s.awaitGate("web")
+	return s, s.viewer()
+}
+
+func isCompleted(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.Phase == v1alpha1.PhaseCompleted
 }
 
 // columns is a table as it is printed, with its cells parted by bars.
