@@ -187,6 +187,8 @@ func (w *World) StripHold() bool {
 		return false
 	}
 	w.Past.Meddled = true
+	own := &w.Past.Own
+	own.Disputed = own.Disputed || !d.Paused // what somebody has resumed, and let nobody hold, is theirs, as in the other order
 	w.updateWorkload(func(d *Workload) { d.Hold = nil })
 	return true
 }
