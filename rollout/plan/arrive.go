@@ -113,17 +113,22 @@ func (p *pass) nameAsNative() {
 // in the middle of the release.
 func (p *pass) handedBack() bool {
 	if p.status.Phase == v1alpha1.PhaseFinalizing {
-		return true
+		return !p.strategyIsOurs()
 	}
 	return p.lastStep() && p.share().all() && p.allUpdated()
 }
 
 // allUpdated reports whether the workload looks as it does when it is handed back in the end.
 func (p *pass) allUpdated() bool {
-	w, update, held := p.Workload, p.updateSet(), p.status.Held
-	ours := w.Recreate && held != nil && w.Strategy != held.Strategy
+	w, update := p.Workload, p.updateSet()
 	return update != nil && update.Replicas == w.Replicas && p.oldReplicas() == 0 &&
-		w.Digest == p.status.Resolved.Digest && !w.secured() && !ours
+		w.Digest == p.status.Resolved.Digest && !w.secured() && !p.strategyIsOurs()
+}
+
+// strategyIsOurs reports whether the workload still has the strategy that it was given when it was taken over.
+func (p *pass) strategyIsOurs() bool {
+	w, held := p.Workload, p.status.Held
+	return w.Recreate && held != nil && w.Strategy != held.Strategy
 }
 
 // markStable makes a revision the one to roll back to: last <- current, current <- new. It reports whether that is

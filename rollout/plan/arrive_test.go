@@ -219,7 +219,10 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 		scene *scene
 		want  bool
 	}{
-		"we meant to":                            {handedBack(10).sets(set("v1", 5), set("v2", 5)), true},
+		"we meant to": {handedBack(10).sets(set("v1", 5), set("v2", 5)), true},
+		"we meant to, and somebody took the annotation away first": {
+			handedBack(10).but(paused).but(recreate).but(ourStrategy), false,
+		},
 		"all pods are updated in the last step":  {handedBack(10).status(notFinalizing), true},
 		"an earlier step does not end a release": {handedBack(10).status(notFinalizing).at(1, 5), false},
 		"old pods are left":                      {handedBack(10).status(notFinalizing).sets(set("v1", 1), set("v2", 10)), false},
@@ -227,7 +230,7 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 		"there is no ReplicaSet of the revision": {handedBack(0).status(notFinalizing).sets(set("v1", 0)), false},
 		"only the annotation was taken away":     {handedBack(10).status(notFinalizing).but(paused).but(recreate), false},
 		"somebody unpaused it, our strategy is left": {
-			handedBack(10).status(notFinalizing).but(recreate).but(func(o *Observation) { o.Workload.Strategy = `{"type":"Recreate"}` }), false,
+			handedBack(10).status(notFinalizing).but(recreate).but(ourStrategy), false,
 		},
 		"a workload that was paused is so again":   {handedBack(10).status(notFinalizing).but(paused), true},
 		"a workload that was Recreate is so again": {handedBack(10).status(notFinalizing).but(recreate), true},
@@ -242,8 +245,9 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 	}
 }
 
-func paused(o *Observation)   { o.Workload.Paused = true }
-func recreate(o *Observation) { o.Workload.Recreate = true }
+func paused(o *Observation)      { o.Workload.Paused = true }
+func recreate(o *Observation)    { o.Workload.Recreate = true }
+func ourStrategy(o *Observation) { o.Workload.Strategy = `{"type":"Recreate"}` }
 
 func TestLastStable(t *testing.T) {
 	t.Parallel()
