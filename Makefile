@@ -21,7 +21,7 @@ HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/controlplane/withcp
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time.
 TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m -ldflags=-w
-MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node
+MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
 
 ##@ Use
 
@@ -84,7 +84,7 @@ test-kind: ## The same journeys on a cluster of kind's (where Docker is)
 	test/kind/run $(ARGS)
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-chart verify-workflows lint ## Generated files current, modules tidy, chart, workflows, lint, imports
+verify: verify-generated verify-modules verify-crd verify-chart verify-workflows lint ## Generated files current, modules tidy, CRDs, chart, workflows, lint, imports
 
 .PHONY: verify-generated
 verify-generated:
@@ -95,6 +95,10 @@ verify-generated:
 .PHONY: verify-modules
 verify-modules:
 	for module in $(MODULES); do (cd $$module && go mod tidy -diff) || { echo "Run go mod tidy in $$module." >&2; exit 1; }; done
+
+.PHONY: verify-crd
+verify-crd: # by the oldest Kubernetes that is supported; tests have the newest
+	go -C hack/oldest run . $(abspath $(wildcard config/crd/rollouts.sluice.dev_*.yaml))
 
 .PHONY: verify-chart
 verify-chart:

@@ -138,7 +138,7 @@ type ReleaseStrategy struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
-	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? -1 : int(string(s.replicas).replace('%', ''))).filter(n, n >= 0).isSorted()",message="must not be a smaller percentage than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, type(s.replicas) == int && int(s.replicas) < 0)",message="replicas must not be negative"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
@@ -261,7 +261,7 @@ type RollbackStrategy struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
-	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? -1 : int(string(s.replicas).replace('%', ''))).filter(n, n >= 0).isSorted()",message="must not be a smaller percentage than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, type(s.replicas) == int && int(s.replicas) < 0)",message="replicas must not be negative"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
@@ -274,7 +274,7 @@ type Step struct {
 	// template when this step is done.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
+	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
 	Replicas intstr.IntOrString `json:"replicas"`
 
 	// Gates must all pass before the next step starts. None given means one manual gate, except

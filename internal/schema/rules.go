@@ -17,6 +17,7 @@ type form struct {
 
 var forms = []form{
 	{regexp.MustCompile(`^self == oldSelf$`), nil},
+	{regexp.MustCompile(`^!self\.exists\(s, type\(s\.replicas\) == int && int\(s\.replicas\) < 0\)$`), noNegativeStep},
 	{regexp.MustCompile(`^self\.map\(s, .*\.isSorted\(\)$`), nil},
 	{regexp.MustCompile(`^self\.filter\(g, has\(g\.pullRequest\)\)\.size\(\) <= 1$`), nil},
 	{regexp.MustCompile(`^\[(has\(self\.\w+\)(?:, has\(self\.\w+\))*)\]\.filter\(is, is\)\.size\(\) == 1$`), exactlyOne},
@@ -89,6 +90,10 @@ func someStep(match []string) map[string]any {
 		"properties": map[string]any{"replicas": map[string]any{"const": match[1]}},
 	}
 	return map[string]any{"contains": step}
+}
+
+func noNegativeStep([]string) map[string]any {
+	return map[string]any{"items": map[string]any{"properties": map[string]any{"replicas": map[string]any{"minimum": 0}}}}
 }
 
 func kindOnly(match []string) map[string]any {

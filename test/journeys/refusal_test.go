@@ -55,10 +55,10 @@ func TestReleaseRefused(t *testing.T) {
 	cases := map[string]struct{ patch, says string }{
 		"LastStepNotAll":  {`{"spec":{"strategy":{"steps":[{"replicas":1}]}}}`, "the last step must have replicas: 100%"},
 		"FewerPods":       {`{"spec":{"strategy":{"steps":[{"replicas":2},{"replicas":"50%"},{"replicas":1},{"replicas":"100%"}]}}}`, "must not be fewer pods than in a step before it"},
-		"FewerPercent":    {`{"spec":{"strategy":{"steps":[{"replicas":1},{"replicas":"50%"},{"replicas":"9%"},{"replicas":"100%"}]}}}`, "must not be a smaller percentage than in a step before it"},
 		"AfterAll":        {`{"spec":{"strategy":{"steps":[{"replicas":"100%"},{"replicas":3},{"replicas":"100%"}]}}}`, "after a step of 100% there must be no other"},
 		"FewerInRollback": {`{"spec":{"rollback":{"steps":[{"replicas":2},{"replicas":1},{"replicas":"100%"}]}}}`, "must not be fewer pods than in a step before it"},
-		"NegativeStep":    {`{"spec":{"strategy":{"steps":[{"replicas":-1},{"replicas":"100%"}]}}}`, "replicas"},
+		"NegativeStep":    {`{"spec":{"strategy":{"steps":[{"replicas":-1},{"replicas":"100%"}]}}}`, "replicas must not be negative"},
+		"NoPercentage":    {`{"spec":{"strategy":{"steps":[{"replicas":"101%"},{"replicas":"100%"}]}}}`, "steps[0].replicas"},
 		"NoSteps":         {`{"spec":{"strategy":{"steps":[]}}}`, "steps"},
 		"OtherWorkload":   {`{"spec":{"workloadRef":{"name":"other"}}}`, "immutable"},
 		"TwoGatesInOne":   {`{"spec":{"strategy":{"steps":[{"replicas":1,"gates":[{"manual":{},"none":{}}]},{"replicas":"100%"}]}}}`, "gates"},
