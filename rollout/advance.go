@@ -39,6 +39,9 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 			continue // the plan is asked what becomes of the release without that write
 		}
 		if err != nil {
+			if len(next.Actions) > 0 {
+				err = errors.Join(err, r.keepStatus(ctx, v, told))
+			}
 			return 0, err
 		}
 		if again && len(next.Actions) == 0 && !next.StatusFirst {
@@ -89,6 +92,19 @@ func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told [
 	}
 	r.tell(v.release, told)
 	return next.Wake, nil
+}
+
+// keepStatus writes what a pass that ends early has come to before. Without it the next pass would not know that a step was
+// entered, and take its pods for a mistake.
+func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event) error {
+	if v.gone || !plan.Urgent(&v.persisted, &v.release.Status) {
+		return nil
+	}
+	if err := r.writeStatus(ctx, v, &v.release.Status); err != nil {
+		return err
+	}
+	r.tell(v.release, told)
+	return nil
 }
 
 // mayWait is how long a status that only counts pods waits, so that pods becoming available

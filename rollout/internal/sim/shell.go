@@ -100,6 +100,8 @@ type pass struct {
 	refusedIn            int64
 	// partly says that others of its turn were done before it.
 	partly bool
+	// died says that the process ended in this pass.
+	died bool
 }
 
 // Pass observes, and asks and carries out the plan until there is nothing left to do now.
@@ -119,6 +121,9 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 			continue // the plan is asked what becomes of the release without that write
 		}
 		if x.report.Ended != "" || x.world.Release.Purged {
+			if len(next.Actions) > 0 {
+				x.keepStatus(told)
+			}
 			return x.report
 		}
 		if again && len(next.Actions) == 0 && !next.StatusFirst {
@@ -237,6 +242,19 @@ func (x *pass) settle(next plan.Plan, told []plan.Event) {
 	}
 }
 
+// keepStatus writes what a pass that ends early has come to before, unless its process has ended.
+func (x *pass) keepStatus(told []plan.Event) {
+	if x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
+		return
+	}
+	why := x.report.Ended
+	x.report.Ended, x.intent = "", x.release.Status
+	if x.writeStatus(x.release.Status); x.report.Ended == "" {
+		x.report.Events = append(x.report.Events, told...)
+		x.report.Ended = why
+	}
+}
+
 // sameStatus asks what takes long only of two that are otherwise alike and not the same to the letter.
 func sameStatus(a, b *v1alpha1.BatchReleaseStatus) bool {
 	if a.Phase != b.Phase || a.Message != b.Message || a.UpdatedAvailableReplicas != b.UpdatedAvailableReplicas || a.ReadyReplicas != b.ReadyReplicas {
@@ -260,6 +278,7 @@ func (x *pass) wrote(done Write) {
 	x.report.Done = append(x.report.Done, done)
 	if x.mishaps.Dies != nil && x.mishaps.Dies() {
 		x.end("the process stopped")
+		x.died = true
 		*x.process = Process{}
 	}
 }
