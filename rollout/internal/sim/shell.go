@@ -121,9 +121,7 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 			continue // the plan is asked what becomes of the release without that write
 		}
 		if x.report.Ended != "" || x.world.Release.Purged {
-			if len(next.Actions) > 0 {
-				x.keepStatus(told)
-			}
+			x.keepStatus(next, told)
 			return x.report
 		}
 		if again && len(next.Actions) == 0 && !next.StatusFirst {
@@ -242,9 +240,9 @@ func (x *pass) settle(next plan.Plan, told []plan.Event) {
 	}
 }
 
-// keepStatus writes what a pass that ends early has come to before, unless its process has ended.
-func (x *pass) keepStatus(told []plan.Event) {
-	if x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
+// keepStatus writes what a pass that an action has ended has come to before, unless its process has ended too.
+func (x *pass) keepStatus(next plan.Plan, told []plan.Event) {
+	if len(next.Actions) == 0 || x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
 		return
 	}
 	why := x.report.Ended
