@@ -204,11 +204,13 @@ func either(a, b check) check {
 func (w *world) catchUp() {
 	w.Helper()
 	for _, object := range []client.Object{named[appsv1.Deployment]("web"), named[v1alpha1.BatchRelease]("web")} {
-		err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, object)
-		if client.IgnoreNotFound(err) != nil {
-			w.Fatalf("read %T: %v", object, err)
-		}
-		w.await(sees(object, err == nil))
+		w.await(func(s *scene) error { // read each time: it may be deleted at any moment
+			err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, object)
+			if client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			return sees(object, err == nil)(s)
+		})
 	}
 }
 

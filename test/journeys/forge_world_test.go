@@ -130,11 +130,15 @@ func (w *forgeWorld) withWebhooks() func(*v1alpha1.ReleaseSource) {
 	return func(s *v1alpha1.ReleaseSource) { s.Spec.WebhookSecretRef = &v1alpha1.LocalReference{Name: "hook"} }
 }
 
-// freeAddress is an address of loopback that nobody listens on.
+// freeAddress is an address of loopback that nobody listens on. Where there is one it is of another host than all else listens on,
+// and connects from: until it is listened on, somebody could get its port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.2:0")
+	if err != nil {
+		listener, err = config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
