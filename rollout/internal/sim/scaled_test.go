@@ -82,11 +82,7 @@ func scaledAt(t *testing.T, s *State, sizes []int32, there bool) {
 		}
 		wantLaws(t, what, s)
 	}
-	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-	wantLaws(t, what, s)
-	if left := s.Unfinished(); left != "" {
-		t.Errorf("%s: it does not end well: %s", what, left)
-	}
+	wantGoodEnd(t, what, s)
 }
 
 // TestScaledToZeroAtAnyMomentOfARelease does so to 0 and back, with any history limit: whoever is there, the pods that
@@ -125,11 +121,7 @@ func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
 		}
 		wantLaws(t, what, s)
 	}
-	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-	wantLaws(t, what, s)
-	if left := s.Unfinished(); left != "" {
-		t.Errorf("%s: it does not end well: %s", what, left)
-	}
+	wantGoodEnd(t, what, s)
 }
 
 // TestScaledWhileStepsAreInvalid makes the steps invalid after each event of a release, and of a rollback, in each way, and scales it
@@ -211,5 +203,15 @@ func TestSlowReleaseIsNeverFailed(t *testing.T) {
 			}
 			wantLaws(t, fmt.Sprintf("scaled to %d", to), s)
 		}
+	}
+}
+
+// wantGoodEnd lets a release come to its end with nothing going wrong any more, and holds it against the laws on the way.
+func wantGoodEnd(t *testing.T, what string, s *State) {
+	t.Helper()
+	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
+	wantLaws(t, what, s)
+	if left := s.Unfinished(); left != "" {
+		t.Errorf("%s: it does not end well: %s", what, left)
 	}
 }

@@ -56,11 +56,7 @@ func givenAt(t *testing.T, s *State, given string, size int32, there bool) {
 		s.others()
 	}
 	wantLaws(t, what, s)
-	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-	wantLaws(t, what, s)
-	if left := s.Unfinished(); left != "" {
-		t.Errorf("%s: it does not end well: %s", what, left)
-	}
+	wantGoodEnd(t, what, s)
 }
 
 // TestScaledDownWhenSuperseded scales a release down in which another has just taken the place of one that was under
@@ -89,11 +85,7 @@ func TestScaledDownWhenSuperseded(t *testing.T) {
 					s.Scale(8)
 					s.others()
 					wantLaws(t, what, s)
-					s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-					wantLaws(t, what, s)
-					if left := s.Unfinished(); left != "" {
-						t.Errorf("%s: it does not end well: %s", what, left)
-					}
+					wantGoodEnd(t, what, s)
 				}
 			}
 		})
