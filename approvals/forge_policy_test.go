@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/forge/record"
 )
 
 // reviewed is the policy of a gate that wants one approval.

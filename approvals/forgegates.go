@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/gate"
-	"github.com/sluice-dev/sluice/approvals/github"
-	"github.com/sluice-dev/sluice/approvals/record"
 	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/record"
 )
 
 // ForgeGates answers one Gate at a time that waits for something on a forge.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
-	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // tellRefusal says below a pull request that was merged in vain why it was, and what helps. It is said once.

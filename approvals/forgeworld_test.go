@@ -22,7 +22,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
-	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/devforge"
 	"github.com/sluice-dev/sluice/internal/devforge/forgetest"

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // What is known of the budget of each source at its forge, as of the last answer.

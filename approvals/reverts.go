@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
-	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // seldom is how many of a source's intervals are between two looks at the pull request of a revert. Nothing

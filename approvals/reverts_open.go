@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
-	"github.com/sluice-dev/sluice/approvals/github"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/approvals/revert"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 

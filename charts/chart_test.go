@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sluice-dev/sluice/cli/install"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
-	"github.com/sluice-dev/sluice/internal/install"
 )
 
 func TestMain(m *testing.M) { cptest.Main(m) }

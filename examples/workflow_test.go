@@ -8,7 +8,7 @@ import (
 
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/sluice-dev/sluice/gitsync/preview"
+	"github.com/sluice-dev/sluice/cli/preview"
 )
 
 // TestWorkflow: the workflow of the sample repository lints, plans and finds its comment again, runs pinned actions only,

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
-	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 )
 

@@ -1,6 +1,6 @@
 package gate
 
-import "github.com/sluice-dev/sluice/approvals/forge"
+import "github.com/sluice-dev/sluice/forge"
 
 const unpushed = "the forge does not tell of everybody who pushed to pull request #3, as of one from a fork or of a branch that was moved " +
 	"very often since, and its commits are not all signed. Sign commits; for this release: 'sluice approve web -n shop --force --reason=...' passes the gate past its policy"

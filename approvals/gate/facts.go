@@ -2,7 +2,7 @@ package gate
 
 import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Facts is what is known of what a gate waits for. It is only read, and what is not set is not known.

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // somebody draws one of a few accounts, nobody among them.

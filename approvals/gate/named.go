@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Named are the accounts and apps that the policy of g names without a number, as the forge knows them now: what is to

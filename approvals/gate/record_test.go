@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
-	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/record"
 )
 
 // plainServer is a gate whose source is a Git server without a forge, which has the gate's record.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Deployment says how a release is to be shown as a deployment: one for each attempt at a commit. A

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // supersededBy begins the end of a commit that another took over from. What was told last is known by it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // How the end of a commit begins that was rolled back. What was told last is known by it.

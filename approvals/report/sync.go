@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Sync says what is to be told of the files of a source: a failure that names the first that is wrong,

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // answer is what a request gets, and as what it is counted.

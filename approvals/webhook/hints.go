@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/forge"
 	"github.com/sluice-dev/sluice/approvals/gate"
-	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/record"
 )
 
 // isOf tells whether a source is of the repository owner/name. Where no forge is configured, its clone address

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/record"
+	"github.com/sluice-dev/sluice/forge/record"
 )
 
 func pullGate(approvals int32) v1alpha1.GatePolicy {

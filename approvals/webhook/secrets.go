@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // Keys of the Secret of a source's webhook.

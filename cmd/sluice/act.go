@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/steer"
+	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
 // fieldOwner is whom what a person writes by a verb belongs to.

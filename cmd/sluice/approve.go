@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/steer"
+	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
 // answerFlags are the flags of the verbs that answer gates.

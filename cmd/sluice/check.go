@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/fitness"
+	"github.com/sluice-dev/sluice/cli/check"
+	"github.com/sluice-dev/sluice/cli/handback"
 	"github.com/sluice-dev/sluice/internal/plain"
-	"github.com/sluice-dev/sluice/rollout/handback"
 )
 
 // checkFlags are the flags of "sluice check" as they were given.
@@ -65,7 +65,7 @@ func (f *checkFlags) run(command *cobra.Command, _ []string) error {
 		if f.source != "" || f.kube.allNamespaces {
 			return usageError{errors.New("--repository is looked at without a cluster: leave out --source and --all-namespaces")}
 		}
-		find = func(command *cobra.Command) ([]fitness.Finding, error) {
+		find = func(command *cobra.Command) ([]check.Finding, error) {
 			return f.repository.findings(command.Context(), *f.kube.config.Namespace)
 		}
 	}
@@ -76,14 +76,14 @@ func (f *checkFlags) run(command *cobra.Command, _ []string) error {
 	if err := printFindings(command.OutOrStdout(), findings); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	if fitness.Unfit(findings) {
+	if check.Unfit(findings) {
 		return errors.New("some checks failed")
 	}
 	return nil
 }
 
 // cluster is what is found of the cluster and what is in it.
-func (f *checkFlags) cluster(command *cobra.Command) ([]fitness.Finding, error) {
+func (f *checkFlags) cluster(command *cobra.Command) ([]check.Finding, error) {
 	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (f *checkFlags) cluster(command *cobra.Command) ([]fitness.Finding, error) 
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster: %w", err)
 	}
-	cluster := &fitness.Cluster{Discovery: server, Client: c, Controller: handback.Controller, Namespace: c.namespace}
+	cluster := &check.Cluster{Discovery: server, Client: c, Controller: handback.Controller, Namespace: c.namespace}
 	findings, err := cluster.Check(command.Context(), time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("check cluster: %w", err)
@@ -102,7 +102,7 @@ func (f *checkFlags) cluster(command *cobra.Command) ([]fitness.Finding, error) 
 }
 
 // objects are what is found of sources, and of the releases.
-func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]fitness.Finding, error) {
+func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]check.Finding, error) {
 	findings, err := f.sources(ctx, c)
 	switch {
 	case meta.IsNoMatchError(err): // that the kinds are missing is found already
@@ -115,18 +115,18 @@ func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]fitness.Finding
 		return nil, fmt.Errorf("list releases: %w", err)
 	}
 	for i := range releases.Items {
-		findings = append(findings, fitness.Release(&releases.Items[i])...)
+		findings = append(findings, check.Release(&releases.Items[i])...)
 	}
 	return findings, nil
 }
 
 // sources are what is found of all sources, or of the one that is named, which is looked at from here, too.
-func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]fitness.Finding, error) {
+func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]check.Finding, error) {
 	var sources v1alpha1.ReleaseSourceList
 	if err := c.List(ctx, &sources, client.InNamespace(c.namespace)); err != nil {
 		return nil, fmt.Errorf("list sources: %w", err)
 	}
-	var findings []fitness.Finding
+	var findings []check.Finding
 	found := false
 	for i := range sources.Items {
 		source := &sources.Items[i]
@@ -134,7 +134,7 @@ func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]fitness.Finding
 			continue
 		}
 		found = true
-		findings = append(findings, fitness.Source(source)...)
+		findings = append(findings, check.Source(source)...)
 		if f.source == "" {
 			continue
 		}
@@ -151,7 +151,7 @@ func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]fitness.Finding
 }
 
 // printFindings prints a line for each, and one below it with what to do.
-func printFindings(out io.Writer, findings []fitness.Finding) error {
+func printFindings(out io.Writer, findings []check.Finding) error {
 	table := printers.GetNewTabWriter(out)
 	for _, finding := range findings {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", finding.Grade, plain.Line(finding.Subject), plain.Line(finding.Text))

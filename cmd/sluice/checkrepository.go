@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/cli/check"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
-	"github.com/sluice-dev/sluice/internal/fitness"
 )
 
 // repositoryFlags say which repository is to be looked at from here, and as whom.
@@ -88,12 +88,12 @@ func (f *repositoryFlags) check() error {
 
 // findings are what is found of the repository, and of its forge if there is one. The namespace is the one that its
 // ReleaseSource will be in; empty for any.
-func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]fitness.Finding, error) {
+func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]check.Finding, error) {
 	auth, err := f.auth()
 	if err != nil {
 		return nil, err
 	}
-	look := &look{branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &fitness.Repository{
+	look := &look{branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &check.Repository{
 		Git: f.git, Source: gitrepo.Source{URL: f.url, Branch: f.branch, Auth: auth}, Path: f.path,
 		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests, builds: f.builds}).options(ctx),
 	}}
@@ -178,18 +178,18 @@ func placeOf(address string) (server, owner, name string) {
 type look struct {
 	of, branch, receiver string
 	deployments          bool
-	repository           *fitness.Repository
+	repository           *check.Repository
 	// forge is nil if there is none, or none can be looked at.
 	forge *github.Options
 	// gitAsApp reads the repository, too; nil if other credentials do.
 	gitAsApp *github.App
 }
 
-func (l *look) findings(ctx context.Context) []fitness.Finding {
-	var findings []fitness.Finding
+func (l *look) findings(ctx context.Context) []check.Finding {
+	var findings []check.Finding
 	if err := l.takeGitToken(ctx); err != nil {
-		findings = append(findings, fitness.Finding{
-			Grade: fitness.Failed, Subject: l.of + "repository", Text: err.Error(),
+		findings = append(findings, check.Finding{
+			Grade: check.Failed, Subject: l.of + "repository", Text: err.Error(),
 			Remedy: "see to the App: docs/github-app.md#give-it-to-sluice",
 		})
 	} else {
@@ -200,11 +200,11 @@ func (l *look) findings(ctx context.Context) []fitness.Finding {
 	}
 	api, err := github.New(*l.forge)
 	if err != nil {
-		return append(findings, fitness.Finding{
-			Grade: fitness.Failed, Subject: l.of + "forge", Text: err.Error(), Remedy: "correct what is given: docs/forge.md",
+		return append(findings, check.Finding{
+			Grade: check.Failed, Subject: l.of + "forge", Text: err.Error(), Remedy: "correct what is given: docs/forge.md",
 		})
 	}
-	forge := &fitness.Forge{Of: l.of, Client: api, Branch: l.branch, Deployments: l.deployments, Receiver: l.receiver}
+	forge := &check.Forge{Of: l.of, Client: api, Branch: l.branch, Deployments: l.deployments, Receiver: l.receiver}
 	return append(findings, forge.Check(ctx)...)
 }
 

@@ -9,19 +9,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/github"
+	"github.com/sluice-dev/sluice/cli/check"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
-	"github.com/sluice-dev/sluice/internal/fitness"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // sourceFromHere is what a source's repository and forge answer here, with the credentials of its Secrets as far as
 // the user may read them.
-func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]fitness.Finding, error) {
+func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]check.Finding, error) {
 	of := "releasesource/" + source.Name + " from here: "
-	here := &look{of: of, branch: source.Branch(), repository: &fitness.Repository{
+	here := &look{of: of, branch: source.Branch(), repository: &check.Repository{
 		Of: of, Git: f.repository.git, Path: source.Spec.Path,
 		Source: gitrepo.Source{URL: source.Spec.URL, Branch: source.Branch(), Timeout: source.Spec.Timeout.Duration},
 		Manifests: spec.Options{
@@ -43,7 +43,7 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 }
 
 // takeSecrets has a look made with the credentials that a source names. Those that can't be had are findings.
-func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]fitness.Finding, error) {
+func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]check.Finding, error) {
 	if ref := source.Spec.SecretRef; ref != nil {
 		data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: ref.Name})
 		if err != nil || unread != nil {
@@ -75,18 +75,18 @@ func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.Rel
 }
 
 // secret reads a Secret, or says why it can't be read.
-func (c *cluster) secret(ctx context.Context, of string, key client.ObjectKey) (map[string][]byte, []fitness.Finding, error) {
+func (c *cluster) secret(ctx context.Context, of string, key client.ObjectKey) (map[string][]byte, []check.Finding, error) {
 	var secret corev1.Secret
 	err := c.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil, []fitness.Finding{{
-			Grade: fitness.Warning, Subject: of + "Secret " + key.Name, Text: "you may not read it: nothing can be asked as the source",
+		return nil, []check.Finding{{
+			Grade: check.Warning, Subject: of + "Secret " + key.Name, Text: "you may not read it: nothing can be asked as the source",
 			Remedy: "ask somebody with the right to get it to run this, or give credentials: sluice check --repository",
 		}}, nil
 	case apierrors.IsNotFound(err):
-		return nil, []fitness.Finding{{
-			Grade: fitness.Failed, Subject: of + "Secret " + key.Name, Text: "there is none",
+		return nil, []check.Finding{{
+			Grade: check.Failed, Subject: of + "Secret " + key.Name, Text: "there is none",
 			Remedy: "create it: docs/releasesource.md, docs/forge.md",
 		}}, nil
 	case err != nil:
@@ -98,8 +98,8 @@ func (c *cluster) secret(ctx context.Context, of string, key client.ObjectKey) (
 	return secret.Data, nil, nil
 }
 
-func unusable(of, name string, err error) []fitness.Finding {
-	return []fitness.Finding{{
-		Grade: fitness.Failed, Subject: of + "Secret " + name, Text: err.Error(), Remedy: "correct it: docs/github-app.md#give-it-to-sluice",
+func unusable(of, name string, err error) []check.Finding {
+	return []check.Finding{{
+		Grade: check.Failed, Subject: of + "Secret " + name, Text: err.Error(), Remedy: "correct it: docs/github-app.md#give-it-to-sluice",
 	}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/rollout/handback"
+	"github.com/sluice-dev/sluice/cli/handback"
 )
 
 // handbackFlags are the flags of "sluice handback" as they were given.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/sluice-dev/sluice/internal/fitness"
+	"github.com/sluice-dev/sluice/cli/check"
 )
 
 // hostileName is a file that would forge a finding, set the title of a terminal, turn its text round, and command a workflow.
@@ -45,7 +45,7 @@ func TestHostileNames(t *testing.T) {
 func TestHostileFindings(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := printFindings(&out, []fitness.Finding{{Grade: fitness.Failed, Subject: hostileName, Text: hostileName, Remedy: hostileName}}); err != nil {
+	if err := printFindings(&out, []check.Finding{{Grade: check.Failed, Subject: hostileName, Text: hostileName, Remedy: hostileName}}); err != nil {
 		t.Fatal(err)
 	}
 	wantHarmless(t, nil, out.String(), false)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-dev/sluice/internal/install"
+	"github.com/sluice-dev/sluice/cli/install"
 )
 
 func newInstall() *cobra.Command {

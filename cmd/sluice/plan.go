@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sluice-dev/sluice/cli/preview"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/preview"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 

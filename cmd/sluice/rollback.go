@@ -9,8 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/lookup"
-	"github.com/sluice-dev/sluice/internal/steer"
+	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
 // rollbackFlags are the flags of the verbs that roll back.

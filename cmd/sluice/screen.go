@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/sluice-dev/sluice/internal/show"
+	"github.com/sluice-dev/sluice/cli/show"
 )
 
 // screen is where a tree is shown that changes: drawn anew in place on a terminal, a line for each change elsewhere.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/simulate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
-	"github.com/sluice-dev/sluice/rollout/simulate"
 )
 
 // simulateFlags are the flags of "sluice simulate" as they were given.

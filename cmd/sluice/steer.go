@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/steer"
+	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
 func newPause() *cobra.Command {

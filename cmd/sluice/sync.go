@@ -15,7 +15,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/plain"
-	"github.com/sluice-dev/sluice/internal/steer"
+	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
 func newSync() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/internal/show"
+	"github.com/sluice-dev/sluice/cli/show"
 )
 
 // version is set by a release build: go build -ldflags "-X main.version=v1.2.3".

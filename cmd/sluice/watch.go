@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/internal/kube"
-	"github.com/sluice-dev/sluice/internal/lookup"
 )
 
 // condition tells whether an object is as somebody waits for it to be, or why it never will be.

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/install"
+	"github.com/sluice-dev/sluice/cli/install"
 )
 
 // TestUpgradeAndUninstall: the kinds and everything else are upgraded in the middle of a release, which goes

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/handback"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
-	"github.com/sluice-dev/sluice/rollout/handback"
 )
 
 // handBackAll is sluice handback --all in the namespace of the journey. It returns what was said.

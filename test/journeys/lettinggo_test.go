@@ -6,7 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/handback"
+	"github.com/sluice-dev/sluice/cli/handback"
 )
 
 // writesOfRollback is how many writes a controller makes in the rollback of a release at its first step, about.

@@ -1,0 +1,194 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
+)
+
+// Forge is a repository on a forge that is looked at from here, as the account that is given.
+type Forge struct {
+	// Of begins the subject of each finding; it may be empty.
+	Of     string
+	Client *github.Client
+	// Branch is the tracked one.
+	Branch string
+	// Deployments reports whether they are to be made.
+	Deployments bool
+	// Receiver is how the address ends that webhooks are to be sent to; empty if none are.
+	Receiver string
+}
+
+// The pages that tell what to do.
+const (
+	appPage     = "docs/github-app.md#make-the-app"
+	noAppPage   = "docs/github-app.md#a-token-in-place-of-an-app"
+	keysPage    = "docs/github-app.md#change-keys-and-secrets"
+	protectPage = "docs/github-app.md#protect-the-branch"
+	webhookPage = "docs/github-app.md#webhook"
+)
+
+// Check finds out who we are, what we may do, and what protects the branch. It changes nothing.
+func (f *Forge) Check(ctx context.Context) []Finding {
+	self, err := f.Client.Self(ctx)
+	if err != nil {
+		return []Finding{f.stranger(ctx, err)}
+	}
+	findings := []Finding{{OK, f.Of + "account", "the forge knows us as " + self.Login, ""}}
+	repository, err := f.Client.Repository(ctx)
+	if err != nil {
+		return append(findings, f.failed("forge", err))
+	}
+	findings = append(findings, Finding{OK, f.Of + "forge", "shows us " + repository.FullName, ""})
+	for _, right := range f.rights() {
+		findings = append(findings, f.right(ctx, right))
+	}
+	findings = append(findings, f.protection(ctx))
+	if f.Receiver != "" {
+		findings = append(findings, f.webhook(ctx))
+	}
+	return findings
+}
+
+// stranger is the finding of an account that is not let in. Of an app it may be known what it lacks.
+func (f *Forge) stranger(ctx context.Context, err error) Finding {
+	if forge.KindOf(err) == forge.Invalid {
+		lacking, problem := f.Client.Lacking(ctx)
+		if problem == nil && len(lacking) > 0 {
+			return Finding{Failed, f.Of + "account", "the installation of the App lacks " + strings.Join(lacking, ", "),
+				"grant them to the App, and accept them in its installation: " + appPage}
+		}
+	}
+	return f.failed("account", err)
+}
+
+// failed is the finding of what the forge did not answer.
+func (f *Forge) failed(subject string, err error) Finding {
+	found := Finding{Failed, f.Of + subject, err.Error(), "see to the network between here and the forge: names, proxy, certificates"}
+	switch forge.KindOf(err) {
+	case forge.Unauthorised:
+		found.Remedy = "make another token or key, it is wrong, revoked or expired: " + keysPage
+	case forge.Forbidden:
+		found.Remedy = "give the account the rights of " + appPage + ", or a token of its own: " + noAppPage
+	case forge.NotFound:
+		found.Remedy = "correct owner and name of the repository, install the App there, or give the account access: " + appPage
+	case forge.Invalid:
+		found.Remedy = "correct what is given: " + appPage
+	case forge.Limited:
+		found.Grade, found.Remedy = Warning, "try again then"
+	}
+	return found
+}
+
+// permissions are what GitHub calls the rights.
+var permissions = map[forge.Right]string{
+	forge.ReadContents:     "Contents: read",
+	forge.PushBranches:     "Contents: read and write",
+	forge.OpenPullRequests: "Pull requests: read and write",
+	forge.PostStatuses:     "Commit statuses: read and write",
+	forge.ReadChecks:       "Checks: read",
+	forge.MakeDeployments:  "Deployments: read and write",
+}
+
+func (f *Forge) rights() []forge.Right {
+	rights := []forge.Right{forge.ReadContents, forge.PushBranches, forge.OpenPullRequests, forge.PostStatuses, forge.ReadChecks}
+	if f.Deployments {
+		rights = append(rights, forge.MakeDeployments)
+	}
+	return rights
+}
+
+func (f *Forge) right(ctx context.Context, right forge.Right) Finding {
+	subject := "right to " + string(right)
+	may, err := f.Client.May(ctx, right, f.Branch)
+	switch {
+	case err != nil:
+		return f.failed(subject, err)
+	case may:
+		return Finding{OK, f.Of + subject, "granted", ""}
+	case right == forge.ReadChecks:
+		return Finding{Warning, f.Of + subject, "not granted: checkRun gates can't pass",
+			"grant " + permissions[right] + ", which fine-grained tokens can't have: " + noAppPage}
+	}
+	return Finding{Failed, f.Of + subject, "not granted", "grant " + permissions[right] + ", and a role that may write: " + appPage}
+}
+
+// protection judges whether an approval can be got round.
+func (f *Forge) protection(ctx context.Context) Finding {
+	subject := "protection of branch " + f.Branch
+	found, err := f.Client.Protection(ctx, f.Branch)
+	if err != nil {
+		failed := f.failed(subject, err)
+		failed.Grade = Warning
+		return failed
+	}
+	if text := unprotected(found); text != "" {
+		return Finding{Warning, f.Of + subject, text, "protect the branch: " + protectPage}
+	}
+	return Finding{OK, f.Of + subject, fmt.Sprintf("changes take a pull request, with approvals: %d", found.Approvals), ""}
+}
+
+// unprotected is how approvals can be got round; empty if no way is known.
+func unprotected(found forge.Protection) string {
+	switch {
+	case !found.Protected:
+		return "there is none: whoever may push can approve without a pull request"
+	case found.Hidden:
+		return "there is some that is not shown to this account: approvals may be got round"
+	case !found.PullRequest:
+		return "changes take no pull request: whoever may push can approve without one"
+	case found.WeBypass:
+		return "it does not hold the account of Sluice itself"
+	case found.AdminsBypass:
+		return "it does not hold administrators"
+	case found.Approvals == 0:
+		return "pull requests take no approval: their authors can merge them"
+	case !found.DismissesStale:
+		return "approvals stay when new commits are pushed"
+	}
+	return ""
+}
+
+// wanted are the events that something is done about.
+var wanted = []string{"push", "pull_request", "pull_request_review", "status", "check_run", "check_suite"}
+
+// webhook judges the one that is sent to the controller.
+func (f *Forge) webhook(ctx context.Context) Finding {
+	const subject = "webhook"
+	hooks, err := f.Client.Hooks(ctx)
+	switch forge.KindOf(err) {
+	case forge.Forbidden, forge.NotFound:
+		return Finding{Warning, f.Of + subject, "not shown to this account", "look at its deliveries in the settings of the repository: " + webhookPage}
+	}
+	if err != nil {
+		return f.failed(subject, err)
+	}
+	at := slices.IndexFunc(hooks, func(h forge.Hook) bool { return strings.HasSuffix(h.URL, f.Receiver) })
+	if at < 0 {
+		return Finding{Warning, f.Of + subject, "there is none to " + f.Receiver + ": Git and the forge are looked at by interval alone", "add it: " + webhookPage}
+	}
+	if text := unheard(hooks[at]); text != "" {
+		return Finding{Failed, f.Of + subject, text, "set it right: " + webhookPage}
+	}
+	return Finding{OK, f.Of + subject, "sends what is needed to " + f.Receiver, ""}
+}
+
+// unheard is why what a webhook sends has no effect; empty if it has.
+func unheard(hook forge.Hook) string {
+	missing := slices.DeleteFunc(slices.Clone(wanted), func(event string) bool { return slices.Contains(hook.Events, event) })
+	switch {
+	case !hook.Active:
+		return "it is not active"
+	case hook.ContentType != "json":
+		return "its content type is " + hook.ContentType + ", and not application/json"
+	case !hook.Signed:
+		return "it has no secret, so that nothing it sends is taken"
+	case len(missing) > 0 && !slices.Contains(hook.Events, "*"):
+		return "it does not send " + strings.Join(missing, ", ")
+	}
+	return ""
+}

@@ -1,0 +1,148 @@
+package install_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sluice-dev/sluice/cli/install"
+)
+
+// TestCheck: what can't be meant is refused, and the refusal names it.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(*install.Options)
+		says   string
+	}{
+		"Default":   {"as it is it makes sense", func(*install.Options) {}, ""},
+		"Namespace": {"a namespace is a DNS label", func(o *install.Options) { o.Namespace = "a: b" }, `namespace "a: b"`},
+		"NoName":    {"and not empty", func(o *install.Options) { o.Namespace = "" }, `namespace ""`},
+		"Image":     {"pods need an image", func(o *install.Options) { o.Image = "" }, "an image is needed"},
+		"Replicas":  {"none may be meant, fewer not", func(o *install.Options) { o.Replicas = -1 }, "-1 replicas"},
+		"Policy":    {"a policy is nothing of a namespace", func(o *install.Options) { o.Namespaced = true }, "the whole cluster's"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := install.Default("v1")
+			tc.change(&options)
+			_, err := install.Objects(options)
+			switch {
+			case tc.says == "" && err != nil:
+				t.Errorf("%s: want no error, got %v", tc.reason, err)
+			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)):
+				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.says, err)
+			}
+		})
+	}
+}
+
+// TestChoices: what is chosen is in the manifests, and what is not chosen is not.
+func TestChoices(t *testing.T) {
+	t.Parallel()
+	options := install.Options{Namespace: "releases", Image: "r.example/sluice:v2", Replicas: 3, Args: []string{"--cluster-name=eu"}}
+	text := render(t, options)
+	for _, want := range []string{"image: r.example/sluice:v2\n", "replicas: 3\n", "- --cluster-name=eu\n", "name: releases\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in the manifests", want)
+		}
+	}
+	for _, not := range []string{install.Namespace, "kind: CustomResourceDefinition\n", "kind: ValidatingAdmissionPolicy"} {
+		if strings.Contains(text, not) {
+			t.Errorf("want no %q in the manifests", not)
+		}
+	}
+	options.Policy = true
+	if want := "system:serviceaccount:releases:sluice-controller"; !strings.Contains(render(t, options), want) {
+		t.Errorf("want the policy to know the controller as %s", want)
+	}
+}
+
+// TestNamespaced: everything is in the namespace, and the role there has the rights of both roles
+// of the whole cluster's installation, but for those that no role of a namespace can give.
+func TestNamespaced(t *testing.T) {
+	t.Parallel()
+	options := install.Options{Namespace: "shop", Image: "sluice:v1", Replicas: 1, Namespaced: true}
+	objects, err := install.Objects(options)
+	if err != nil {
+		t.Fatalf("make manifests: %v", err)
+	}
+	var kinds []string
+	for _, object := range objects {
+		kinds = append(kinds, object.GetKind()+" "+object.GetName())
+		if object.GetNamespace() != "shop" {
+			t.Errorf("want all in the namespace, %s %s is in %q", object.GetKind(), object.GetName(), object.GetNamespace())
+		}
+	}
+	want := []string{
+		"Role sluice-controller", "RoleBinding sluice-controller", "ServiceAccount sluice-controller",
+		"Role sluice-viewer", "Role sluice-approver", "Role sluice-operator", "Role sluice-breakglass", "Deployment sluice-controller",
+		"PodDisruptionBudget sluice-controller", "NetworkPolicy sluice-controller",
+		"Service sluice-metrics", "Service sluice-webhooks",
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !strings.Contains(render(t, options), "- --namespaces=shop\n") {
+		t.Error("want the controller to watch its namespace only")
+	}
+	if diff := cmp.Diff(rights(t, wholeCluster(t)), append(rights(t, objects), " nodes list"), sorted); diff != "" {
+		t.Errorf("rights: -whole cluster +namespace and nodes:\n%s", diff)
+	}
+}
+
+func wholeCluster(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := install.Objects(install.Default("v1"))
+	if err != nil {
+		t.Fatalf("make manifests: %v", err)
+	}
+	return objects
+}
+
+// rights lists what the controller's roles allow, one group, resource and verb a line.
+func rights(t *testing.T, objects []*unstructured.Unstructured) []string {
+	t.Helper()
+	var all []string
+	for _, object := range objects {
+		if object.GetName() != "sluice-controller" || !strings.HasSuffix(object.GetKind(), "Role") {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			t.Fatalf("decode role: %v", err)
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					all = append(all, strings.Join(append(rule.APIGroups, resource, verb), " "))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// sorted compares lists of strings whatever their order.
+var sorted = cmp.Transformer("sorted", func(list []string) []string { return slices.Sorted(slices.Values(list)) })
+
+func render(t *testing.T, options install.Options) string {
+	t.Helper()
+	objects, err := install.Objects(options)
+	if err != nil {
+		t.Fatalf("make manifests: %v", err)
+	}
+	var text bytes.Buffer
+	if err := install.Write(&text, objects); err != nil {
+		t.Fatalf("write manifests: %v", err)
+	}
+	return text.String()
+}

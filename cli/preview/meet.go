@@ -1,0 +1,202 @@
+package preview
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/preflight"
+)
+
+// Live is what the cluster has where a release goes to.
+type Live struct {
+	// Release is the one of that name; nil if there is none, or it could not be read.
+	Release *v1alpha1.BatchRelease
+	// Workload is its Deployment, whose pods have the template Running; nil if there is none, or it could not be read.
+	Workload *plan.Workload
+	Running  *corev1.PodTemplateSpec
+	// Namespace are the objects that have a say.
+	Namespace preflight.Namespace
+	// Missing are sentences on what is not there, or could not be read.
+	Missing []string
+}
+
+// Found is what a release meets in the cluster.
+type Found struct {
+	// Manifest is how many pods the Deployment's manifest asks for, if the Deployment has another number.
+	Manifest *int32 `json:"manifestReplicas,omitempty"`
+	// Now is how far the release is there.
+	Now string `json:"now,omitempty"`
+	// Prospect is what becomes of a new template, and Why what it waits for.
+	Prospect plan.Prospect `json:"prospect,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	// WillNotFit and Warnings are what preflight finds. Held says that the first holds the release up.
+	WillNotFit []string `json:"willNotFit,omitempty"`
+	Held       bool     `json:"held,omitempty"`
+	Warnings   []string `json:"warnings,omitempty"`
+	// Refused is why the release is not started at all.
+	Refused string `json:"refused,omitempty"`
+	// Missing are sentences on what is not there, or could not be read.
+	Missing []string `json:"missing,omitempty"`
+
+	replicas int32
+}
+
+// Meet adds what the changes come upon in the cluster, where somebody has looked. The batches are then those of the
+// Deployments that are there.
+func (p *Preview) Meet(cluster map[types.NamespacedName]*Live, now time.Time) error {
+	p.met = true
+	for i := range p.Releases {
+		change := &p.Releases[i]
+		live := cluster[change.Key()]
+		if live == nil {
+			continue
+		}
+		if err := change.meet(live, p.freeze, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Key names the release.
+func (c *Change) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+}
+
+func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
+	c.Cluster = &Found{Missing: live.Missing}
+	if live.Release != nil {
+		c.Cluster.Now = show.Progress(live.Release)
+	}
+	if c.release == nil {
+		return nil // it is gone, or stays as it is
+	}
+	c.scale(live.Workload)
+	if c.Kind == Changed {
+		return nil
+	}
+	c.Cluster.Prospect, c.Cluster.Why = plan.Expect(c.given(live.Release, freeze), live.Workload, c.release.TemplateDigest, now)
+	if waits := c.Cluster.Prospect == plan.Waits || c.Cluster.Prospect == plan.Queues; waits && c.Kind == RolledBack {
+		c.note("A template that the cluster has kept as one that was stable waits for nothing.")
+	}
+	return c.preflight(live)
+}
+
+// scale has the batches be those of the Deployment that is there.
+func (c *Change) scale(workload *plan.Workload) {
+	if workload == nil {
+		return
+	}
+	if c.Replicas != nil && *c.Replicas != workload.Replicas {
+		c.Cluster.Manifest, c.Cluster.replicas = c.Replicas, workload.Replicas
+	}
+	c.dropNote(notInRepository)
+	c.batches(workload)
+}
+
+// given is the release of the cluster as it is once it has what the repository says. What a person has suspended stays
+// so where the repository is silent, and a freeze of the repository takes the place of any other.
+func (c *Change) given(live *v1alpha1.BatchRelease, freeze *spec.Freeze) *v1alpha1.BatchRelease {
+	given := &v1alpha1.BatchRelease{}
+	if live != nil {
+		given = live.DeepCopy()
+	}
+	given.Namespace, given.Name, given.Spec = c.Namespace, c.Name, c.object.Spec
+	if _, says, _ := unstructured.NestedFieldNoCopy(c.release.Object().Object, "spec", "suspend"); !says && live != nil {
+		given.Spec.Suspend = live.Spec.Suspend
+	}
+	switch {
+	case freeze.Covers(c.Namespace, c.object.Labels):
+		text, _ := json.Marshal(v1alpha1.Freeze{Reason: freeze.Reason, Until: freeze.Until}) // it always encodes
+		metav1.SetMetaDataAnnotation(&given.ObjectMeta, v1alpha1.FreezeAnnotation, string(text))
+	case frozenByGit(given):
+		delete(given.Annotations, v1alpha1.FreezeAnnotation)
+	}
+	return given
+}
+
+// frozenByGit tells a freeze that ends with the file that asked for it.
+func frozenByGit(release *v1alpha1.BatchRelease) bool {
+	var freeze v1alpha1.Freeze
+	err := json.Unmarshal([]byte(release.Annotations[v1alpha1.FreezeAnnotation]), &freeze)
+	return err == nil && freeze.Commit != ""
+}
+
+// preflight asks what the controller asks before it takes a Deployment over. A rollback it does not ask for, nor
+// where it has taken the Deployment over already.
+func (c *Change) preflight(live *Live) error {
+	known := c.Cluster.Prospect == plan.Known || c.Cluster.Prospect == plan.Quarantined
+	if live.Workload == nil || live.Workload.Hold != nil || known || c.Kind == RolledBack {
+		return nil
+	}
+	template, err := templateOf(c.release)
+	if err != nil {
+		return err
+	}
+	found := preflight.Check(preflight.Release{
+		Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.Surge, Unavailable: c.Unavailable,
+		Running: live.Running, Released: template, NewSet: true,
+	}, live.Namespace)
+	c.Cluster.Refused = plan.MixesVersions(&c.object.Spec.Strategy, live.Workload)
+	c.Cluster.WillNotFit, c.Cluster.Warnings = found.WillNotFit, found.Warnings
+	c.Cluster.Held = len(found.WillNotFit) > 0 && c.object.Spec.Strategy.Preflight != v1alpha1.PreflightWarn
+	return nil
+}
+
+// lines are what was found, in clauses for people.
+func (f *Found) lines() []string {
+	if f == nil {
+		return nil
+	}
+	var lines []string
+	if f.Manifest != nil {
+		lines = append(lines, fmt.Sprintf("the Deployment has %d replicas, its manifest says %d; the batches are those of %d", f.replicas, *f.Manifest, f.replicas))
+	}
+	if f.Now != "" {
+		lines = append(lines, "the release says: "+f.Now)
+	}
+	if text := f.prospect(); text != "" {
+		lines = append(lines, text)
+	}
+	if f.Refused != "" {
+		lines = append(lines, "it is not released: "+f.Refused)
+	}
+	for _, text := range f.WillNotFit {
+		lines = append(lines, "it will not fit: "+text)
+	}
+	if f.Held {
+		lines = append(lines, "the Deployment is not taken over until it fits")
+	}
+	for _, text := range f.Warnings {
+		lines = append(lines, "warning: "+text)
+	}
+	return append(lines, f.Missing...)
+}
+
+// prospect says what becomes of a new template.
+func (f *Found) prospect() string {
+	switch f.Prospect {
+	case plan.Supersedes:
+		return "the new template takes the place of what is under way"
+	case plan.Queues:
+		return "the new template waits until what is under way has ended"
+	case plan.Waits:
+		return "the new template waits: " + f.Why
+	case plan.Known:
+		return "the release has this template already"
+	case plan.Quarantined:
+		return "the template was rolled back there: it is not released again until another one has been"
+	case plan.Begins:
+	}
+	return ""
+}

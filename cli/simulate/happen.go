@@ -1,0 +1,139 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/sim"
+)
+
+// apply lets an event happen, and tells of each part of it.
+func (r *run) apply(event *Event) []string {
+	var told []string
+	tell := func(is bool, text string, args ...any) {
+		if is {
+			told = append(told, fmt.Sprintf(text, args...))
+		}
+	}
+	if event.Scale != nil {
+		r.World.Scale(*event.Scale)
+		tell(true, "scale to %d", *event.Scale)
+	}
+	if event.Broken != nil {
+		r.Sick = *event.Broken
+		tell(true, "pods of %q are never ready", *event.Broken)
+	}
+	if event.ReadyAfter != nil {
+		r.readyAfter = event.ReadyAfter.Duration
+		tell(true, "new pods are ready after %s", event.ReadyAfter.Duration)
+	}
+	if event.Template != "" {
+		r.newest = event.Template
+		r.Give(event.Template)
+		tell(true, "release %s", event.Template)
+	}
+	tell(event.Crash > 0, "%d pods fail", r.pods(event.Crash, r.FailPod))
+	tell(event.Heal > 0, "%d pods heal", r.pods(event.Heal, r.HealPod))
+	return append(told, r.ask(event)...)
+}
+
+// ask lets people ask for something. What they ask for in vain is told as such.
+func (r *run) ask(event *Event) []string {
+	asked := []struct {
+		is   bool
+		text string
+		does func() bool
+	}{
+		{event.Approve, "approve", r.approve},
+		{event.Reject, "reject", r.Reject},
+		{event.Rollback, "rollback", func() bool { return r.Annotate(v1alpha1.RollbackAnnotation, "true") }},
+		{event.Retry, "retry", func() bool { return r.Annotate(v1alpha1.RetryAnnotation, "true") }},
+		{event.Suspend != nil && *event.Suspend, "suspend", func() bool { return r.World.Suspend(true) }},
+		{event.Suspend != nil && !*event.Suspend, "resume", func() bool { return r.World.Suspend(false) }},
+	}
+	var told []string
+	for _, one := range asked {
+		if !one.is {
+			continue
+		}
+		if !one.does() {
+			one.text += ": there is nothing to do"
+		}
+		told = append(told, one.text)
+	}
+	return told
+}
+
+// pods lets something happen to pods of the newest template, and counts those that it happened to.
+func (r *run) pods(n int32, happens func(*sim.Set) bool) int32 {
+	done := int32(0)
+	for set := r.Set(r.newest); set != nil && done < n && happens(set); {
+		done++
+	}
+	return done
+}
+
+// row is how things stand.
+func (r *run) row() Row {
+	status := r.Release.Status
+	row := Row{
+		At: r.Now.Sub(r.began).String(), Replicas: r.Workload.Replicas,
+		Phase: string(status.Phase), Batch: status.Batch, State: string(status.CurrentStepState), Why: status.Message,
+	}
+	for i := range r.Sets {
+		set := &r.Sets[i]
+		row.Available += set.Pods.Available
+		if set.Revision == status.UpdateRevision || status.UpdateRevision == "" && set.Revision == r.newest {
+			row.New += set.Replicas
+		} else {
+			row.Old += set.Replicas
+		}
+	}
+	for i := range r.Gates {
+		if g := &r.Gates[i]; g.Decision == "" && status.CurrentStepState == v1alpha1.StepBlocking {
+			row.Gates = append(row.Gates, string(g.Spec.Type))
+		}
+	}
+	return row
+}
+
+// note adds a row, if it says something that the last one does not.
+func (r *run) note(event string, done ...string) {
+	row := r.row()
+	row.Event, row.Done = event, done
+	if rows := r.timeline.Rows; event == "" && len(done) == 0 && len(rows) > 0 && row.same(&rows[len(rows)-1]) {
+		return
+	}
+	r.timeline.Rows = append(r.timeline.Rows, row)
+}
+
+// same reports whether things stand as in another row.
+func (row *Row) same(other *Row) bool {
+	return row.Replicas == other.Replicas && row.Old == other.Old && row.New == other.New && row.Available == other.Available &&
+		row.Phase == other.Phase && row.Batch == other.Batch && row.State == other.State && row.Why == other.Why && slices.Equal(row.Gates, other.Gates)
+}
+
+// compare says in what a row is not as expected.
+func (e *Expectation) compare(row Row) []string {
+	var unmet []string
+	for _, text := range []struct {
+		field string
+		want  *string
+		got   string
+	}{{"phase", e.Phase, row.Phase}, {"batch", e.Batch, row.Batch}, {"state", e.State, row.State}} {
+		if text.want != nil && *text.want != text.got {
+			unmet = append(unmet, fmt.Sprintf("%s is %q, not %q", text.field, text.got, *text.want))
+		}
+	}
+	for _, count := range []struct {
+		field string
+		want  *int32
+		got   int32
+	}{{"old", e.Old, row.Old}, {"new", e.New, row.New}, {"available", e.Available, row.Available}} {
+		if count.want != nil && *count.want != count.got {
+			unmet = append(unmet, fmt.Sprintf("%s is %d, not %d", count.field, count.got, *count.want))
+		}
+	}
+	return unmet
+}

@@ -1,0 +1,248 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/sim"
+)
+
+// run is a simulation under way.
+type run struct {
+	*sim.State
+
+	trace *Trace
+	// events that are still to come.
+	events   []Event
+	began    time.Time
+	timeline *Timeline
+	// readyAfter is how long pods that are made now take; coming, when those that were made are ready, by revision.
+	readyAfter time.Duration
+	coming     map[string][]time.Time
+	// wake is when the plan wants to be asked again; zero if never.
+	wake time.Time
+	// newest is the template that is given now.
+	newest string
+}
+
+// The bounds of a simulation that does not come to rest.
+const (
+	maxTurns = 1_000
+	maxRows  = 20_000
+)
+
+var errRestless = errors.New("it does not come to rest: there are more changes than are shown")
+
+// toEnd lets time go by until nothing happens any more.
+func (r *run) toEnd() error {
+	r.newest = given
+	r.note("release " + given)
+	end := r.began.Add(orElse(r.trace.Until, defaultUntil))
+	for len(r.timeline.Rows) < maxRows {
+		if err := r.settle(); err != nil {
+			return err
+		}
+		r.meetExpectations()
+		next := r.next()
+		if next.IsZero() || next.After(end) {
+			return nil
+		}
+		r.Until(next)
+		r.happen()
+	}
+	return errRestless
+}
+
+// settle lets all controllers act until there is nothing to do now.
+func (r *run) settle() error {
+	for range maxTurns {
+		changed := r.SyncWorkload()
+		for i := range r.Sets {
+			changed = r.SyncSet(&r.Sets[i]) || changed
+			r.expectPods(&r.Sets[i])
+		}
+		changed = r.decideGates() || changed
+		if !r.pass() && !changed {
+			r.note("")
+			return nil
+		}
+	}
+	return errRestless
+}
+
+// pass is one of the controller.
+func (r *run) pass() bool {
+	r.wake = time.Time{}
+	report := r.Process.Pass(r.World, sim.Mishaps{Next: func(o plan.Observation) plan.Plan {
+		next := plan.Next(o)
+		r.wake = time.Time{}
+		if next.Wake > 0 {
+			r.wake = o.Now.Add(next.Wake)
+		}
+		return next
+	}})
+	var done []string
+	for _, write := range report.Done {
+		if shown(write.Action) {
+			done = append(done, write.Action.String())
+		}
+	}
+	r.note("", done...)
+	return len(report.Done) > 0 || report.Ended != ""
+}
+
+// shown are the actions that people see in the cluster.
+func shown(action plan.Action) bool {
+	switch action.(type) {
+	case plan.TakeOver, plan.HandBack, plan.CreateSet, plan.ScaleSet, plan.OpenGate, plan.CloseGate:
+		return true
+	}
+	return false
+}
+
+// expectPods notes when the pods of a set that were made are ready. Of those that are gone the last made went first.
+func (r *run) expectPods(set *sim.Set) {
+	coming := r.coming[set.Revision]
+	for len(coming) < int(set.Pods.Pending) {
+		coming = append(coming, r.Now.Add(r.readyAfter))
+	}
+	r.coming[set.Revision] = coming[:set.Pods.Pending]
+}
+
+// decideGates passes the gates whose time has come, and those that people let pass by now.
+func (r *run) decideGates() bool {
+	decided := false
+	for i := range r.Gates {
+		if approval := r.approval(&r.Gates[i]); !approval.IsZero() && !r.Now.Before(approval) {
+			r.approve()
+			decided = true
+			break
+		}
+	}
+	for r.Approve() {
+		decided = true
+	}
+	for i := range r.Gates {
+		g := &r.Gates[i]
+		if g.Decision == "" && g.Spec.Type == v1alpha1.GateWindow && r.window(g).Status.Decision == v1alpha1.DecisionPassed {
+			g.Decision, decided = v1alpha1.DecisionPassed, true
+		}
+	}
+	return decided
+}
+
+// approval is when people will let a gate pass by themselves; zero if they won't.
+func (r *run) approval(g *sim.Gate) time.Time {
+	if r.trace.ApproveAfter == nil || g.Decision != "" || timed(g) || r.Release.Status.CurrentStepState != v1alpha1.StepBlocking {
+		return time.Time{}
+	}
+	return g.Made.Add(r.trace.ApproveAfter.Duration)
+}
+
+func timed(g *sim.Gate) bool {
+	return g.Spec.Type == v1alpha1.GateSoak || g.Spec.Type == v1alpha1.GateWindow
+}
+
+// approve passes all gates that wait for people or CI. It reports whether there was one.
+func (r *run) approve() bool {
+	approved := false
+	for i := range r.Gates {
+		g := &r.Gates[i]
+		switch {
+		case g.Decision != "" || timed(g):
+			continue
+		case g.Spec.Type == v1alpha1.GateManual:
+			r.Confirm()
+		default:
+			g.Decision = v1alpha1.DecisionPassed
+		}
+		approved = true
+	}
+	return approved
+}
+
+// window is what the rules for gates say of one now.
+func (r *run) window(g *sim.Gate) gate.Decision {
+	release := &v1alpha1.BatchRelease{Status: *r.Release.Status}
+	release.UID = g.Spec.ReleaseRef.UID
+	object := &v1alpha1.Gate{Spec: *g.Spec}
+	object.Name = g.Name
+	object.CreationTimestamp.Time = g.Made
+	return gate.Evaluate(object, gate.Facts{Release: release}, r.Now)
+}
+
+// next is when something happens next; zero if nothing does.
+func (r *run) next() time.Time {
+	if r.due() {
+		return r.Now
+	}
+	times := []time.Time{r.wake}
+	if len(r.events) > 0 {
+		times = append(times, r.timeOf(&r.events[0]))
+	}
+	for _, coming := range r.coming {
+		times = append(times, coming...)
+	}
+	for i := range r.Gates {
+		times = append(times, r.opens(&r.Gates[i]))
+	}
+	times = slices.DeleteFunc(times, func(t time.Time) bool { return !t.After(r.Now) })
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(times, time.Time.Compare)
+}
+
+// opens is when a gate that waits is to be looked at again.
+func (r *run) opens(g *sim.Gate) time.Time {
+	switch {
+	case g.Decision != "":
+		return time.Time{}
+	case g.Spec.Type == v1alpha1.GateSoak:
+		return g.Made.Add(g.Spec.Policy.Soak.Duration.Duration)
+	case g.Spec.Type == v1alpha1.GateWindow:
+		return r.window(g).WakeUp
+	}
+	return r.approval(g)
+}
+
+// happen lets happen what is due.
+func (r *run) happen() {
+	for i := range r.Sets {
+		set := &r.Sets[i]
+		coming := r.coming[set.Revision]
+		for len(coming) > 0 && !coming[0].After(r.Now) {
+			r.MakeReady(set)
+			coming = coming[1:]
+		}
+		r.coming[set.Revision] = coming
+	}
+	for r.due() && r.events[0].Expect == nil { // expectations come once all that happens before has had its effect
+		event := r.events[0]
+		r.events = r.events[1:]
+		for _, told := range r.apply(&event) {
+			r.note(told)
+		}
+	}
+}
+
+// due reports whether it is time for the next event of the trace.
+func (r *run) due() bool { return len(r.events) > 0 && !r.timeOf(&r.events[0]).After(r.Now) }
+
+func (r *run) timeOf(event *Event) time.Time { return r.began.Add(event.At.Duration) }
+
+// meetExpectations compares with what is expected by now.
+func (r *run) meetExpectations() {
+	for r.due() && r.events[0].Expect != nil {
+		event := r.events[0]
+		r.events = r.events[1:]
+		for _, unmet := range event.Expect.compare(r.row()) {
+			r.timeline.Unmet = append(r.timeline.Unmet, fmt.Sprintf("at %s: %s", event.At.Duration, unmet))
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package github
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/sluice-dev/sluice/forge"
+)
+
+// What is put into the path of a request is checked first: it may come from a policy that
+// somebody wrote.
+var (
+	objectName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	login      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
+	teamSlug   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,254}$`)
+	// branchName is narrower than Git's own rule.
+	branchName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/+@#=-]{0,250}$`)
+	filePath   = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._/-]{0,1000}$`)
+)
+
+func checkSHA(sha string) error {
+	if !objectName.MatchString(sha) {
+		return invalid("%q is no full name of a commit", sha)
+	}
+	return nil
+}
+
+func checkBranch(name string) error {
+	if !branchName.MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "//") {
+		return invalid("%q is no name of a branch that can be worked on", name)
+	}
+	return nil
+}
+
+func checkPath(path string) error {
+	if !filePath.MatchString(path) || strings.Contains(path, "..") || strings.Contains(path, "//") {
+		return invalid("%q is no path of a file that can be worked on", path)
+	}
+	return nil
+}
+
+// checkOwnBranch keeps us from touching a branch that was not made for an approval.
+func checkOwnBranch(name string) error {
+	if !strings.HasPrefix(name, forge.BranchPrefix) {
+		return invalid("the branch %q is not one of approvals: those begin with %s", name, forge.BranchPrefix)
+	}
+	return checkBranch(name)
+}

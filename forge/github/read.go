@@ -1,0 +1,171 @@
+package github
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+
+	"github.com/sluice-dev/sluice/forge"
+)
+
+// ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
+// alone: one request, which costs nothing while nothing changes. After it there are three more, for the
+// files, the merge and who moved the branch, and those for what the query asks for, and one if the tracked
+// branch has gone on since. A pull request that is not there is of kind NotFound.
+func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
+	approval := forge.Approval{}
+	ctx = withAllowance(ctx, maxLook)
+	var err error
+	if approval.Repository, err = c.Repository(ctx); err != nil {
+		return forge.Approval{}, err
+	}
+	if approval.Self, err = c.Self(ctx); err != nil {
+		return forge.Approval{}, err
+	}
+	pull, err := c.rawPull(ctx, q.Number)
+	if err != nil {
+		return forge.Approval{}, err
+	}
+	approval.PullRequest = pullRequest(pull)
+	if !approval.PullRequest.Merged {
+		return approval, nil
+	}
+	for _, part := range []func(context.Context, forge.ApprovalQuery, *github.PullRequest, *forge.Approval) error{
+		c.readChange, c.readCommits, c.readReviews, c.readResult, c.readRelease, c.readApprovers,
+	} {
+		if err := part(ctx, q, pull, &approval); err != nil {
+			return forge.Approval{}, err
+		}
+	}
+	return approval, nil
+}
+
+func (c *Client) rawPull(ctx context.Context, number int) (*github.PullRequest, error) {
+	pull, _, err := c.api.PullRequests.Get(ctx, c.owner, c.name, number)
+	if err == nil && pull.GetNumber() != number {
+		err = distrusted("the answer is about another")
+	}
+	return pull, c.explain(err, "read pull request #%d", number)
+}
+
+// PullRequest reads a pull request. One that is not there is of kind NotFound.
+func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+	return c.pull(ctx, number)
+}
+
+func (c *Client) pull(ctx context.Context, number int) (forge.PullRequest, error) {
+	pull, err := c.rawPull(ctx, number)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	return pullRequest(pull), nil
+}
+
+// readChange reads all files that the pull request touches.
+func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	files, err := allOf(pull.GetChangedFiles(), maxFiles, func(page github.ListOptions) ([]*github.CommitFile, *github.Response, error) {
+		return c.api.PullRequests.ListFiles(ctx, c.owner, c.name, pull.GetNumber(), &page)
+	})
+	into.Files = convert(files, changedFile)
+	return c.explain(err, "read files of pull request #%d", pull.GetNumber())
+}
+
+// readResult reads what the merge changed, whether that is on the tracked branch, and how it came there.
+func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	merged := pull.GetMergeCommitSHA()
+	if err := checkSHA(merged); err != nil {
+		return c.explain(distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
+	}
+	var err error
+	if into.Result, err = c.result(ctx, merged); err != nil {
+		return err
+	}
+	if into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip); err != nil {
+		return err
+	}
+	into.Pushes, into.PushesTold, err = c.pushes(ctx, q.Branch, until(merged, q.StableCommit))
+	if err != nil || !into.PushesTold || !into.OnTracked {
+		return err
+	}
+	// Git has seen the branch at the tip, so that some push has ended there.
+	if !slices.ContainsFunc(into.Pushes, func(p forge.Push) bool { return p.After == q.Tip }) {
+		return c.explain(distrusted("the one that ended at %s is not told yet", q.Tip), "read who pushed to branch %s", q.Branch)
+	}
+	return nil
+}
+
+// result reads a commit and the files that it changes against its first parent: all, or that there are more.
+func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
+	made, resp, err := c.api.Repositories.GetCommit(ctx, c.owner, c.name, sha, &github.ListOptions{PerPage: pageSize})
+	if err == nil && made.GetSHA() != sha {
+		err = distrusted("the answer is about another")
+	}
+	if err != nil {
+		return forge.Result{}, c.explain(err, "read commit %s", sha)
+	}
+	more, lines := resp.NextPage != 0 || len(made.Files) >= pageSize, 0
+	for _, file := range made.Files {
+		lines += file.GetChanges()
+	}
+	if want := made.GetStats().GetTotal(); !more && lines != want {
+		err := distrusted("its files have %d changed lines, and not the %d of the commit", lines, want)
+		return forge.Result{}, c.explain(err, "read commit %s", sha)
+	}
+	return forge.Result{Commit: commit(made), Files: convert(made.Files, changedFile), More: more}, nil
+}
+
+// isAncestor reports whether a commit is tip or one of its ancestors.
+func (c *Client) isAncestor(ctx context.Context, sha, tip string) (bool, error) {
+	if err := checkSHA(tip); err != nil {
+		return false, err
+	}
+	if sha == tip {
+		return true, nil
+	}
+	between, _, err := c.api.Repositories.CompareCommits(ctx, c.owner, c.name, sha, tip, &github.ListOptions{PerPage: 1})
+	if err != nil {
+		return false, c.explain(err, "compare %s with %s", sha, tip)
+	}
+	return between.GetStatus() == "ahead" && between.GetMergeBaseCommit().GetSHA() == sha, nil
+}
+
+// readReviews reads all reviews of the pull request.
+func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	if !q.Reviews {
+		return nil
+	}
+	reviews, err := allCounted(func(page github.ListOptions) ([]*github.PullRequestReview, *github.Response, error) {
+		return c.api.PullRequests.ListReviews(ctx, c.owner, c.name, pull.GetNumber(), &page)
+	})
+	into.Reviews = convert(reviews, review)
+	return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
+}
+
+// readCommits reads all commits of the pull request.
+func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	if !q.Commits {
+		return nil
+	}
+	commits, err := allOf(pull.GetCommits(), maxCommits, func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
+		return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.GetNumber(), &page)
+	})
+	into.Commits = convert(commits, commit)
+	return c.explain(err, "read commits of pull request #%d", pull.GetNumber())
+}
+
+// readApprovers reads whose approval would count.
+func (c *Client) readApprovers(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
+	var err error
+	if into.Approvers, err = c.Accounts(ctx, q.Approvers...); err != nil {
+		return err
+	}
+	for _, name := range q.Teams {
+		team, err := c.Team(ctx, name)
+		if err != nil {
+			return err
+		}
+		into.Teams = append(into.Teams, team)
+	}
+	return nil
+}

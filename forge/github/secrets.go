@@ -1,0 +1,57 @@
+package github
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/sluice-dev/sluice/forge"
+)
+
+// maxMessage keeps a server from filling our status with its words.
+const maxMessage = 512
+
+const hidden = "[hidden]"
+
+var (
+	// Tokens have had many lengths and alphabets; a JWT may be part of one.
+	tokens   = regexp.MustCompile(`(gh[a-z]_|github_pat_)[A-Za-z0-9_.\-]+`)
+	jwts     = regexp.MustCompile(`eyJ[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]*`)
+	bearers  = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9_.\-+/=]{16,}`)
+	userinfo = regexp.MustCompile(`://[^/\s"']*@`)
+	control  = regexp.MustCompile(`[\x00-\x1f\x7f]+`)
+)
+
+// scrubber takes credentials out of what is said to people.
+type scrubber struct {
+	// secret is a token that is known, whatever it looks like. Optional.
+	secret string
+}
+
+// clean removes credentials and control characters, and cuts what is too long.
+func (s scrubber) clean(message string) string {
+	if s.secret != "" {
+		message = strings.ReplaceAll(message, s.secret, hidden)
+	}
+	message = strings.ToValidUTF8(message, "?")
+	message = tokens.ReplaceAllString(message, hidden)
+	message = jwts.ReplaceAllString(message, hidden)
+	message = bearers.ReplaceAllString(message, "$1 "+hidden)
+	message = userinfo.ReplaceAllString(message, "://")
+	message = strings.TrimSpace(control.ReplaceAllString(message, " "))
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return message
+}
+
+// typed gives an error that has no kind the one of a failed connection, without its secrets.
+func (s scrubber) typed(err error) error {
+	if limited, ok := errors.AsType[*forge.LimitedError](err); ok {
+		return limited
+	}
+	if known, ok := errors.AsType[*forge.Error](err); ok {
+		return known
+	}
+	return &forge.Error{Kind: forge.Transient, Message: s.clean(err.Error())}
+}
