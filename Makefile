@@ -18,7 +18,7 @@ GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(V
 TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
-WITHCP   := go run ./internal/controlplane/withcp
+WITHCP   := go run ./internal/testbed/controlplane/withcp
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time.
 TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m -ldflags=-w
 MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
@@ -27,7 +27,7 @@ MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node h
 
 .PHONY: demo
 demo: ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
-	go run ./cmd/demo $(ARGS)
+	go run ./test/demo $(ARGS)
 
 .PHONY: build
 build: ## bin/sluice, static, and by the names by which kubectl knows it
@@ -119,7 +119,7 @@ lint: ## Lint, formatting and import rules (.golangci.yml)
 
 .PHONY: bench
 bench: ## Speed next to the native rolling update
-	go run ./cmd/bench $(ARGS)
+	go run ./test/bench $(ARGS)
 
 ##@ Change
 

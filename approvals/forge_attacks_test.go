@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge/record"
-	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
 // fourEyes is the policy of the cookbook: somebody else than those who made the change.

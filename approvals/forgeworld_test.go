@@ -23,10 +23,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/forge/record"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
-	"github.com/sluice-dev/sluice/internal/devforge"
-	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
 	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
 // forgeWorld is a world with a forge, on which the test plays the people; in the cluster it also

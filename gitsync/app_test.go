@@ -13,8 +13,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync"
-	"github.com/sluice-dev/sluice/internal/devforge"
-	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
 // A GitHub App reads the repository with a token that lets it do nothing else, and that is asked

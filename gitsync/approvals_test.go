@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // awaits makes a release wait for a gate, as rollout does.

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // hostile repositories, each with what the error in the status of its source begins with and has to say.

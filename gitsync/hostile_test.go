@@ -24,8 +24,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 const tipOfTheirs = "1111111111111111111111111111111111111111"

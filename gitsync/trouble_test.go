@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // set changes the spec of the source "shop".

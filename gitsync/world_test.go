@@ -30,9 +30,9 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // soon is how long a test waits for what takes moments on a machine with nothing else to do.

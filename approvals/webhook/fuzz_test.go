@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/webhook"
-	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
 // cluster stands for the API server where a fuzzer asks it thousands of times a second: one source, one secret.

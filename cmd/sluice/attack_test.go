@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
 // TestHostileCheckouts: whoever lints, plans, simulates or checks a stranger's repository runs nothing of it and asks nobody, in

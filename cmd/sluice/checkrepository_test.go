@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
 const goodRelease = `apiVersion: rollouts.sluice.dev/v1alpha1

@@ -25,9 +25,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/app"
-	"github.com/sluice-dev/sluice/internal/controlplane"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // soon is how long the tests wait for what takes moments on a machine with nothing else to do.

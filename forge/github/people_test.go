@@ -8,7 +8,7 @@ import (
 	gogithub "github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
 // Who may write is asked by login and believed of the number alone.

@@ -12,7 +12,7 @@ import (
 	gogithub "github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/internal/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
 func (w *world) status(login, sha, name string, state forge.State) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 const secret = "s3cr3t-t0k3n"

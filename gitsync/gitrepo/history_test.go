@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // chain commits n changes of one file, which Git sends as deltas on each other, and

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 func TestTreeIsAFileSystem(t *testing.T) {

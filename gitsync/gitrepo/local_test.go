@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // TestLocal reads revisions of a clone on disk, and says what a shallow one lacks.

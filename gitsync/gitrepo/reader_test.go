@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
-	"github.com/sluice-dev/sluice/gitsync/internal/gittest"
 	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // server is a repository served over https.

@@ -3,7 +3,7 @@ package app_test
 import (
 	"testing"
 
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 func TestMain(m *testing.M) { cptest.Main(m) }

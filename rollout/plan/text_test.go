@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/crdcheck"
+	"github.com/sluice-dev/sluice/internal/testbed/crdcheck"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 

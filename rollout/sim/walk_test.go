@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/crdcheck"
+	"github.com/sluice-dev/sluice/internal/testbed/crdcheck"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 

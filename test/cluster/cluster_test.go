@@ -19,7 +19,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
-	"github.com/sluice-dev/sluice/internal/node"
+	"github.com/sluice-dev/sluice/test/node"
 )
 
 const (

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/sluice-dev/sluice/internal/controlplane"
-	"github.com/sluice-dev/sluice/internal/node"
-	"github.com/sluice-dev/sluice/internal/node/image"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/test/node"
+	"github.com/sluice-dev/sluice/test/node/image"
 )
 
 const (

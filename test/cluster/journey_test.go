@@ -3,7 +3,7 @@ package cluster
 import (
 	"testing"
 
-	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
 // A service under load is released, whoever of the controllers is killed, rolled back, and released

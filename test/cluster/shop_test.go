@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/devforge"
-	"github.com/sluice-dev/sluice/internal/devforge/forgetest"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
 // replicas is the number of the service's pods.

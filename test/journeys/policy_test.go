@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/controlplane"
-	"github.com/sluice-dev/sluice/internal/controlplane/cptest"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // policyName is what config/policy calls the policy; its refusals say so.

@@ -3,7 +3,7 @@ package journeys
 import (
 	"testing"
 
-	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // mostRequests is what a release of ten pods in four steps without gates may cost on a busy

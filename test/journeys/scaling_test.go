@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // scale does what an HPA does.

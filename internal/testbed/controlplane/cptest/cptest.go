@@ -1,0 +1,223 @@
+// Package cptest gives tests a real control plane, and each of them a namespace of its own in it.
+//
+// A package that uses it calls Main from its TestMain. The control plane is the one that the
+// environment variable SLUICE_TEST_CONTROLPLANE names: the command internal/testbed/controlplane/withcp
+// runs one for all packages of a test run. Without it the first test that asks has one started for
+// its package. Either has the kinds in config/crd, and an audit log. With -short there is none, and
+// tests that ask for it are skipped.
+package cptest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+)
+
+// AccessEnv names the environment variable with the path of a saved controlplane.Access: the
+// control plane that all tests share.
+const AccessEnv = "SLUICE_TEST_CONTROLPLANE"
+
+// A plane is the control plane that this process's tests use.
+type plane struct {
+	access controlplane.Access
+	stop   func() error
+}
+
+var (
+	// shared is set up by the first test that asks.
+	shared = sync.OnceValues(open)
+	// used tells whether one did.
+	used bool
+	// inMain tells whether somebody will stop it.
+	inMain bool
+)
+
+// Main runs the tests of a package and exits. It stops the control plane if this process started one.
+func Main(m *testing.M) {
+	inMain = true
+	code := m.Run()
+	if used {
+		if p, err := shared(); err == nil {
+			if err := p.stop(); err != nil {
+				_, _ = os.Stderr.WriteString(err.Error() + "\n")
+				code = max(code, 1)
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// open finds the control plane that tests share, or starts one.
+func open() (plane, error) {
+	used = true
+	if path := os.Getenv(AccessEnv); path != "" {
+		access, err := controlplane.LoadAccess(path)
+		return plane{access: access, stop: func() error { return nil }}, err
+	}
+	options, err := Options()
+	if err != nil {
+		return plane{}, err
+	}
+	cp, err := controlplane.Start(context.Background(), options)
+	if err != nil {
+		return plane{}, err
+	}
+	return plane{access: cp.Access, stop: cp.Stop}, nil
+}
+
+// Options are how tests have their control plane.
+func Options() (controlplane.Options, error) {
+	crds, err := controlplane.InCheckout("config/crd")
+	if err != nil {
+		return controlplane.Options{}, err
+	}
+	return controlplane.Options{Progress: os.Stderr, Audit: true, Manifests: []string{crds}}, nil
+}
+
+// Access is the way to the control plane.
+func Access(tb testing.TB) controlplane.Access {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("needs a control plane")
+	}
+	if !inMain {
+		tb.Fatal("call cptest.Main from TestMain: it stops the control plane")
+	}
+	p, err := shared()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p.access
+}
+
+// Config is the administrator's client configuration. The test's name is its user agent, by which
+// the test finds its requests in the audit log.
+func Config(tb testing.TB) *rest.Config {
+	tb.Helper()
+	cfg, err := Access(tb).Config()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cfg.UserAgent = tb.Name()
+	return cfg
+}
+
+// Namespace makes a namespace in which pods can be created, named after the test. When the test ends, nothing goes
+// on in it any more, whatever finalizers there were; what was in it is logged if the test failed.
+func Namespace(tb testing.TB) string {
+	tb.Helper()
+	cfg := Config(tb)
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sweeper, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	namespace, err := client.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(tb.Name())},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		tb.Fatalf("create namespace: %v", err)
+	}
+	name := namespace.Name
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("namespace %s:\n%s", name, describe(tb, name))
+		}
+		if err := sweep(context.Background(), sweeper, name); err != nil { // the context of the test has ended
+			tb.Errorf("clean namespace %s up: %v", name, err)
+		}
+	})
+	Eventually(tb, 30*time.Second, func() error {
+		return controlplane.ServiceAccountExists(tb.Context(), client, name)
+	})
+	return name
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// namePrefix makes a prefix of names out of a test's name.
+func namePrefix(test string) string {
+	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
+	return strings.Trim(name[:min(len(name), 40)], "-") + "-"
+}
+
+// describe lists what a namespace holds, as far as it can be had.
+func describe(tb testing.TB, namespace string) []byte {
+	tb.Helper()
+	const kinds = "deployments,replicasets,pods,batchreleases,gates,releasesources,events"
+	out, err := Access(tb).Kubectl(context.Background(), "get", kinds, "--namespace", namespace).CombinedOutput()
+	if err != nil {
+		out = append(out, err.Error()...)
+	}
+	return out
+}
+
+// Eventually polls until the condition returns nil, and fails the test with what it returned last
+// if that takes too long. The condition's error says what was wanted and what was found.
+func Eventually(tb testing.TB, within time.Duration, condition func() error) {
+	tb.Helper()
+	deadline := time.After(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := condition()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			tb.Fatalf("not within %v: %v", within, err)
+		}
+	}
+}
+
+// Decode reads the objects of a text of YAML documents.
+func Decode(tb testing.TB, text string) []*unstructured.Unstructured {
+	tb.Helper()
+	var objects []*unstructured.Unstructured
+	for documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), len(text)); ; {
+		object := &unstructured.Unstructured{}
+		switch err := documents.Decode(object); {
+		case errors.Is(err, io.EOF):
+			return objects
+		case err != nil:
+			tb.Fatalf("decode: %v", err)
+		case len(object.Object) > 0:
+			objects = append(objects, object)
+		}
+	}
+}
+
+// Kubectl runs kubectl as the administrator and returns what it printed. It fails the test if
+// kubectl fails.
+func Kubectl(tb testing.TB, args ...string) string {
+	tb.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := Access(tb).Kubectl(tb.Context(), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		tb.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String()
+}

@@ -1,0 +1,50 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+)
+
+// leftBehind is what a test may leave: pods that crash for ever, and a release that nobody would let go.
+const leftBehind = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}, annotations: {simulate.sluice.dev/behaviour: crash-loop}}
+    spec: {containers: [{name: web, image: web}]}
+---
+apiVersion: rollouts.sluice.dev/v1alpha1
+kind: BatchRelease
+metadata: {name: web, finalizers: [example.com/kept]}
+spec:
+  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  strategy: {steps: [{replicas: 100%}]}
+`
+
+func TestNothingGoesOnAfterATest(t *testing.T) {
+	t.Parallel()
+	var namespace string
+	t.Run("test", func(t *testing.T) {
+		namespace = cptest.Namespace(t)
+		file := filepath.Join(t.TempDir(), "left.yaml")
+		if err := os.WriteFile(file, []byte(leftBehind), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cptest.Kubectl(t, "apply", "--namespace", namespace, "-f", file)
+		cptest.Kubectl(t, "wait", "--namespace", namespace, "--for=create", "pods", "--selector=app=web")
+	})
+	cptest.Eventually(t, within, func() error {
+		if left := cptest.Kubectl(t, "get", "all,batchreleases", "--namespace", namespace, "--output=name"); left != "" {
+			return fmt.Errorf("want nothing left, have\n%s", left)
+		}
+		return nil
+	})
+}

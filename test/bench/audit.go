@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+)
+
+// requests reads from the audit log what reached the API server from a time on.
+func (l *lab) requests(from time.Time) ([]controlplane.Request, error) {
+	for {
+		var found []controlplane.Request
+		counts, err := l.plane.CountRequests(func(r controlplane.Request) bool {
+			if r.Received.Before(from) {
+				return false
+			}
+			found = append(found, r)
+			return true
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read requests: %w", err)
+		}
+		if total(counts) == len(found) { // else a file was read twice, because the log was rotated meanwhile
+			return found, nil
+		}
+	}
+}
+
+func total(counts map[string]int) int {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+// fromSluice reports whether a request is of Sluice's controller, and not about its lease.
+func fromSluice(r controlplane.Request) bool {
+	return strings.HasPrefix(r.UserAgent, "sluice/") && r.Resource != "leases"
+}
+
+func changesSomething(r controlplane.Request) bool {
+	switch r.Verb {
+	case "get", "list", "watch":
+		return false
+	default:
+		return true
+	}
+}
+
+// byVerb counts Sluice's requests.
+func byVerb(requests []controlplane.Request) map[string]int {
+	counts := map[string]int{}
+	for _, r := range requests {
+		if fromSluice(r) {
+			counts[r.Verb]++
+		}
+	}
+	return counts
+}
+
+// clock puts changes in the watch log at the time at which the API server received the request
+// that made them: one clock for both ends of a hand-over, which no watcher's delay gets into.
+type clock struct {
+	// received are the times of successful writes, by resource and name.
+	received map[string][]time.Time
+}
+
+func newClock(requests []controlplane.Request) *clock {
+	c := &clock{received: map[string][]time.Time{}}
+	for _, r := range requests {
+		ready := r.Resource == "pods/status"
+		scaled := r.Resource == "replicasets" && fromSluice(r)
+		if (ready || scaled) && changesSomething(r) && r.Code < http.StatusMultipleChoices {
+			key := r.Resource + "/" + r.Name
+			c.received[key] = append(c.received[key], r.Received)
+		}
+	}
+	return c
+}
+
+// timeOf is when the last such write came in before the watch told of it; the watch's own time
+// if there is none.
+func (c *clock) timeOf(resource string, told change) time.Time {
+	var last time.Time
+	for _, at := range c.received[resource+"/"+told.object.GetName()] {
+		if !at.After(told.at) && at.After(last) {
+			last = at
+		}
+	}
+	if last.IsZero() {
+		return told.at
+	}
+	return last
+}
+
+// duration of a hand-over.
+func (c *clock) duration(h handOver) time.Duration {
+	return c.timeOf("replicasets", h.set).Sub(c.timeOf("pods/status", h.pod))
+}

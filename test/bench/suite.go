@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+)
+
+// bench is one thing that is measured.
+type bench struct {
+	name, title string
+	run         func(ctx context.Context, k *kit, runs int) (report, error)
+}
+
+// benches in the order in which they are run.
+var benches = []bench{
+	{"B1", "one release: 100 pods, 10 equal steps, no gates", comparison{
+		fleet: fleet{
+			deployments: 1, pods: 100,
+			steps: steps("10%", "20%", "30%", "40%", "50%", "60%", "70%", "80%", "90%", "100%"),
+		},
+		goals:  goals{wall: 11 * time.Second, handOver: 100 * time.Millisecond, requests: 100},
+		argo:   &figures{wall: "13.8 s", handOver: "0.28 s", requests: "368", cpu: "1.2 s"},
+		kruise: &figures{wall: "62 s", handOver: "4.2 s", requests: "1,211", cpu: "3.9 s"},
+	}.run},
+	{"B2", "one release: 1,000 pods, steps 1, 10%, 30%, 60%, 100%", comparison{
+		fleet: fleet{deployments: 1, pods: 1000, steps: steps("1", "10%", "30%", "60%", "100%")},
+		goals: goals{ratio: 1.2, requests: 120},
+	}.run},
+	{"B3", "200 releases at once: 10 pods, 4 steps each", comparison{
+		fleet: fleet{deployments: 200, pods: 10, steps: steps("25%", "50%", "75%", "100%")},
+		goals: goals{ratio: 1.5, requests: 5000, cpu: 15 * time.Second},
+		argo:  &figures{wall: "237 s", requests: "12,363"},
+	}.run},
+	{"B4", "1,000 completed releases of 10 pods at rest", rest{
+		fleet:   fleet{deployments: 1000, pods: 10, steps: steps("25%", "50%", "75%", "100%")},
+		watched: time.Minute, memory: 100 << 20, restart: 10 * time.Second,
+	}.run},
+	{"B5", "manual gates, confirmed the moment they block, 100 times in a row", approve{
+		fleet: fleet{
+			deployments: 1, pods: 10, steps: manualSteps(10),
+			annotations: map[string]string{controlplane.ReadyDelayAnnotation: "0s"},
+		},
+		times: 100,
+	}.run},
+	{"B6", "a Git repository of 10,000 manifests, one file changed", follow{manifests: 10_000, memory: 200 << 20}.run},
+	{"B7", "a push to a forge with webhooks, until the first pod of the new version", pushes{
+		fleet: fleet{deployments: 1, pods: 10, steps: steps("1", "50%", "100%")},
+		times: 25, goal: 500 * time.Millisecond,
+	}.run},
+	{"B8", "one release with three pull requests that are merged as soon as they are there", calls{
+		fleet: fleet{deployments: 1, pods: 10, steps: pullSteps("1", "30%", "60%", "100%")},
+		goal:  30,
+	}.run},
+}
+
+// run runs the benches that were asked for and prints a table of each. It reports whether any
+// number was not what is wanted.
+func run(ctx context.Context, o options, out, progress io.Writer) (missed bool, err error) {
+	k, err := newKit(ctx, o.logs, progress)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	fmt.Fprintf(out, "%d cores, %s/%s, %s; median of %d runs; all on one machine, load generator included\n\n",
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), o.runs)
+	for _, b := range o.selected() {
+		k.say("%s  %s", b.name, b.title)
+		r, err := b.run(ctx, k, o.runs)
+		if err != nil {
+			return missed, fmt.Errorf("%s: %w", b.name, err)
+		}
+		missed = missed || r.missed()
+		if err := r.print(out, b.name, b.title); err != nil {
+			return missed, err
+		}
+	}
+	fmt.Fprintln(out, "* quoted: measured on another machine of two cores, with the same bench, before Sluice was written")
+	return missed, nil
+}

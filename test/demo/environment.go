@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/devforge"
+)
+
+// readyDelay is how long a new pod takes to be ready: long enough to be seen.
+const readyDelay = time.Second
+
+// environment is all that the story takes place on.
+type environment struct {
+	state  *stateDir
+	screen *screen
+	log    *slog.Logger
+	plane  *controlplane.ControlPlane
+	forge  *devforge.Forge
+	// people are those with an account on the forge, by name.
+	people   map[string]somebody
+	webhooks webhooks
+	config   *rest.Config
+	cluster  client.Client
+	// fail ends the story with a reason.
+	fail context.CancelCauseFunc
+	// stops undo what was started, the last first.
+	stops []func() error
+}
+
+// start brings up control plane, forge and controller. What fails later, of its own, cancels the
+// context returned, with the reason as its cause. stop must be called whether it fails or not.
+func (e *environment) start(ctx context.Context) (context.Context, error) {
+	life, fail := context.WithCancelCause(ctx)
+	e.fail = fail
+	e.stops = append(e.stops, func() error { fail(context.Canceled); return nil })
+	for _, part := range []func(context.Context) error{e.openLog, e.startControlPlane, e.startForge, e.startController} {
+		if err := part(life); err != nil {
+			return life, err
+		}
+	}
+	return life, nil
+}
+
+// stop ends everything, and waits until it has ended.
+func (e *environment) stop() error {
+	var errs []error
+	for _, stop := range slices.Backward(e.stops) {
+		errs = append(errs, stop())
+	}
+	return errors.Join(errs...)
+}
+
+// openLog sends everything that this process logs to a file: on the screen it would spoil the story.
+func (e *environment) openLog(context.Context) error {
+	path := e.state.join("demo.log")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	e.stops = append(e.stops, file.Close)
+	e.log = slog.New(slog.NewTextHandler(file, nil))
+	// client-go and controller-runtime each write to a log of the whole process as well.
+	klog.SetLogger(logr.FromSlogHandler(e.log.Handler()))
+	ctrl.SetLogger(logr.FromSlogHandler(e.log.Handler()))
+	return nil
+}
+
+func (e *environment) startControlPlane(ctx context.Context) error {
+	begin := time.Now()
+	crds, err := controlplane.InCheckout("config/crd")
+	if err != nil {
+		return fmt.Errorf("find Sluice's CRDs: %w", err)
+	}
+	policy, err := controlplane.InCheckout("config/policy")
+	if err != nil {
+		return fmt.Errorf("find Sluice's admission policies: %w", err)
+	}
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), ReadyDelay: readyDelay, Manifests: []string{crds, policy},
+	})
+	if err != nil {
+		return fmt.Errorf("start control plane: %w", err)
+	}
+	e.plane = plane
+	e.stops = append(e.stops, plane.Stop)
+	go func() { e.fail(fmt.Errorf("the control plane went down: %w", plane.Wait(ctx))) }()
+	if e.config, err = plane.Config(); err != nil {
+		return fmt.Errorf("read kubeconfig: %w", err)
+	}
+	if e.cluster, err = client.New(e.config, client.Options{Scheme: app.NewScheme()}); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	e.screen.say("control plane is up after %s at %s", since(begin, time.Now()), e.config.Host)
+	return nil
+}
+
+// controllerAccount is the one that the policies in config/policy know as the controller's.
+const controllerAccount = "system:serviceaccount:sluice-system:sluice-controller"
+
+// startController runs the controller in this process, as cmd/sluice runs it.
+func (e *environment) startController(ctx context.Context) error {
+	var err error
+	if e.webhooks, err = agreeOnWebhooks(ctx); err != nil {
+		return err
+	}
+	// The admission policies know the controller by its account, and keep everybody else from what it holds.
+	config := rest.CopyConfig(e.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	manager, err := app.New(config, app.Options{
+		Version:        "demo",
+		Logger:         logr.FromSlogHandler(e.log.Handler()),
+		Git:            gitrepo.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}},
+		ForgeHTTP:      true,
+		WebhookAddress: e.webhooks.address,
+	})
+	if err != nil {
+		return fmt.Errorf("start controller: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		err := manager.Start(ctx)
+		ended <- err
+		e.fail(fmt.Errorf("the controller went down: %w", errors.Join(err, context.Cause(ctx))))
+	}()
+	e.stops = append(e.stops, func() error { cancel(); return <-ended })
+	e.screen.say("controller runs in this process, its log is %s", e.state.join("demo.log"))
+	return nil
+}

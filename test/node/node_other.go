@@ -1,0 +1,34 @@
+//go:build !linux
+
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+)
+
+// Address is the address of this machine inside.
+const Address = ""
+
+var errLinux = errors.New("a real node takes Linux")
+
+// Check says what is missing here.
+func Check() error { return errLinux }
+
+// Enclose is for Linux.
+func Enclose(context.Context) (int, error) { return 0, errLinux }
+
+// Inside is never true.
+func Inside() bool { return false }
+
+// Dir is for Linux.
+func Dir(string) string { return "" }
+
+// Start is for Linux.
+func Start(context.Context, *controlplane.ControlPlane, io.Writer) error { return errLinux }
+
+// Environment is for Linux.
+func Environment() []string { return nil }
