@@ -124,7 +124,7 @@ bench: ## Speed next to the native rolling update
 ##@ Change
 
 .PHONY: generate
-generate: ## Deep copies, CRDs, JSON schemas, RBAC role and API reference from the source
+generate: ## Deep copies, CRDs, JSON schemas, RBAC role, and pages of docs/ from the source
 	hack/tools/generate .
 
 .PHONY: fmt

@@ -1,5 +1,5 @@
 // Package docs_test holds the documentation to what is there: links lead somewhere, YAML is what
-// the API takes, the feature list names tests that exist, and each reason is explained.
+// the API takes, claims name tests that exist, and the words are plain.
 package docs_test
 
 import (
@@ -157,25 +157,6 @@ func decode(document []byte) error {
 		return fmt.Errorf("decode %s: %w", kind.Kind, err)
 	}
 	return nil
-}
-
-func TestFeaturesNameTheirTests(t *testing.T) {
-	t.Parallel()
-	for line := range strings.Lines(read(t, "features.md")) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 4 || strings.HasPrefix(cells[1], "---") || strings.TrimSpace(cells[2]) == "shown by" {
-			continue
-		}
-		names := tested.FindAllStringSubmatch(cells[2], -1)
-		if len(names) == 0 {
-			t.Errorf("feature without a test: %s", cells[1])
-		}
-		for _, name := range names {
-			if !hasTest(t, name[1], name[2]) {
-				t.Errorf("feature%s: package %s has no %s", cells[1], name[1], name[2])
-			}
-		}
-	}
 }
 
 // TestClaimsNameTheirTests: what is said to hold is shown by a test that exists.

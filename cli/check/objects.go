@@ -11,7 +11,7 @@ import (
 )
 
 // page is where people find each reason, and what to do about it.
-const page = "see https://github.com/sluice-dev/sluice/blob/main/docs/operations.md#reasons"
+const page = "see https://github.com/sluice-dev/sluice/blob/main/docs/reasons.md"
 
 // Source is what the controller has found of a repository and its forge.
 func Source(source *v1alpha1.ReleaseSource) []Finding {

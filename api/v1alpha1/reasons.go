@@ -1,0 +1,275 @@
+package v1alpha1
+
+// Conditions and reasons are API: once released they don't change. Each comment says in plain words what the name means
+// and, after "Action:", what people do about it. make generate writes docs/reasons.md from these comments; a page that a
+// comment names as docs/PAGE.md becomes a link there.
+
+// Conditions. Ready, Reconciling and Stalled follow kstatus.
+const (
+	// ConditionReady: of a BatchRelease, the Deployment runs the template and belongs to the native controller again. Of a
+	// ReleaseSource, the last read of the repository succeeded and everything in it is applied.
+	// Action: if it stays false, see the reason.
+	ConditionReady = "Ready"
+	// ConditionReconciling: of a BatchRelease, a release is in progress, or waits at a gate. Of a ReleaseSource, a read
+	// that failed is being retried.
+	// Action: none.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: nothing happens until somebody changes something. Absent otherwise.
+	// Action: do what the message says.
+	ConditionStalled = "Stalled"
+	// ConditionProgressing: a release is in progress and does not wait at a gate.
+	// Action: none.
+	ConditionProgressing = "Progressing"
+	// ConditionTakenOver: Sluice holds the Deployment.
+	// Action: don't change its `paused`, `strategy` or `template`. See docs/handback.md.
+	ConditionTakenOver = "TakenOver"
+	// ConditionSuspended: the release is suspended or frozen; the message says why and until when. Absent otherwise.
+	// Action: wait, or resume it. See docs/batchrelease.md#stopping.
+	ConditionSuspended = "Suspended"
+	// ConditionDrifted: somebody changed something that Sluice manages: the released template, the template from Git, or
+	// a field of a held Deployment, which Sluice restored at once. Absent otherwise.
+	// Action: find out who did it, by the field manager in the message, and see the reason.
+	ConditionDrifted = "Drifted"
+	// ConditionPreflight: true if preflight has warnings, false with reason `WillNotFit` if the namespace has no room for
+	// the release, absent if preflight found nothing.
+	// Action: read the message before you let the release continue.
+	ConditionPreflight = "Preflight"
+	// ConditionQuarantined: `spec.template` was rolled back and is not released again. Absent otherwise.
+	// Action: bring Git back in line: merge the pull request named in `status.revert`, run `git revert`, or push a fixed
+	// template.
+	ConditionQuarantined = "Quarantined"
+	// ConditionAvailable: at least `spec.replicas` - `maxUnavailable` pods are available, all versions together.
+	// Action: while it is false, find out why pods are not ready.
+	ConditionAvailable = "Available"
+	// ConditionReplicaFailure: a ReplicaSet can't create or delete pods, because a quota, a policy or a webhook refuses
+	// them. The message is the newest one of any ReplicaSet. Absent otherwise.
+	// Action: fix what the message names. The progress deadline keeps running.
+	ConditionReplicaFailure = "ReplicaFailure"
+	// ConditionForgeReady: the forge of a ReleaseSource lets Sluice work on the repository. Known before anything has to
+	// be done there.
+	// Action: if it is false, see the reason.
+	ConditionForgeReady = "ForgeReady"
+)
+
+// BatchRelease reasons. They are in `status.reason` and in conditions; some are events only.
+const (
+	// ReasonTakingOver: Sluice is taking the Deployment over for a new template, or waits for the native controller to
+	// observe the Deployment.
+	// Action: none. If it stays so, check kube-controller-manager.
+	ReasonTakingOver = "TakingOver"
+	// ReasonNativeRollout: the Deployment already has the template, through its own rolling update, and not all pods run
+	// it yet. The release completes when they do; another template given meanwhile is released in batches.
+	// Action: none. If it stays so, find out why pods are not ready, or resume the Deployment.
+	ReasonNativeRollout = "NativeRollout"
+	// ReasonUpgrading: a batch is in progress.
+	// Action: none.
+	ReasonUpgrading = "StepUpgrading"
+	// ReasonBlocking: a batch is done, and the release waits for the gates in `status.gates`.
+	// Action: check the new pods, then approve or wait. See docs/gates.md#manual.
+	ReasonBlocking = "StepBlocking"
+	// ReasonApprovalRefused: a gate's pull request was merged in a way that its policy does not accept; the message says
+	// why.
+	// Action: do what the message says: add a review, or run `kubectl delete gate NAME` to open another pull request.
+	// See docs/gates.md#pullrequest.
+	ReasonApprovalRefused = "ApprovalRefused"
+	// ReasonGateRejected: a gate was rejected; the message says why, and by whom if that is known. The forge does not tell
+	// who closed a pull request.
+	// Action: release another template, or roll back.
+	ReasonGateRejected = "GateRejected"
+	// ReasonHandingBack: all steps are done and Sluice is handing the Deployment back.
+	// Action: none.
+	ReasonHandingBack = "HandingBack"
+	// ReasonCompleted: all pods run the template.
+	// Action: none.
+	ReasonCompleted = "Completed"
+	// ReasonRollingBack: Sluice is rolling back to an earlier template; the message and `status.rollback` say why.
+	// Action: none.
+	ReasonRollingBack = "RollingBack"
+	// ReasonRolledBack: the earlier template runs again.
+	// Action: fix the template in Git. The bad one is not released again.
+	ReasonRolledBack = "RolledBack"
+	// ReasonRetrying: an event. A failed release or rollback continues because of `retry=true`.
+	// Action: none.
+	ReasonRetrying = "Retrying"
+	// ReasonDeadlineExceeded: no further pod became available in time; the message says what is wrong with the pods
+	// (crash loop, image pull, unschedulable). The release stops, or rolls back with `onFailure: Rollback`. In the last
+	// batch it still completes if all pods become available later.
+	// Action: release a fixed template, roll back, or run `sluice retry NAME` if the cause was elsewhere.
+	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonWorkloadNotFound: the Deployment does not exist.
+	// Action: create it; the release then starts.
+	ReasonWorkloadNotFound = "WorkloadNotFound"
+	// ReasonWorkloadHeld: another BatchRelease holds the Deployment.
+	// Action: delete one of the two.
+	ReasonWorkloadHeld = "WorkloadHeldByAnother"
+	// ReasonWorkloadShared: the Deployment drifted, `drift: Revert` is set, and an older BatchRelease names the same
+	// Deployment. Only the older one reverts.
+	// Action: delete one of the two.
+	ReasonWorkloadShared = "WorkloadShared"
+	// ReasonInvalidTemplate: the API server refuses `spec.template`; the message is its own. Sluice retries every 5
+	// minutes, because a quota or policy may change.
+	// Action: correct the template.
+	ReasonInvalidTemplate = "InvalidTemplate"
+	// ReasonInvalidStrategy: steps, or other fields of `strategy` or `rollback`, are invalid in a way that the API server
+	// did not catch. No release starts. One in progress stops, or ends if it is handing its Deployment back. Rollbacks
+	// work, unless `rollback` itself is invalid.
+	// Action: correct what the message names; the release continues where it stopped.
+	ReasonInvalidStrategy = "InvalidStrategy"
+	// ReasonNoTemplate: `spec.template` is missing.
+	// Action: set it, or add the Deployment's manifest to the repository.
+	ReasonNoTemplate = "NoTemplate"
+	// ReasonRevisionNotFound: an event. The requested template is not in the history, was itself rolled back, is already
+	// running, or is one of several that match the commit; the message lists what the history has.
+	// Action: name another one. `sluice history NAME` lists them.
+	ReasonRevisionNotFound = "RollbackRevisionNotFound"
+	// ReasonFrozen: the annotation `rollouts.sluice.dev/freeze` stops the release; the message says why and until when.
+	// Action: wait, or end the freeze. See docs/batchrelease.md#stopping.
+	ReasonFrozen = "Frozen"
+	// ReasonJumped: an event. Somebody asked for another step. The release goes there when the gates in between that
+	// can't be skipped have passed; `sluice get NAME` shows the pending jump.
+	// Action: none.
+	ReasonJumped = "Jumped"
+	// ReasonJumpRefused: an event. The step in `nextStepIndex` or `releaseTo` can't be reached; the message says why.
+	// Action: ask for another step.
+	ReasonJumpRefused = "JumpRefused"
+	// ReasonDrifted: the Deployment's template is not the released one; the message names the fields. In mid-release,
+	// somebody changed the held Deployment and the release stops. See docs/handback.md#out-of-band-changes.
+	// Action: undo the change (`kubectl rollout undo`), or commit it to Git; `drift: Revert` undoes it for you. In
+	// mid-release run `sluice retry NAME` once you have dealt with the cause, or roll back.
+	ReasonDrifted = "Drifted"
+	// ReasonChangedPastGit: `spec.template` of the BatchRelease is not what Git has: somebody changed it with kubectl or
+	// another tool. It is not released, and the release stops.
+	// Action: none; the ReleaseSource restores it at its next read. Find out who did it with `kubectl get batchrelease
+	// NAME -o yaml --show-managed-fields`. If it stays so, see the errors of the source and
+	// docs/releasesource.md#git-is-the-truth.
+	ReasonChangedPastGit = "ChangedPastGit"
+	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
+	// Action: run `sluice approve NAME`, or remove the annotation. See docs/order.md#pause-points.
+	ReasonPausePoint = "PausePoint"
+	// ReasonWillNotFit: a quota leaves no room for the release, and Sluice does not take the Deployment over. The message
+	// says what is missing. Sluice checks again every minute.
+	// Action: raise the quota, make room, request less in the template, or allow an unavailable pod.
+	// `strategy.preflight: Warn` starts the release anyway.
+	ReasonWillNotFit = "WillNotFit"
+	// ReasonWouldMixVersions: the Deployment's own strategy is `Recreate`, which runs one version at a time, and a release
+	// in batches would run two. Sluice does not take it over. A release in progress, and a rollback, continue.
+	// Action: allow it, or release at 0 replicas. See docs/batchrelease.md#what-happens.
+	ReasonWouldMixVersions = "WouldMixVersions"
+	// ReasonWriteRefused: the API server refuses a write of the release, or admission changes it; the message and
+	// `status.refusedWrite` say which write, and who refuses it or what differs. Sluice retries after 5 seconds, later
+	// every 5 minutes. The progress deadline and `onFailure` apply.
+	// Action: fix the policy, webhook, quota, permission or template. `sluice retry NAME` sends the write again at once.
+	ReasonWriteRefused = "WriteRefused"
+)
+
+// Preflight reasons. They are those of the condition `Preflight`, beside `WillNotFit`.
+const (
+	// ReasonWarnings: the release starts, but may not do what you intend.
+	// Action: read the message.
+	ReasonWarnings = "Warnings"
+)
+
+// Drifted reasons. They are those of the condition `Drifted`, beside `ChangedPastGit`.
+const (
+	// ReasonTemplateChanged: somebody changed the Deployment's template.
+	// Action: as for `Drifted`.
+	ReasonTemplateChanged = "TemplateChanged"
+	// ReasonWorkloadUnpaused: somebody unset `spec.paused` of a held Deployment, and Sluice restored it.
+	// Action: as for `Drifted`.
+	ReasonWorkloadUnpaused = "WorkloadUnpaused"
+	// ReasonStrategyChanged: somebody changed `spec.strategy` of a held Deployment, and Sluice restored it.
+	// Action: as for `Drifted`.
+	ReasonStrategyChanged = "StrategyChanged"
+	// ReasonHoldRemoved: somebody removed or changed the annotation `rollouts.sluice.dev/hold` of a held Deployment, and
+	// Sluice restored it.
+	// Action: as for `Drifted`.
+	ReasonHoldRemoved = "HoldRemoved"
+)
+
+// Pod reasons. They are those of the conditions `Available` and `ReplicaFailure`, as a Deployment and a ReplicaSet have them.
+const (
+	// ReasonMinimumAvailable: enough pods are available.
+	// Action: none.
+	ReasonMinimumAvailable = "MinimumReplicasAvailable"
+	// ReasonMinimumUnavailable: too few pods are available.
+	// Action: find out why pods are not ready.
+	ReasonMinimumUnavailable = "MinimumReplicasUnavailable"
+	// ReasonFailedCreate: pods can't be created.
+	// Action: as for `ReplicaFailure`.
+	ReasonFailedCreate = "FailedCreate"
+	// ReasonFailedDelete: pods can't be deleted.
+	// Action: as for `ReplicaFailure`.
+	ReasonFailedDelete = "FailedDelete"
+)
+
+// ReleaseSource reasons. They are those of its conditions `Ready`, `Reconciling` and `Stalled`.
+const (
+	// ReasonSynced: everything in the repository is applied.
+	// Action: none.
+	ReasonSynced = "Synced"
+	// ReasonSuspended: `spec.suspend` of the ReleaseSource, or of the BatchRelease, is set.
+	// Action: unset it: `sluice resume NAME` for a release.
+	ReasonSuspended = "Suspended"
+	// ReasonInvalidSpec: the URL, path or branch can't be used, or the URL's scheme is not allowed.
+	// Action: correct what the message names.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonInvalidSecret: the Secret is missing, the server refuses what is in it, or the server's host key is not the
+	// known one.
+	// Action: correct the Secret.
+	ReasonInvalidSecret = "InvalidSecret"
+	// ReasonFetchFailed: the repository can't be reached, or the server refuses access. Sluice retries with growing
+	// intervals.
+	// Action: check network, server and credentials.
+	ReasonFetchFailed = "FetchFailed"
+	// ReasonBranchNotFound: the branch does not exist.
+	// Action: push it, or name another.
+	ReasonBranchNotFound = "BranchNotFound"
+	// ReasonHistoryRewrite: the head does not descend from the last commit: somebody force-pushed. Nothing is applied,
+	// and the new head gets a failed status `sluice/sync`.
+	// Action: push the last commit again, or set `allowRewrite`. Open approvals follow the rewritten branch.
+	ReasonHistoryRewrite = "HistoryRewritten"
+	// ReasonLimitExceeded: the repository exceeds the controller's limits.
+	// Action: use a narrower `path`, or raise the limit that the message names.
+	ReasonLimitExceeded = "LimitExceeded"
+	// ReasonFilesInvalid: some files have errors, or the API server refuses their objects; see `status.errors`. All other
+	// files are applied.
+	// Action: correct these files.
+	ReasonFilesInvalid = "FilesInvalid"
+	// ReasonApplyFailed: a write failed. Sluice retries.
+	// Action: see the message.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonPruneHeld: none of the source's releases is in the repository any more. Sluice deletes none of them.
+	// Action: if you intend that, delete them yourself.
+	ReasonPruneHeld = "PruneHeld"
+	// ReasonDeleting: the source is being deleted, and waits for its releases to hand their Deployments back and for
+	// their gates on the forge to close.
+	// Action: see what the releases wait for.
+	ReasonDeleting = "Deleting"
+	// ReasonWaiting: other sources use the turn, the connection or the memory that this one needs. Each namespace has a
+	// share of these, and each server a share of that.
+	// Action: none. If it stays so, find sources in the namespace whose servers hang, or raise `--git-memory` and the
+	// controller's memory limit.
+	ReasonWaiting = "Waiting"
+)
+
+// ForgeReady reasons. They are those of the condition `ForgeReady` of a ReleaseSource.
+const (
+	// ReasonForgeConnected: the forge accepts the credentials and knows the repository.
+	// Action: none.
+	ReasonForgeConnected = "ForgeConnected"
+	// ReasonForgeLimited: the forge's rate limit is exhausted; the message says until when.
+	// Action: wait, or find out which other program uses the same account.
+	ReasonForgeLimited = "ForgeLimited"
+	// ReasonForgeRefused: the Secret is missing, or the forge refuses what is in it.
+	// Action: correct the Secret. See docs/github-app.md for the permissions.
+	ReasonForgeRefused = "ForgeRefused"
+	// ReasonForgeNotFound: the repository does not exist, or the account has no access to it.
+	// Action: correct `owner` and `repo`, or give the app access.
+	ReasonForgeNotFound = "ForgeNotFound"
+	// ReasonForgeInvalid: `spec.forge` or its Secret can't be used.
+	// Action: correct what the message names.
+	ReasonForgeInvalid = "ForgeInvalid"
+	// ReasonForgeUnreachable: the forge does not answer, or not correctly. Sluice retries with growing intervals.
+	// Action: check network, server and certificate.
+	ReasonForgeUnreachable = "ForgeUnreachable"
+)
