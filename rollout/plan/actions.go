@@ -99,7 +99,7 @@ type ScaleSet struct {
 }
 
 // unnote takes the native controller's note off a set, which keeps its size.
-func (s *Set) unnote(why Reason) ScaleSet {
+func unnote(s *Set, why Reason) ScaleSet {
 	return ScaleSet{Reason: why, Set: *s, From: s.Replicas, To: s.Replicas}
 }
 

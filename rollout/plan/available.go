@@ -1,17 +1,9 @@
 package plan
 
 import (
-	"time"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
-
-// Failure is what the ReplicaSet controller says of pods that it can't make or delete.
-type Failure struct {
-	Reason, Message string
-	// Since is when it began.
-	Since time.Time
-}
 
 // tellPods says of the pods of all ReplicaSets what a Deployment says of its own: how many there are while a release
 // is under way and at its end, and, whenever that changes, whether enough are available and why some can't be made.
@@ -36,24 +28,14 @@ func (p *pass) countAll() {
 		set := &p.Sets[i]
 		wanted, ready = wanted+set.Replicas, ready+min(set.Ready, set.Replicas)
 	}
-	available := p.available()
+	available := deployment.Available(p.Sets)
 	p.status.ReadyReplicas, p.status.AvailableReplicas = ready, available
 	p.status.UnavailableReplicas = wanted - available
 }
 
-// available counts the available pods, but for those that are to go: at the end of a release its last old pods are
-// still in a status.
-func (p *pass) available() int32 {
-	var available int32
-	for i := range p.Sets {
-		available += min(p.Sets[i].Available, p.Sets[i].Replicas)
-	}
-	return available
-}
-
 // setAvailable says nothing of numbers: it is written when it changes, at rest too.
 func (p *pass) setAvailable() {
-	if p.available() >= p.Workload.Replicas-p.fence().unavailable {
+	if deployment.Available(p.Sets) >= p.Workload.Replicas-p.fence().Unavailable {
 		p.setCondition(v1alpha1.ConditionAvailable, true,
 			"at least replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumAvailable)
 		return
@@ -65,7 +47,7 @@ func (p *pass) setAvailable() {
 // setReplicaFailure keeps ReplicaFailure only while it is true, as a Deployment does. A ReplicaSet's own reason need
 // not be one that a condition of ours may have.
 func (p *pass) setReplicaFailure() {
-	failure := p.newestFailure()
+	failure := deployment.NewestFailure(p.Sets)
 	if failure == nil {
 		p.drop(v1alpha1.ConditionReplicaFailure)
 		return
@@ -75,23 +57,4 @@ func (p *pass) setReplicaFailure() {
 		reason = v1alpha1.ReasonFailedDelete
 	}
 	p.setCondition(v1alpha1.ConditionReplicaFailure, true, failure.Message, reason)
-}
-
-// newestFailure is the one that began last; of two, that of the newer ReplicaSet.
-func (p *pass) newestFailure() *Failure {
-	var newest *Set
-	for i := range p.Sets {
-		set := &p.Sets[i]
-		if set.Failure == nil {
-			continue
-		}
-		if newest == nil || set.Failure.Since.After(newest.Failure.Since) ||
-			set.Failure.Since.Equal(newest.Failure.Since) && older(newest, set) {
-			newest = set
-		}
-	}
-	if newest == nil {
-		return nil
-	}
-	return newest.Failure
 }

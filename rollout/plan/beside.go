@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 const besideReason Reason = "a pod of the stable version, so that no other stands alone"
@@ -16,7 +17,7 @@ func (p *pass) standsBeside(template *v1alpha1.ResolvedTemplate) bool {
 	if w := p.Workload; !w.heldBy(p.Release) || !w.secured() || w.Replicas == 0 || p.returns(template) {
 		return true
 	}
-	lone, revision := p.loneSet(), p.staysStable()
+	lone, revision := deployment.Lone(p.Sets), p.staysStable()
 	stable := p.setOf(revision)
 	alone := lone != nil && lone != stable && p.unapproved(lone, template)
 	var writes []Action
@@ -24,7 +25,7 @@ func (p *pass) standsBeside(template *v1alpha1.ResolvedTemplate) bool {
 		set := &p.Sets[i]
 		isNew := set.Digest == template.Digest || alone && set == lone && set.Digest == p.Workload.Digest
 		if isNew && set.Noted && set.Replicas > 0 && !set.Deleting {
-			writes = append(writes, set.unnote("or the native controller takes it for complete, and empties the others"))
+			writes = append(writes, unnote(set, "or the native controller takes it for complete, and empties the others"))
 		}
 	}
 	switch {
@@ -53,21 +54,6 @@ func (p *pass) standsBeside(template *v1alpha1.ResolvedTemplate) bool {
 // being rolled back, or the very version that asks for its gates now.
 func (p *pass) unapproved(set *Set, template *v1alpha1.ResolvedTemplate) bool {
 	return set.Digest == template.Digest || p.rollingBack() && set.Revision == p.left()
-}
-
-// loneSet is the only ReplicaSet that is to have pods; nil if there is none, or more than one.
-func (p *pass) loneSet() *Set {
-	var lone *Set
-	for i := range p.Sets {
-		switch set := &p.Sets[i]; {
-		case set.Replicas == 0:
-		case lone != nil:
-			return nil
-		default:
-			lone = set
-		}
-	}
-	return lone
 }
 
 // staysStable is the revision that is the one to go back to when another release begins.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // A workload that is scaled to 0 in mid-release has the stable template until it has pods again: where no
@@ -72,7 +73,7 @@ func (p *pass) refilled() bool {
 		return false
 	}
 	serves := func(s Set) bool { return s.Revision == p.stableRevision() && s.Replicas > 0 && s.Observed }
-	several := p.activeSets() > 1 // of which the native controller gives none more pods
+	several := deployment.Active(p.Sets) > 1 // of which the native controller gives none more pods
 	if p.Workload.Behind == 0 && (several || slices.ContainsFunc(p.Sets, serves)) {
 		return true
 	}
@@ -83,12 +84,12 @@ func (p *pass) refilled() bool {
 // makeStable makes the ReplicaSet of the stable template anew, if somebody has deleted it: the workload has
 // its template. If pods of another version are left, it gets one of its own: those are alone else.
 func (p *pass) makeStable() {
-	stable, lone := p.stableRevision(), p.activeSets() == 1
+	stable, lone := p.stableRevision(), deployment.Active(p.Sets) == 1
 	var write Action
 	switch i := slices.IndexFunc(p.Sets, func(s Set) bool { return s.Revision == stable }); {
 	case i >= 0 && lone && p.Sets[i].Replicas == 0 && !p.Sets[i].Deleting && p.Workload.Replicas > 0:
 		write = ScaleSet{Reason: besideReason, Set: p.Sets[i], To: 1}
-	case i >= 0 || p.activeSets() > 1:
+	case i >= 0 || deployment.Active(p.Sets) > 1:
 		return
 	case lone:
 		write = CreateSet{Reason: besideReason, Revision: stable, Replicas: min(p.Workload.Replicas, 1)}
@@ -100,17 +101,6 @@ func (p *pass) makeStable() {
 		return
 	}
 	p.do(write)
-}
-
-// activeSets counts the ReplicaSets that are to have pods.
-func (p *pass) activeSets() int {
-	n := 0
-	for i := range p.Sets {
-		if p.Sets[i].Replicas > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // rollEmpty takes a workload without pods through the steps: all there is to do is to ask at the gates.
@@ -151,10 +141,8 @@ func (p *pass) rollEmpty() {
 // those that are alone get more. It reports whether there were any.
 func (p *pass) takeLast() bool {
 	var shrink []Action
-	for _, set := range p.ledger().sets() {
-		if set.Replicas > 0 {
-			shrink = append(shrink, ScaleSet{Reason: "follow spec.replicas", Set: *set, From: set.Replicas})
-		}
+	for _, last := range p.task().Last() {
+		shrink = append(shrink, ScaleSet{Reason: "follow spec.replicas", Set: last.Set, From: last.From})
 	}
 	if len(shrink) == 0 {
 		return false

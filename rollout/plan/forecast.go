@@ -22,7 +22,7 @@ type Batch struct {
 func Foresee(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) Forecast {
 	p := foreseeing(release, workload, rollback)
 	fence := p.fence()
-	forecast := Forecast{Surge: fence.surge, Unavailable: fence.unavailable}
+	forecast := Forecast{Surge: fence.Surge, Unavailable: fence.Unavailable}
 	reached := int32(0)
 	for i := range p.steps() {
 		p.status.CurrentStepIndex = int32(i)

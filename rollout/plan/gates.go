@@ -334,7 +334,7 @@ func (p *pass) finish() {
 	p.status.CurrentStepState, p.status.Gates, p.status.Answers = v1alpha1.StepCompleted, nil, nil
 	p.say(v1alpha1.ReasonHandingBack, "handing the workload back")
 	if update := p.updateSet(); update.Noted {
-		p.do(update.unnote("or the native controller may take it for unfinished scaling, for ever"))
+		p.do(unnote(update, "or the native controller may take it for unfinished scaling, for ever"))
 	}
 	p.do(HandBack{
 		Reason: Reason("all pods run revision " + p.status.UpdateRevision),

@@ -17,23 +17,11 @@ const (
 	hundred = 100
 )
 
-func TestMoveStaysWithinTheFence(t *testing.T) {
+func TestWhatIsWrittenFirst(t *testing.T) {
 	t.Parallel()
 	checkScripts(t, map[string]scripted{
 		"room is replicas + maxSurge - all": {
 			held(10).fence("3", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 4" + batch2},
-		},
-		"no more are added than the step says": {
-			held(10).fence("10", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 5" + batch2},
-		},
-		"spare is available - (replicas - maxUnavailable)": {
-			held(10).at(1, 5).sets(set("v1", 8), set("v2", 3)), []string{"scale v1 8 -> 7" + batch2, "scale v2 3 -> 4" + batch2},
-		},
-		"unavailable pods are not spare": {
-			held(10).at(1, 5).sets(set("v1", 8), set("v2", 3, available(2))), nil,
-		},
-		"no more go than the step says": {
-			held(10).sets(set("v1", 10), set("v2", 1)).fence("1", "5"), []string{"scale v1 10 -> 9" + batch1},
 		},
 		"growth is written first while it fits": {
 			held(10).fence("3", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
@@ -43,83 +31,22 @@ func TestMoveStaysWithinTheFence(t *testing.T) {
 			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
 			[]string{"scale v1 9 -> 7" + batch2, "scale v2 1 -> 3" + batch2},
 		},
-		"the oldest version goes first": {
-			held(10).fence("0", "2").at(1, 5).sets(set("v1", 7), set("v0", 2), set("v2", 1)),
-			[]string{"scale v0 2 -> 0" + batch2, "scale v2 1 -> 3" + batch2},
-		},
-		"scaled to one pod, it is a stable one that is left alone": {
-			held(1).fence("0", "1").at(0, 0).scaledFrom(10).sets(set("v1", 5), set("v3", 2), set("v2", 0)),
-			[]string{"scale v3 2 -> 1" + batch1, "scale v1 5 -> 1" + batch1},
-		},
-		"... and then the other goes": {
-			held(1).fence("0", "1").at(0, 0).scaledFrom(10).sets(set("v1", 1), set("v3", 1), set("v2", 0)),
-			[]string{"scale v3 1 -> 0" + batch1},
-		},
-		"what there was before the stable version outlives what came after it": {
-			held(1).fence("0", "1").at(0, 0).scaledFrom(10).sets(set("v0", 3), set("v1", 0), set("v3", 2), set("v2", 0)),
-			[]string{"scale v3 2 -> 1" + batch1, "scale v0 3 -> 1" + batch1},
-		},
-		"pods that are not available go before those that are, whatever their age": {
-			held(10).fence("0", "2").at(1, 5).sets(set("v0", 4), set("v1", 5, available(3)), set("v2", 1)),
-			[]string{"scale v1 5 -> 3" + batch2, "scale v2 1 -> 3" + batch2},
-		},
-		"a broken version does not block the one that mends it": {
-			held(10).fence("1", "0").at(1, 5).sets(set("v1", 10, available(0)), set("v2", 1)),
-			[]string{"scale v1 10 -> 9" + batch2, "scale v2 1 -> 2" + batch2},
-		},
-		"a ready pod may go instead of one that is not available yet": {
-			held(10).fence("3", "0").at(1, 5).sets(set("v0", 6), set("v1", 6, warming(2)), set("v2", 1, available(0))), nil,
-		},
-		"a pod that is not ready goes for certain": {
-			held(10).fence("3", "0").at(1, 5).sets(set("v0", 6), set("v1", 6, available(4)), set("v2", 1, available(0))),
-			[]string{"scale v1 6 -> 4" + batch2, "scale v2 1 -> 3" + batch2},
-		},
-		"of pods none of which is available any may go": {
-			held(10).fence("2", "0").at(1, 5).sets(set("v0", 9), set("v1", 2, warming(2)), set("v2", 1)),
-			[]string{"scale v1 2 -> 0" + batch2, "scale v2 1 -> 3" + batch2},
-		},
-		"updated pods that are missing take the room of broken ones": {
-			held(10).fence("1", "2").at(1, 5).sets(set("v1", 9, available(6)), set("v2", 1)),
-			[]string{"scale v2 1 -> 2" + batch2, "scale v1 9 -> 7" + batch2},
-		},
-		"a set that still loses pods does not grow: nobody could tell the new from the old": {
-			held(10).at(1, 5).sets(set("v1", 9), set("v2", 1, current(2))), nil,
-		},
 		"a new set that is being deleted is waited for: its name is taken, and the native controller still means it": {
 			held(10).sets(set("v1", 10), set("v2", 1, func(s *Set) { s.Deleting = true })), nil,
 		},
 	})
 }
 
-func TestTheFirstUpdatedPod(t *testing.T) {
+func TestTheNewSetIsMade(t *testing.T) {
 	t.Parallel()
 	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 	checkScripts(t, map[string]scripted{
 		"the set is made with what there is room for": {
 			held(10).fence("3", "0").at(1, 5).sets(set("v1", 10)), []string{"create v2 with 3" + batch2},
 		},
-		"and with no more than the step says": {
-			held(10).fence("3", "0").sets(set("v1", 10)), []string{"create v2 with 1" + batch1},
-		},
-		"without surge it is one pod beyond: a lone active set would be scaled back up": {
-			held(10).fence("0", "1").sets(set("v1", 10)), []string{"create v2 with 1" + batch1},
-		},
 		"likewise when the set is there with no pods": {
 			held(10).fence("0", "1").sets(set("v1", 10), set("v2", 0)),
 			[]string{"scale v2 0 -> 1" + batch1, "scale v1 10 -> 9" + batch1},
-		},
-		"then the old one is scaled down": {
-			held(10).fence("0", "1").sets(set("v1", 10), set("v2", 1, available(0))), []string{"scale v1 10 -> 9" + batch1},
-		},
-		"two versions that run can make room without it": {
-			held(10).fence("0", "1").sets(set("v0", 3), set("v1", 7)), []string{"create v2 with 0" + batch1},
-		},
-		"two of one pod each can't: it would leave a lone one": {
-			held(2).fence("0", "1").at(0, 1).sets(set("v0", 1), set("v1", 1)), []string{"create v2 with 1" + batch1},
-		},
-		"two of one pod each for one replica can: a lone one is what it should be": {
-			held(1).fence("0", "1").at(2, 1).sets(set("v0", 1), set("v1", 1), set("v2", 0)),
-			[]string{"scale v0 1 -> 0: batch 3/3", "scale v1 1 -> 0: batch 3/3", "scale v2 0 -> 1: batch 3/3"},
 		},
 		"a step of no pods makes an empty set": {
 			held(10).steps(step("0"), step("50%"), step("100%")).at(0, 0).sets(set("v1", 10)), []string{"create v2 with 0" + batch1},
@@ -127,24 +54,10 @@ func TestTheFirstUpdatedPod(t *testing.T) {
 		"a failed release makes an empty set: it is held where it stands": {
 			held(10).status(failed).sets(set("v1", 10)), []string{"create v2 with 0" + batch1},
 		},
-		"a shrink never leaves one active set before there is an updated pod": {
-			held(10).fence("0", "2").sets(set("v0", 1), set("v1", 9), set("v2", 0)),
-			[]string{"scale v1 9 -> 8" + batch1, "scale v2 0 -> 1" + batch1},
-		},
-		"unless that one has all the replicas": {
-			held(10).fence("1", "0").at(0, 0).steps(step("0"), step("100%")).at(0, 0).
-				sets(set("v0", 1), set("v1", 10), set("v2", 0)),
-			[]string{"scale v0 1 -> 0: batch 1/2"},
-		},
-		"a broken set that would go whole keeps a pod until then": {
-			held(10).fence("0", "1").at(0, 0).steps(step("0"), step("100%")).at(0, 0).
-				sets(set("v0", 3, available(0)), set("v1", 8), set("v2", 0)),
-			[]string{"scale v0 3 -> 2: batch 1/2"},
-		},
 	})
 }
 
-func TestMoveFollowsSpecReplicas(t *testing.T) {
+func TestScalingKeepsToTheGates(t *testing.T) {
 	t.Parallel()
 	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 	checkScripts(t, map[string]scripted{
@@ -173,27 +86,8 @@ func TestMoveFollowsSpecReplicas(t *testing.T) {
 			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
 			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 3" + batch2},
 		},
-		"fewer replicas: updated pods that are not available go first, and don't need spare": {
-			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 3), set("v2", 5, available(2))),
-			[]string{"scale v2 5 -> 3" + fewer},
-		},
 		"pods that are missing for another reason are made up for with old ones": {
 			held(10).at(1, 5).sets(set("v1", 3), set("v2", 5, available(4))), []string{"scale v1 3 -> 5: back to what batch 2/3 says"},
-		},
-		"but not beyond replicas: the surge is the new version's": {
-			held(10).at(1, 5).sets(set("v1", 4), set("v2", 5, available(3)), set("v0", 1, available(0))), nil,
-		},
-		"the stable version grows, even if it has no pod left": {
-			held(15).scaledFrom(10).sets(set("v0", 9), set("v1", 0), set("v2", 1, available(0))), []string{"scale v1 0 -> 5" + more},
-		},
-		"if the stable version has no set, the newest that runs grows": {
-			held(15).scaledFrom(10).sets(set("v8", 4), set("v9", 5), set("v2", 1, available(0))).but(func(o *Observation) {
-				o.Release.Status.StableRevision = "v7"
-			}),
-			[]string{"scale v9 5 -> 10" + more},
-		},
-		"an old set that still loses pods does not grow": {
-			held(15).scaledFrom(10).sets(set("v1", 9, current(10)), set("v2", 1, available(0))), nil,
 		},
 		"in a rollback more replicas are pods of the version it goes to": {
 			rollingBack(15).scaledFrom(10).sets(set("v2", 9), set("v1", 1)), []string{"scale v1 1 -> 6: batch 1/2"},
@@ -212,22 +106,6 @@ func TestMoveFollowsSpecReplicas(t *testing.T) {
 		"a failed rollback adds no bad pod, but those that are missing": {
 			rollingBack(10).status(failed).sets(set("v2", 8), set("v1", 1)), []string{"scale v1 1 -> 2: batch 1/2"},
 		},
-	})
-}
-
-func TestOldPodsStayWhileManyUpdatedOnesAreMade(t *testing.T) {
-	t.Parallel()
-	at := func(updated Set) *scene {
-		return held(hundred).fence("25", "25").steps(step("20%"), step("50%"), step("100%")).at(0, 20).
-			sets(set("v1", hundred), updated)
-	}
-	go80 := []string{"scale v1 100 -> 80" + batch1}
-	checkScripts(t, map[string]scripted{
-		"they stay, so as not to hold them up":    {at(set("v2", 20, available(0), current(10))), nil},
-		"and as long as the count of them is old": {at(set("v2", 20, available(0), unobserved)), nil},
-		"they go once all are made":               {at(set("v2", 20, available(0))), go80},
-		"they go if no more are to come":          {at(set("v2", 20, available(0), current(10), stuck)), go80},
-		"for a few that are missing none stays":   {at(set("v2", 20, available(13), current(15))), go80},
 	})
 }
 

@@ -12,12 +12,13 @@ import (
 // somebody has had the native controller begin another rollout since.
 func (p *pass) nativeRollout() bool {
 	w, ours := p.Workload, p.status.Held != nil
-	left := sum(p.oldSets(), func(s *Set) int32 {
-		if ours {
-			return s.Replicas
+	left := int32(0)
+	for _, set := range p.oldSets() {
+		left += set.Replicas
+		if !ours {
+			left += max(set.Current-set.Replicas, 0)
 		}
-		return max(s.Replicas, s.Current)
-	})
+	}
 	have := p.updated()
 	if w.Replicas == 0 || left == 0 && (ours || have > 0) {
 		return false

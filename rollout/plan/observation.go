@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -107,29 +108,10 @@ type Hold struct {
 }
 
 // Set is a ReplicaSet of the workload.
-type Set struct {
-	Name     string
-	UID      types.UID
-	Live     bool
-	Deleting bool
-	// Digest is the digest of its template, the pod-template-hash label aside.
-	Digest string
-	// Revision is its pod-template-hash label.
-	Revision string
-	Created  time.Time
-	// Replicas is spec.replicas.
-	Replicas int32
-	// Observed says that its status speaks of its current spec.
-	Observed bool
-	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
-	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
-	Noted bool
-	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want of quota for
-	// example; nil if it can.
-	Failure *Failure
-	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
-	Current, Ready, Available int32
-}
+type Set = deployment.Set
+
+// Failure is what the ReplicaSet controller says of pods that it can't make or delete.
+type Failure = deployment.Failure
 
 // Resolved is what the API server makes of a template.
 type Resolved struct {
@@ -167,7 +149,7 @@ func (w *Workload) heldBy(release *v1alpha1.BatchRelease) bool {
 func (w *Workload) secured() bool { return w.Paused && w.Recreate }
 
 // DefaultFence is what a Deployment has for maxSurge and maxUnavailable unless told otherwise.
-var DefaultFence = intstr.FromString("25%")
+var DefaultFence = deployment.DefaultBound
 
 // DefaultProgressDeadline is what a Deployment has unless told otherwise.
 const DefaultProgressDeadline = 600 * time.Second

@@ -44,7 +44,7 @@ func (p *pass) shape() *Shape {
 	f := p.fence()
 	made := slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Digest == p.status.Resolved.Digest })
 	return &Shape{
-		Template: p.template(), Replicas: p.Workload.Replicas, Surge: f.surge, Unavailable: f.unavailable, NewSet: !made,
+		Template: p.template(), Replicas: p.Workload.Replicas, Surge: f.Surge, Unavailable: f.Unavailable, NewSet: !made,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 const (
@@ -111,11 +112,7 @@ func (p *pass) meddled() *stop {
 
 // short reports whether fewer pods are available than maxUnavailable allows.
 func (p *pass) short() bool {
-	available := int32(0)
-	for i := range p.Sets {
-		available += min(p.Sets[i].Available, p.Sets[i].Replicas)
-	}
-	return available < p.Workload.Replicas-p.fence().unavailable
+	return deployment.Available(p.Sets) < p.Workload.Replicas-p.fence().Unavailable
 }
 
 // acknowledge takes the change off the record, as the annotation retry asks.

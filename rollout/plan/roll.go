@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // roll takes the held workload through the steps.
@@ -95,9 +96,7 @@ func (p *pass) arrived() bool {
 }
 
 // updateSet is the ReplicaSet of the workload's template; the oldest if there are several.
-func (p *pass) updateSet() *Set {
-	return p.newSet(func(s *Set) bool { return !s.Deleting })
-}
+func (p *pass) updateSet() *Set { return deployment.Updated(p.Sets, p.Workload.Digest) }
 
 // newSetGoes reports whether the ReplicaSet that is the new one to the native controller is being deleted. Until it
 // is gone its name is taken, and with another one beside it we and that controller would mean two.
@@ -106,74 +105,36 @@ func (p *pass) newSetGoes() bool {
 	return set != nil && set.Deleting
 }
 
-// NewSet is the ReplicaSet that is the new one to the native controller (FindNewReplicaSet): the oldest of the
-// workload's template, nil if there is none.
-func (o *Observation) NewSet() *Set {
-	return o.newSet(func(*Set) bool { return true })
-}
-
-func (o *Observation) newSet(counts func(*Set) bool) *Set {
-	var found *Set
-	for i := range o.Sets {
-		set := &o.Sets[i]
-		if set.Digest == o.Workload.Digest && counts(set) && (found == nil || older(set, found)) {
-			found = set
-		}
-	}
-	return found
-}
-
-// older orders ReplicaSets by creation, then by name.
-func older(a, b *Set) bool {
-	if !a.Created.Equal(b.Created) {
-		return a.Created.Before(b.Created)
-	}
-	return a.Name < b.Name
-}
+// NewSet is the ReplicaSet that is the new one to the native controller, nil if there is none.
+func (o *Observation) NewSet() *Set { return deployment.New(o.Sets, o.Workload.Digest) }
 
 // oldSets are all the others, the oldest first.
-func (p *pass) oldSets() []*Set {
-	update := p.updateSet()
-	var old []*Set
-	for i := range p.Sets {
-		if set := &p.Sets[i]; set != update && !set.Deleting {
-			old = append(old, set)
-		}
-	}
-	slices.SortFunc(old, func(a, b *Set) int {
-		if older(a, b) {
-			return -1
-		}
-		return 1
-	})
-	return old
-}
+func (p *pass) oldSets() []*Set { return deployment.Old(p.Sets, p.Workload.Digest) }
 
-func (p *pass) oldReplicas() int32 { return sum(p.oldSets(), func(s *Set) int32 { return s.Replicas }) }
-
-func sum(sets []*Set, of func(*Set) int32) int32 {
-	var total int32
-	for _, set := range sets {
-		total += of(set)
+func (p *pass) oldReplicas() int32 {
+	var replicas int32
+	for _, set := range p.oldSets() {
+		replicas += set.Replicas
 	}
-	return total
+	return replicas
 }
 
 // createSet makes the ReplicaSet of the new revision, which the native controller does not
 // do while the workload is paused, with as many pods of the first step as there is room for.
 func (p *pass) createSet() {
-	target := p.target
+	task := p.task()
+	first := task
 	if p.status.Phase == v1alpha1.PhaseFailed || p.stopped() != nil {
-		target = 0
+		first.Target = 0
 	}
-	if target > 0 && p.ordered() && !p.putInOrder(p.ledger()) {
+	if first.Target > 0 && p.ordered() && !p.putInOrder(task.Now()) {
 		return
 	}
 	if p.mayGrow() {
 		p.do(CreateSet{
 			Reason:   p.batchReason(),
 			Revision: p.status.UpdateRevision,
-			Replicas: p.ledger().growth(target),
+			Replicas: first.First(),
 		})
 	}
 }
@@ -279,7 +240,7 @@ func (p *pass) count() {
 		p.status.UpdatedAvailableReplicas = update.Available
 	}
 	f := p.fence()
-	p.status.MaxSurge, p.status.MaxUnavailable = fromInt(f.surge), fromInt(f.unavailable)
+	p.status.MaxSurge, p.status.MaxUnavailable = fromInt(f.Surge), fromInt(f.Unavailable)
 }
 
 // stepDone reports whether the pods that the step says are updated and available. In the end,
@@ -302,6 +263,4 @@ func (p *pass) stepDone() bool {
 
 // settled reports whether no pods are left beyond what the ReplicaSets say, so that people
 // find at a stop exactly what the step promises.
-func (p *pass) settled() bool {
-	return !slices.ContainsFunc(p.Sets, func(s Set) bool { return !s.Observed || s.Current > s.Replicas })
-}
+func (p *pass) settled() bool { return deployment.Settled(p.Sets) }

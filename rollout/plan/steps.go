@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // steps are those of the rollback in a rollback, else those of the release. What is being handed back has them behind it.
@@ -107,22 +108,11 @@ func (s share) rescaled(target, before, replicas int32) int32 {
 }
 
 // fence is how far the pods may stray from spec.replicas.
-type fence struct{ surge, unavailable int32 }
-
-// fence resolves maxSurge (rounded up) and maxUnavailable (rounded down) as the native
-// controller does: where both come out as 0, one pod may be unavailable.
-func (p *pass) fence() fence {
+func (p *pass) fence() deployment.Bounds {
 	strategy := p.Release.Spec.Strategy
 	surge := firstSet(strategy.MaxSurge, p.Workload.MaxSurge)
 	unavailable := firstSet(strategy.MaxUnavailable, p.Workload.MaxUnavailable)
-	f := fence{
-		surge:       scaled(surge, p.Workload.Replicas, true),
-		unavailable: min(scaled(unavailable, p.Workload.Replicas, false), p.Workload.Replicas),
-	}
-	if f.surge == 0 && f.unavailable == 0 {
-		f.unavailable = 1
-	}
-	return f
+	return deployment.Resolve(surge, unavailable, p.Workload.Replicas)
 }
 
 func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
@@ -132,13 +122,4 @@ func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
 		}
 	}
 	return DefaultFence
-}
-
-// scaled is 0 for what can't be read; refuseStrategy has seen to it before.
-func scaled(value intstr.IntOrString, replicas int32, roundUp bool) int32 {
-	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), roundUp)
-	if err != nil {
-		return 0
-	}
-	return max(int32(n), 0)
 }

@@ -8,9 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-func TestTheFenceIsTheNativeOne(t *testing.T) {
+func TestWhoseBoundsCount(t *testing.T) {
 	t.Parallel()
 	given := func(s string) *intstr.IntOrString {
 		if s == "" {
@@ -20,30 +21,22 @@ func TestTheFenceIsTheNativeOne(t *testing.T) {
 	}
 	type limits struct{ surge, unavailable string }
 	tests := map[string]struct {
-		replicas            int32
 		release, deployment limits
-		want                fence
+		want                deployment.Bounds
 	}{
-		"maxSurge is rounded up, maxUnavailable down":         {10, limits{"25%", "25%"}, limits{}, fence{3, 2}},
-		"the release says more than the Deployment":           {10, limits{"1", "2"}, limits{"5", "6"}, fence{1, 2}},
-		"each of the two by itself":                           {10, limits{"1", ""}, limits{"5", "6"}, fence{1, 6}},
-		"what neither says is 25%":                            {10, limits{}, limits{}, fence{3, 2}},
-		"none of both: one pod may be unavailable":            {10, limits{"0", "0"}, limits{}, fence{0, 1}},
-		"0% and what rounds down to none: one may be":         {3, limits{"0%", "25%"}, limits{}, fence{0, 1}},
-		"no more pods can be unavailable than there are":      {3, limits{"0", "5"}, limits{}, fence{0, 3}},
-		"more surge than replicas is allowed":                 {3, limits{"200%", "0"}, limits{}, fence{6, 0}},
-		"of the Deployment what can't be read counts as none": {10, limits{}, limits{"a lot", "2"}, fence{0, 2}},
-		"less than none is none":                              {10, limits{}, limits{"-1", "2"}, fence{0, 2}},
+		"the release says more than the Deployment": {limits{"1", "2"}, limits{"5", "6"}, deployment.Bounds{Surge: 1, Unavailable: 2}},
+		"each of the two by itself":                 {limits{"1", ""}, limits{"5", "6"}, deployment.Bounds{Surge: 1, Unavailable: 6}},
+		"what neither says is 25%":                  {limits{}, limits{}, deployment.Bounds{Surge: 3, Unavailable: 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := held(test.replicas)
+			s := held(10)
 			s.Release.Spec.Strategy.MaxSurge = given(test.release.surge)
 			s.Release.Spec.Strategy.MaxUnavailable = given(test.release.unavailable)
 			s.Workload.MaxSurge, s.Workload.MaxUnavailable = given(test.deployment.surge), given(test.deployment.unavailable)
 			if got := s.pass().fence(); got != test.want {
-				t.Errorf("fence %+v, want %+v", got, test.want)
+				t.Errorf("bounds %+v, want %+v", got, test.want)
 			}
 		})
 	}

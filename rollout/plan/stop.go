@@ -128,7 +128,7 @@ func (p *pass) stand(why *stop) {
 	if p.updateSet() != nil {
 		p.count()
 		p.keepScale()
-	} else if p.ledger().active() > 1 { // a lone one is the native controller's to scale
+	} else if p.task().Now().Active() > 1 { // a lone one is the native controller's to scale
 		p.createSet()
 	}
 }

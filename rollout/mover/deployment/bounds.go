@@ -1,0 +1,31 @@
+package deployment
+
+import "k8s.io/apimachinery/pkg/util/intstr"
+
+// Bounds are how far the pods may stray from spec.replicas: Surge beyond, Unavailable short of it.
+type Bounds struct{ Surge, Unavailable int32 }
+
+// DefaultBound is what a Deployment has for maxSurge and maxUnavailable unless told otherwise.
+var DefaultBound = intstr.FromString("25%")
+
+// Resolve makes pods of maxSurge (rounded up) and maxUnavailable (rounded down) as the native controller does
+// (ResolveFenceposts in pkg/controller/deployment/util): where both come out as 0, one pod may be unavailable.
+func Resolve(surge, unavailable intstr.IntOrString, replicas int32) Bounds {
+	b := Bounds{
+		Surge:       scaled(surge, replicas, true),
+		Unavailable: min(scaled(unavailable, replicas, false), replicas),
+	}
+	if b.Surge == 0 && b.Unavailable == 0 {
+		b.Unavailable = 1
+	}
+	return b
+}
+
+// scaled is 0 for what can't be read; whoever takes the value in refuses it.
+func scaled(value intstr.IntOrString, replicas int32, roundUp bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), roundUp)
+	if err != nil {
+		return 0
+	}
+	return max(int32(n), 0)
+}

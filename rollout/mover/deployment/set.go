@@ -1,0 +1,146 @@
+package deployment
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Set is a ReplicaSet of the Deployment.
+type Set struct {
+	Name     string
+	UID      types.UID
+	Live     bool
+	Deleting bool
+	// Digest is the digest of its template, the pod-template-hash label aside.
+	Digest string
+	// Revision is its pod-template-hash label.
+	Revision string
+	Created  time.Time
+	// Replicas is spec.replicas.
+	Replicas int32
+	// Observed says that its status speaks of its current spec.
+	Observed bool
+	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
+	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
+	Noted bool
+	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want of quota for
+	// example; nil if it can.
+	Failure *Failure
+	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
+	Current, Ready, Available int32
+}
+
+// Failure is what the ReplicaSet controller says of pods that it can't make or delete.
+type Failure struct {
+	Reason, Message string
+	// Since is when it began.
+	Since time.Time
+}
+
+// shrinking reports whether pods are still to go that the status may count as available:
+// once such a set grows again nobody could tell them from new ones.
+func (s *Set) shrinking() bool { return s.Current > s.Replicas }
+
+// New is the ReplicaSet that is the new one to the native controller (FindNewReplicaSet): the oldest of the Deployment's
+// template, nil if there is none. It may be one that is being deleted.
+func New(sets []Set, digest string) *Set {
+	return oldest(sets, func(s *Set) bool { return s.Digest == digest })
+}
+
+// Updated is the ReplicaSet whose pods are the updated ones: the oldest of the Deployment's template that is not being
+// deleted, nil if there is none.
+func Updated(sets []Set, digest string) *Set {
+	return oldest(sets, func(s *Set) bool { return s.Digest == digest && !s.Deleting })
+}
+
+// Old are all the others that are not being deleted, the oldest first.
+func Old(sets []Set, digest string) []*Set {
+	updated := Updated(sets, digest)
+	var old []*Set
+	for i := range sets {
+		if set := &sets[i]; set != updated && !set.Deleting {
+			old = append(old, set)
+		}
+	}
+	slices.SortFunc(old, func(a, b *Set) int {
+		if Older(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return old
+}
+
+// Older orders ReplicaSets by creation, then by name.
+func Older(a, b *Set) bool {
+	if !a.Created.Equal(b.Created) {
+		return a.Created.Before(b.Created)
+	}
+	return a.Name < b.Name
+}
+
+func oldest(sets []Set, counts func(*Set) bool) *Set {
+	var found *Set
+	for i := range sets {
+		if set := &sets[i]; counts(set) && (found == nil || Older(set, found)) {
+			found = set
+		}
+	}
+	return found
+}
+
+// Active counts the ReplicaSets that are to have pods.
+func Active(sets []Set) int {
+	n := 0
+	for i := range sets {
+		if sets[i].Replicas > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Lone is the only ReplicaSet that is to have pods; nil if there is none, or more than one.
+func Lone(sets []Set) *Set {
+	i := slices.IndexFunc(sets, func(s Set) bool { return s.Replicas > 0 })
+	if i < 0 || Active(sets) > 1 {
+		return nil
+	}
+	return &sets[i]
+}
+
+// Settled reports whether there are no pods beyond what the ReplicaSets say, so that people find exactly what they say.
+func Settled(sets []Set) bool {
+	return !slices.ContainsFunc(sets, func(s Set) bool { return !s.Observed || s.shrinking() })
+}
+
+// Available counts the available pods, but for those that are to go: at the end of a release its last old pods are
+// still in a status.
+func Available(sets []Set) int32 {
+	var available int32
+	for i := range sets {
+		available += min(sets[i].Available, sets[i].Replicas)
+	}
+	return available
+}
+
+// NewestFailure is the one that began last; of two, that of the newer ReplicaSet. It is nil if there is none.
+func NewestFailure(sets []Set) *Failure {
+	var newest *Set
+	for i := range sets {
+		set := &sets[i]
+		if set.Failure == nil {
+			continue
+		}
+		if newest == nil || set.Failure.Since.After(newest.Failure.Since) ||
+			set.Failure.Since.Equal(newest.Failure.Since) && Older(newest, set) {
+			newest = set
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return newest.Failure
+}

@@ -1,0 +1,156 @@
+package deployment
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Task is what there is of a Deployment's pods, and what they are to come to.
+type Task struct {
+	// Sets are all its ReplicaSets. Digest is that of its template, which tells the new one.
+	Sets   []Set
+	Digest string
+	// Replicas is spec.replicas.
+	Replicas int32
+	Bounds
+	// Target is how many pods are to run the new version. Reach is how many may, if spec.replicas has grown since the step
+	// was entered: as many as the steps let through whose gates have passed.
+	Target, Reach int32
+	// Stable is the revision that was stable before.
+	Stable string
+	// Limits are how far old ReplicaSets may shrink now, by their UIDs; one that is missing has none.
+	Limits map[types.UID]Limit
+	Mode
+}
+
+// Mode says which way pods may go.
+type Mode struct {
+	// Rollback says that the new version is the one to go back to. The others are not added to: the bad one is among them.
+	Rollback bool
+	// Rescaling says that spec.replicas is not what the step was entered with, and Grown that it is more.
+	Rescaling, Grown bool
+	// Blocked says that the step waits for a gate: updated pods beyond the step go.
+	Blocked bool
+	// SteppingBack says that the step was jumped back to with its pods: those beyond it go.
+	SteppingBack bool
+}
+
+// row is a ReplicaSet with the size that it is to have.
+type row struct {
+	*Set
+
+	want int32
+}
+
+// table is the arithmetic of one Move or Keep, which fills in the sizes wanted.
+type table struct {
+	Task
+
+	// updated is nil if there is no new ReplicaSet yet.
+	updated *row
+	old     []*row
+}
+
+// table begins with the sizes that there are.
+func (t Task) table() *table {
+	b := &table{Task: t}
+	if updated := Updated(t.Sets, t.Digest); updated != nil {
+		b.updated = &row{updated, updated.Replicas}
+	}
+	for _, set := range Old(t.Sets, t.Digest) {
+		b.old = append(b.old, &row{set, set.Replicas})
+	}
+	if !t.Rollback { // of what is not approved pods go first, of what is stable they go last
+		slices.SortStableFunc(b.old, func(x, y *row) int { return cmp.Compare(t.steady(x.Set), t.steady(y.Set)) })
+	}
+	return b
+}
+
+// steady is 2 for the set of the stable revision, 1 for those that there were before it, which ran under the native controller
+// or were released, and 0 for others: they may be left of a release that nobody has approved in full.
+func (t Task) steady(s *Set) int {
+	if s.Revision == t.Stable {
+		return 2
+	}
+	i := slices.IndexFunc(t.Sets, func(o Set) bool { return o.Revision == t.Stable })
+	if i >= 0 && Older(s, &t.Sets[i]) {
+		return 1
+	}
+	return 0
+}
+
+// rows are all of them, that of the new version first.
+func (b *table) rows() []*row {
+	if b.updated == nil {
+		return b.old
+	}
+	return append([]*row{b.updated}, b.old...)
+}
+
+func sum(rows []*row, of func(*row) int32) int32 {
+	var total int32
+	for _, r := range rows {
+		total += of(r)
+	}
+	return total
+}
+
+func wanted(r *row) int32 { return r.want }
+
+func size(r *row) int32 { return r.Replicas }
+
+func (b *table) total() int32 { return sum(b.rows(), wanted) }
+
+func (b *table) oldTotal() int32 { return sum(b.old, wanted) }
+
+func (b *table) oldReplicas() int32 { return sum(b.old, size) }
+
+// updatedTotal is how many updated pods are wanted.
+func (b *table) updatedTotal() int32 {
+	if b.updated == nil {
+		return 0
+	}
+	return b.updated.want
+}
+
+// available is how many pods are available if the worst go: of each set those first that are not ready,
+// as the ReplicaSet controller has it. Of the ready ones it takes whom it likes; with minReadySeconds that
+// may be an available one while there are others.
+func (b *table) available() int32 {
+	return sum(b.rows(), func(r *row) int32 { return max(r.Available-max(r.Ready-r.want, 0), 0) })
+}
+
+// idle is how many pods of a set can go without an available one among them.
+func (r *row) idle() int32 {
+	if r.Available == 0 {
+		return r.want
+	}
+	return max(r.want-r.Ready, 0)
+}
+
+// least is how many pods have to be available: replicas - maxUnavailable (minAvailable in reconcileOldReplicaSets of the
+// native controller).
+func (b *table) least() int32 { return b.Replicas - b.Unavailable }
+
+// most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the native controller).
+func (b *table) most() int32 { return b.Replicas + b.Surge }
+
+// room is how many pods may be added: replicas + maxSurge - all (NewRSNewReplicas).
+func (b *table) room() int32 { return max(b.most()-b.total(), 0) }
+
+// spare is how many available pods may go: available - (replicas - maxUnavailable)
+// (totalScaleDownCount in scaleDownOldReplicaSetsForRollingUpdate of the native controller).
+func (b *table) spare() int32 { return max(b.available()-b.least(), 0) }
+
+// active counts the sets that have, or are to have, pods.
+func (b *table) active() int {
+	n := 0
+	for _, r := range b.rows() {
+		if r.want > 0 || r.Replicas > 0 {
+			n++
+		}
+	}
+	return n
+}
