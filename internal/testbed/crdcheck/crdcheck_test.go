@@ -22,10 +22,10 @@ func TestStatus(t *testing.T) {
 	}{
 		"nothing":            {v1alpha1.BatchReleaseStatus{}, ""},
 		"a message":          {said("Completed", "all pods run revision v2"), ""},
-		"a message too long": {said("Completed", strings.Repeat("x", 32769)), "/conditions/0/message"},
+		"a message too long": {said("Completed", strings.Repeat("x", 32769)), "conditions[0].message"},
 		"many runes":         {said("Completed", strings.Repeat("é", 32768)), ""},
-		"no word":            {said("two words", ""), "/conditions/0/reason"},
-		"no phase":           {v1alpha1.BatchReleaseStatus{Phase: "Paused"}, "/phase"},
+		"no word":            {said("two words", ""), "conditions[0].reason"},
+		"no phase":           {v1alpha1.BatchReleaseStatus{Phase: "Paused"}, "phase in body"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,11 +9,14 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // apiPrefix is where GitHub Enterprise Server, and the forge, has the API.
@@ -78,7 +81,7 @@ func (c *Checker) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// described tells whether an answer should be JSON: files as they are have no description.
+// described reports whether an answer should be JSON: files as they are have no description.
 func described(header http.Header) bool {
 	return !strings.HasPrefix(header.Get("Content-Type"), "application/vnd.github.raw")
 }
@@ -96,7 +99,7 @@ func (c *Checker) note(err error) {
 func (c *Checker) CheckAnswer(method, path string, status int, body []byte) error {
 	schema, err := c.answerSchema(method, path, status)
 	if err == nil {
-		err = validate(schema, body)
+		err = check(schema, body)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: status %d: %w", method, path, status, err)
@@ -106,7 +109,7 @@ func (c *Checker) CheckAnswer(method, path string, status int, body []byte) erro
 
 // answerSchema is nil for answers without a body. Errors that every operation may answer with are
 // described once.
-func (c *Checker) answerSchema(method, path string, status int) (*jsonschema.Schema, error) {
+func (c *Checker) answerSchema(method, path string, status int) (*spec.Schema, error) {
 	pointer, operation := c.doc.operation(method, path)
 	if operation == nil && status < http.StatusBadRequest {
 		return nil, fmt.Errorf("GitHub has no such operation")
@@ -152,7 +155,7 @@ func (c *Checker) CheckWebhook(event, action string, payload []byte) error {
 	}
 	schema, err := c.doc.schemaAt("x-webhooks", name, "post", "requestBody", "content", "application/json", "schema")
 	if err == nil {
-		err = validate(schema, payload)
+		err = check(schema, payload)
 	}
 	if err != nil {
 		return fmt.Errorf("webhook %s: %w", name, err)
@@ -160,18 +163,29 @@ func (c *Checker) CheckWebhook(event, action string, payload []byte) error {
 	return nil
 }
 
-func validate(schema *jsonschema.Schema, body []byte) error {
+// formats are those of the library, less "uri", of which it takes paths, too.
+var formats = sync.OnceValue(func() strfmt.Registry {
+	formats := strfmt.NewFormats()
+	uri := strfmt.URI("")
+	formats.Add("uri", &uri, func(text string) bool {
+		parsed, err := url.Parse(text)
+		return err == nil && parsed.IsAbs()
+	})
+	return formats
+})
+
+func check(schema *spec.Schema, body []byte) error {
 	if schema == nil && len(body) == 0 {
 		return nil
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
 		return fmt.Errorf("parse %q: %w", body, err)
 	}
 	if schema == nil {
 		return nil // what is not described must be JSON all the same
 	}
-	if err := schema.Validate(value); err != nil {
+	if err := validate.AgainstSchema(schema, value, formats()); err != nil {
 		return fmt.Errorf("%w\n%s", err, indent(body))
 	}
 	return nil

@@ -36,10 +36,13 @@ func TestAnswersAreHeldToTheDescription(t *testing.T) {
 		"Type":      {"a member is of another type", "GET", "/rate_limit", 200, `{"rate":1,"resources":{}}`, "/rate"},
 		"Enum":      {"a value is not among those there are", "GET", "/orgs/o/teams/t/memberships/u", 200, `{"url":"http://x/","role":"boss","state":"active"}`, "role"},
 		"Null":      {"a member that is never null is", "GET", "/orgs/o/teams/t/memberships/u", 200, `{"url":null,"role":"member","state":"active"}`, "url"},
+		"List":      {"a list where a text with a format belongs", "GET", "/orgs/o/teams/t/memberships/u", 200, `{"url":[],"role":"member","state":"active"}`, "url"},
+		"Path":      {"a path is no URL", "GET", "/orgs/o/teams/t/memberships/u", 200, `{"url":"/x","role":"member","state":"active"}`, "url"},
+		"NullOfAll": {"none of the alternatives may be null", "GET", "/repos/o/r/contents/x", 200, `null`, "null"},
 		"Operation": {"there is no such operation", "GET", "/repos/o/r/nothing", 200, `{}`, "no such operation"},
 		"Status":    {"there is no such answer", "GET", "/repos/o/r", 201, `{}`, "does not answer so"},
 		"Malformed": {"the answer is not JSON", "GET", "/repos/o/r", 404, `{`, "parse"},
-		"Template":  {"a ref with slashes is found", "GET", "/repos/o/r/commits/a/b/status", 200, `{}`, "missing properties"},
+		"Template":  {"a ref with slashes is found", "GET", "/repos/o/r/commits/a/b/status", 200, `{}`, "commit_url"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package forgetest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,13 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// documentURL is what the description is known by; nothing is fetched from there.
-const documentURL = "https://forgetest.invalid/openapi.json"
-
-// document is GitHub's description: OpenAPI 3.0, whose schemas are made JSON Schema of draft 7.
+// document is GitHub's description: OpenAPI 3.0.
 type document struct {
 	root     map[string]any
 	paths    map[string]any
@@ -24,9 +20,8 @@ type document struct {
 	// templates are the paths, with those first that say most.
 	templates []template
 
-	mu       sync.Mutex
-	compiler *jsonschema.Compiler
-	compiled map[string]*jsonschema.Schema
+	mu      sync.Mutex
+	schemas map[string]*spec.Schema // by where they are in the description
 }
 
 // template is a path of the description, such as /repos/{owner}/{repo}.
@@ -80,24 +75,16 @@ func isWords(key string, value any) bool {
 }
 
 func parseDocument(data []byte) (*document, error) {
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
+	d := &document{schemas: map[string]*spec.Schema{}}
+	if err := json.Unmarshal(data, &d.root); err != nil {
 		return nil, fmt.Errorf("parse description: %w", err)
 	}
-	root, ok := adapt(parsed).(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("parse description: it is %T", parsed)
+	adapt(d.root)
+	if err := d.resolve(d.root); err != nil {
+		return nil, err
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft7)
-	// The library knows the simplest templates only, and GitHub's "{/sha}" is of level 3.
-	compiler.RegisterFormat(&jsonschema.Format{Name: "uri-template", Validate: func(any) error { return nil }})
-	if err := compiler.AddResource(documentURL, root); err != nil {
-		return nil, fmt.Errorf("add description: %w", err)
-	}
-	d := &document{root: root, compiler: compiler, compiled: map[string]*jsonschema.Schema{}}
-	d.paths, _ = root["paths"].(map[string]any)
-	d.webhooks, _ = root["x-webhooks"].(map[string]any)
+	d.paths, _ = d.root["paths"].(map[string]any)
+	d.webhooks, _ = d.root["x-webhooks"].(map[string]any)
 	for path := range d.paths {
 		d.templates = append(d.templates, newTemplate(path))
 	}
@@ -110,8 +97,50 @@ func parseDocument(data []byte) (*document, error) {
 	return d, nil
 }
 
-// adapt turns what OpenAPI 3.0 says in its own way into JSON Schema, and takes back where GitHub
-// says more than it keeps to.
+// schemaPrefix is where the description has the schemas that others refer to.
+const schemaPrefix = "#/components/schemas/"
+
+// resolve puts schemas where they are referred to, since validation follows no references. None
+// of GitHub's refers to itself, even by way of others: writing such a one out would not end.
+func (d *document) resolve(node any) error {
+	switch node := node.(type) {
+	case []any:
+		for i, value := range node {
+			resolved, err := d.resolved(value)
+			if err != nil {
+				return err
+			}
+			node[i] = resolved
+		}
+	case map[string]any:
+		for key, value := range node {
+			resolved, err := d.resolved(value)
+			if err != nil {
+				return err
+			}
+			node[key] = resolved
+		}
+	}
+	return nil
+}
+
+// resolved is what a node refers to, or else the node itself, resolved.
+func (d *document) resolved(node any) (any, error) {
+	reference, _ := node.(map[string]any)
+	target, _ := reference["$ref"].(string)
+	name, toSchema := strings.CutPrefix(target, schemaPrefix)
+	if !toSchema {
+		return node, d.resolve(node)
+	}
+	schema := d.component([]string{"components", "schemas", name})
+	if schema == nil {
+		return nil, fmt.Errorf("parse description: there is no %s", target)
+	}
+	return schema, nil
+}
+
+// adapt takes back where GitHub says more than it keeps to, and says in other words what
+// validation would overlook as it is.
 func adapt(node any) any {
 	switch node := node.(type) {
 	case []any:
@@ -130,22 +159,26 @@ func adapt(node any) any {
 		if node["format"] == "uri" && node["default"] == "" {
 			delete(node, "format") // GitHub's own default would not be one
 		}
-		if node["nullable"] == true {
-			return nullable(node)
-		}
+		delete(node, "discriminator") // it only says which alternative to ask first
+		return strict(node)
 	}
 	return node
 }
 
-func nullable(schema map[string]any) any {
-	delete(schema, "nullable")
-	kind, plain := schema["type"].(string)
-	if !plain || schema["allOf"] != nil || schema["oneOf"] != nil || schema["anyOf"] != nil {
-		return map[string]any{"anyOf": []any{map[string]any{"type": "null"}, maps.Clone(schema)}}
-	}
-	schema["type"] = []any{kind, "null"}
-	if values, ok := schema["enum"].([]any); ok && !slices.Contains(values, nil) {
-		schema["enum"] = append(slices.Clone(values), nil)
+// strict says what a schema means in the words that the library takes at their full worth: of null
+// it asks the type alone, and never finds it in an enum; of what has a format it does not ask the type.
+func strict(schema map[string]any) map[string]any {
+	kind, _ := schema["type"].(string)
+	_, formatted := schema["format"].(string)
+	switch {
+	case schema["nullable"] == true:
+		value := maps.Clone(schema)
+		delete(value, "nullable")
+		return map[string]any{"anyOf": []any{strict(value)}} // without a type null is taken
+	case kind == "" && (schema["anyOf"] != nil || schema["allOf"] != nil):
+		schema["type"] = []any{"array", "boolean", "number", "object", "string"}
+	case kind == "string" && formatted:
+		return map[string]any{"type": kind, "allOf": []any{schema}}
 	}
 	return schema
 }
@@ -195,27 +228,22 @@ func (d *document) operation(method, path string) (pointer []string, operation m
 	return nil, nil
 }
 
-// schemaAt compiles the schema at a place of the description.
-func (d *document) schemaAt(pointer ...string) (*jsonschema.Schema, error) {
-	var at strings.Builder
-	at.WriteString(documentURL + "#")
-	for _, part := range pointer {
-		at.WriteString("/" + escapePointer(part))
-	}
+// schemaAt is the schema at a place of the description.
+func (d *document) schemaAt(pointer ...string) (*spec.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if schema := d.compiled[at.String()]; schema != nil {
+	place := strings.Join(pointer, " ")
+	if schema := d.schemas[place]; schema != nil {
 		return schema, nil
 	}
-	schema, err := d.compiler.Compile(at.String())
+	data, err := json.Marshal(d.component(pointer))
 	if err != nil {
-		return nil, fmt.Errorf("compile schema: %w", err)
+		return nil, fmt.Errorf("encode schema: %w", err)
 	}
-	d.compiled[at.String()] = schema
+	schema := &spec.Schema{}
+	if err := json.Unmarshal(data, schema); err != nil {
+		return nil, fmt.Errorf("decode schema: %w", err)
+	}
+	d.schemas[place] = schema
 	return schema, nil
-}
-
-// escapePointer writes a name as part of a JSON pointer in a URL.
-func escapePointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(name)
 }
