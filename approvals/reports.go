@@ -86,15 +86,17 @@ func (r *Reports) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) (
 
 // post tells what is new, one status after the other. Each is written down before the next is sent.
 func (r *Reports) post(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, gates []v1alpha1.Gate) error {
-	for _, status := range report.Next(release, gates, r.words) {
-		posted, err := r.forges.post(ctx, source, release.UID, status)
-		if err != nil {
-			return err
+	for _, post := range report.Next(release, gates, r.words) {
+		if !post.Posted {
+			posted, err := r.forges.post(ctx, source, release.UID, post.Status)
+			if err != nil {
+				return err
+			}
+			if !posted {
+				continue
+			}
 		}
-		if !posted {
-			continue
-		}
-		told := report.After(release.Status.Report, status, r.clock.Now())
+		told := report.After(release.Status.Report, post, r.clock.Now())
 		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
 		if err != nil || !written {
 			return err
@@ -105,12 +107,12 @@ func (r *Reports) post(ctx context.Context, release *v1alpha1.BatchRelease, sour
 
 // tellWaiting tells of commits that can't be released, or not yet, one status after the other.
 func (r *Reports) tellWaiting(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	for _, status := range report.Waiting(release, r.words) {
-		posted, err := r.forges.post(ctx, source, release.UID, status)
+	for _, post := range report.Waiting(release, r.words) {
+		posted, err := r.forges.post(ctx, source, release.UID, post.Status)
 		if err != nil || !posted {
 			return err
 		}
-		told := report.After(release.Status.Refusal, status, r.clock.Now())
+		told := report.After(release.Status.Refusal, post, r.clock.Now())
 		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Refusal = told })
 		if err != nil || !written {
 			return err
@@ -141,9 +143,7 @@ func (r *Reports) confirm(ctx context.Context, release *v1alpha1.BatchRelease, s
 		standing[0].Description == forge.Description(last.Description) {
 		return nil
 	}
-	again := forge.StatusRequest{
-		SHA: last.Commit, Context: last.Context, State: forge.State(last.State), Description: last.Description, TargetURL: last.URL,
-	}
+	again := report.Again(last)
 	posted, err := r.forges.post(ctx, source, release.UID, again)
 	if err != nil {
 		r.seen.forget(key)
@@ -151,7 +151,7 @@ func (r *Reports) confirm(ctx context.Context, release *v1alpha1.BatchRelease, s
 	if err != nil || !posted {
 		return err
 	}
-	told := report.After(last, again, r.clock.Now())
+	told := report.Repeated(last, r.clock.Now())
 	_, err = r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
 	return err
 }
@@ -240,16 +240,16 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 		return reconcile.Result{}, nil
 	}
 	source = r.told.newest(source)
-	status, due := report.Sync(source, r.words)
+	post, due := report.Sync(source, r.words)
 	var err error
 	switch {
 	case due:
-		due, err = r.forges.post(ctx, source, source.UID, status)
+		due, err = r.forges.post(ctx, source, source.UID, post.Status)
 	case !r.forges.of(source).current(source):
 		err = r.forges.ask(ctx, source, false, func(context.Context, *github.Client) error { return nil })
 	}
 	if due && err == nil {
-		err = r.writeDown(ctx, source, report.After(source.Status.Report, status, r.clock.Now()))
+		err = r.writeDown(ctx, source, report.After(source.Status.Report, post, r.clock.Now()))
 	}
 	return r.forges.outcome(ctx, source, err)
 }

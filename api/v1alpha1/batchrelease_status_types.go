@@ -247,6 +247,19 @@ const (
 	TriggerDrift RollbackTrigger = "Drift"
 )
 
+// LeavesGit reports whether a rollback that was begun by t leaves a commit that Git still has: the cluster was told to go back, or did
+// so by itself. Any other rollback, and a release, ends with what Git has.
+func (t RollbackTrigger) LeavesGit() bool {
+	switch t {
+	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected:
+		return true
+	case TriggerGitRevert, TriggerDrift:
+		return false
+	default:
+		return false
+	}
+}
+
 // Progress is the best that the current step has reached so far.
 type Progress struct {
 	// Available is the highest number of available updated pods in this release.

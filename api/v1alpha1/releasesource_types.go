@@ -290,29 +290,3 @@ type ApprovalRecord struct {
 	// +optional
 	Blob string `json:"blob,omitempty"`
 }
-
-// ForgeReport is what was last told to a forge of one object. It saves telling it again.
-type ForgeReport struct {
-	// Commit and Context name the commit status.
-	Commit  string `json:"commit"`
-	Context string `json:"context"`
-	// State and Description as they were posted.
-	State       string `json:"state"`
-	Description string `json:"description"`
-	// +optional
-	URL string `json:"url,omitempty"`
-	// Posts is how many statuses were posted on this commit in this context.
-	// +optional
-	Posts int32 `json:"posts,omitempty"`
-	// DeploymentID and DeploymentState are those of the forge's deployment, where one was made.
-	// +optional
-	DeploymentID int64 `json:"deploymentID,omitempty"`
-	// DeploymentTask tells the deployments of one repository apart.
-	// +optional
-	DeploymentTask string `json:"deploymentTask,omitempty"`
-	// +optional
-	DeploymentState string `json:"deploymentState,omitempty"`
-	// Time of the last post.
-	// +optional
-	Time *metav1.Time `json:"time,omitempty"`
-}

@@ -41,12 +41,12 @@ func deployedBefore(status *v1alpha1.BatchReleaseStatus) (string, bool) {
 func deployed(status *v1alpha1.BatchReleaseStatus) (forge.DeploymentState, string) {
 	switch {
 	case takenBack(status):
-		return forge.DeploymentFailure, backFrom(status, status.Report).text
-	case status.Phase == v1alpha1.PhaseCompleted:
-		return forge.DeploymentSuccess, completed(status).text
-	case status.Batch == "":
+		return forge.DeploymentFailure, backFrom(status, status.Report).text()
+	case done(status):
+		return forge.DeploymentSuccess, completed(status).text()
+	case !inBatch(status):
 		return "", ""
-	case status.Phase == v1alpha1.PhaseFailed, status.Reason == v1alpha1.ReasonGateRejected:
+	case broken(status):
 		return forge.DeploymentFailure, status.Message
 	default:
 		return forge.DeploymentInProgress, "releasing revision " + status.UpdateRevision

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -21,7 +22,7 @@ type world struct {
 	scene   *scene
 	commits int
 	// told is all that each commit was told, in order; attempts says of which attempt each was.
-	told     map[string][]forge.StatusRequest
+	told     map[string][]Post
 	attempts map[string][]int64
 	// released says of each commit that came to its end the which end it was, counted from 1.
 	released map[string]int
@@ -158,7 +159,8 @@ func (w *world) roll() {
 		if status.RollbackTo != "" {
 			status.Phase = v1alpha1.PhaseRollingBack
 		}
-		status.Batch = fmt.Sprintf("%d/4", rapid.IntRange(1, 4).Draw(w.T, "batch"))
+		status.CurrentStepIndex = rapid.Int32Range(0, 3).Draw(w.T, "batch")
+		status.Batch = fmt.Sprintf("%d/4", status.CurrentStepIndex+1)
 		status.TargetReplicas, status.Reason = rapid.Int32Range(1, 10).Draw(w.T, "target"), v1alpha1.ReasonUpgrading
 		status.UpdatedReplicas = rapid.Int32Range(0, 10).Draw(w.T, "updated")
 	})
@@ -172,7 +174,9 @@ func (w *world) block() {
 		"", v1alpha1.DecisionWaiting, v1alpha1.DecisionPassed, v1alpha1.DecisionRejected,
 	}).Draw(w.T, "decision")
 	g.Status.PullRequest.Number = rapid.Int64Range(0, 2).Draw(w.T, "number")
-	g.Status.Message = rapid.String().Draw(w.T, "message")
+	if g.Status.Decision != "" {
+		g.Status.Message = rapid.String().Draw(w.T, "message")
+	}
 	w.scene.release.Status.Gates = nil
 	w.scene.blockedOn(g)
 }
@@ -198,6 +202,15 @@ func (w *world) pick(label string, choices ...func()) {
 	choices[rapid.IntRange(0, len(choices)-1).Draw(w.T, label)]()
 }
 
+// upgrade is the moment in which a version comes that writes down what it tells as values, after one that did not.
+func (w *world) upgrade() {
+	for _, last := range []*v1alpha1.ForgeReport{w.scene.release.Status.Report, w.scene.release.Status.Refusal} {
+		if last != nil {
+			last.Content = nil
+		}
+	}
+}
+
 // tell tells what is to be told now. Each status is written down, or is lost to a crash and told again.
 func (w *world) tell() {
 	release := w.scene.release
@@ -209,21 +222,50 @@ func (w *world) tell() {
 		if len(next) == 0 {
 			return
 		}
-		w.check(next[0])
-		w.told[next[0].SHA] = append(w.told[next[0].SHA], next[0])
-		w.attempts[next[0].SHA] = append(w.attempts[next[0].SHA], release.Status.Attempt)
+		w.unread(next)
+		if !next[0].Posted {
+			w.post(next[0])
+		}
 		if rapid.IntRange(0, 4).Draw(w.T, "crash") > 0 {
 			*slot = After(*slot, next[0], made)
 		}
 	}
 }
 
+// unread holds what is to be told against what it would be had something else been posted: nothing is read from it.
+func (w *world) unread(told []Post) {
+	other := w.scene.release.DeepCopy()
+	for _, last := range []*v1alpha1.ForgeReport{other.Status.Report, other.Status.Refusal} {
+		if last != nil {
+			last.Description = supersededWords
+		}
+	}
+	now := append(Waiting(other, Options{}), Next(other, w.scene.gates, Options{})...)
+	for _, post := range told {
+		post.Posted = false
+		if !slices.ContainsFunc(now, func(p Post) bool { return equality.Semantic.DeepEqual(p, post) }) {
+			w.Fatalf("%v is to be told, and it is not after a status with other words: %v", lines([]Post{post}), lines(now))
+		}
+	}
+}
+
+// supersededWords say something that was not told.
+const supersededWords = "superseded by c0ffee at batch 9/9: rolled back to 9999, merge #99 to update Git: drifted: nothing"
+
+func (w *world) post(next Post) {
+	w.check(next)
+	commit := next.Status.SHA
+	w.told[commit] = append(w.told[commit], next)
+	w.attempts[commit] = append(w.attempts[commit], w.scene.release.Status.Attempt)
+}
+
 // check holds a status against what the forge takes, and against what the commit was told before.
-func (w *world) check(status forge.StatusRequest) {
+func (w *world) check(post Post) {
+	status := post.Status
 	if n := utf8.RuneCountInString(status.Description); n > 140 || n == 0 || forge.Description(status.Description) != status.Description {
 		w.Fatalf("the forge refuses %q", status.Description)
 	}
-	if nth := w.released[status.SHA]; nth > 0 && w.ends-nth < remembered && strings.HasPrefix(status.Description, supersededBy) {
+	if nth := w.released[status.SHA]; nth > 0 && w.ends-nth < remembered && post.Content.Kind == v1alpha1.ReportSuperseded {
 		w.Fatalf("%s came to its end and is told %q", status.SHA, status.Description)
 	}
 	before := w.told[status.SHA]
@@ -233,7 +275,7 @@ func (w *world) check(status forge.StatusRequest) {
 	last, attempt := before[len(before)-1], w.attempts[status.SHA][len(before)-1]
 	same := attempt == w.scene.release.Status.Attempt
 	if status.State == forge.StatePending && same && isEnd(last) {
-		w.Fatalf("%s is told %q after its end %q", status.SHA, status.Description, last.Description)
+		w.Fatalf("%s is told %q after its end %q", status.SHA, status.Description, last.Status.Description)
 	}
 	now := &w.scene.release.Status
 	queued := now.Queued != nil && now.Queued.Commit == status.SHA
@@ -242,8 +284,8 @@ func (w *world) check(status forge.StatusRequest) {
 	}
 }
 
-func isEnd(status forge.StatusRequest) bool {
-	return status.State == forge.StateSuccess || status.State == forge.StateFailure && ended(status.Description)
+func isEnd(post Post) bool {
+	return post.Status.State == forge.StateSuccess || post.Content.Kind == v1alpha1.ReportSuperseded || goesBack(post.Content.Kind)
 }
 
 // TestTheLastStatusTellsTheOutcome: whatever a release goes through, however much of it is seen, and
@@ -253,11 +295,15 @@ func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
 			T: t, scene: rolling(""),
-			told: map[string][]forge.StatusRequest{}, attempts: map[string][]int64{}, released: map[string]int{},
+			told: map[string][]Post{}, attempts: map[string][]int64{}, released: map[string]int{},
 		}
 		w.scene.release.Status = v1alpha1.BatchReleaseStatus{}
-		for range rapid.IntRange(1, 25).Draw(t, "happens") {
+		upgraded := rapid.IntRange(-25, 25).Draw(t, "when it is upgraded")
+		for happens := range rapid.IntRange(1, 25).Draw(t, "happens") {
 			w.step()
+			if upgraded == happens {
+				w.upgrade()
+			}
 			if rapid.IntRange(0, 2).Draw(t, "seen") > 0 {
 				w.tell()
 			}
@@ -286,8 +332,8 @@ func (w *world) end() {
 func (w *world) outcome() {
 	status := &w.scene.release.Status
 	for commit, told := range w.told {
-		if last := told[len(told)-1]; last.State == forge.StatePending {
-			w.Fatalf("%s is left with %q", commit, last.Description)
+		if last := told[len(told)-1]; last.Status.State == forge.StatePending {
+			w.Fatalf("%s is left with %q", commit, last.Status.Description)
 		}
 	}
 	told := w.told[status.Commit]
@@ -299,8 +345,8 @@ func (w *world) outcome() {
 	case status.RollbackTo != "":
 		want = "reverted to " + status.RollbackTo
 	}
-	if !strings.HasPrefix(last.Description, want) {
-		w.Fatalf("the last that %s was told is %q, want %q", status.Commit, last.Description, want)
+	if !strings.HasPrefix(last.Status.Description, want) {
+		w.Fatalf("the last that %s was told is %q, want %q", status.Commit, last.Status.Description, want)
 	}
 }
 
@@ -318,7 +364,8 @@ func TestDescriptionsFit(t *testing.T) {
 			File: rapid.String().Draw(t, "file"), Line: rapid.Int32().Draw(t, "line"), Message: rapid.String().Draw(t, "mistake"),
 		}}}}
 		sync, _ := Sync(source, Options{})
-		for _, status := range append(Next(s.release, s.gates, Options{}), sync) {
+		for _, post := range append(Next(s.release, s.gates, Options{}), sync) {
+			status := post.Status
 			if n := utf8.RuneCountInString(status.Description); n > 140 || forge.Description(status.Description) != status.Description {
 				t.Fatalf("the forge refuses %q", status.Description)
 			}

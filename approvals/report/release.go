@@ -2,123 +2,78 @@ package report
 
 import (
 	"cmp"
-	"fmt"
-	"regexp"
 	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// supersededBy begins the end of a commit that another took over from. What was told last is known by it.
-const supersededBy = "superseded by "
-
-// driftedFrom begins what is said of a commit whose workload somebody has changed since.
-const driftedFrom = "drifted: "
-
-// stops are the reasons of a release that stands still until somebody lets it go on, makes room for it, or
-// mends what refuses its writes.
-var stops = []string{
-	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
-	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit, v1alpha1.ReasonNativeRollout,
-	v1alpha1.ReasonWriteRefused, v1alpha1.ReasonInvalidStrategy,
-}
-
-// stand is how the release of the present commit stands, with a mark if gates of it were forced; false where
+// stand is how the release of the present commit stands, with the gates of it that were forced; false where
 // there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
 	now, known := unmarked(release, gates, last)
-	now.text += forced(release.Status.Forced)
+	now.forced = release.Status.Forced
 	return now, known
-}
-
-// forced names those who passed gates past their policies, in the words that a description has room for.
-func forced(gates []v1alpha1.ForcedGate) string {
-	var words []string
-	for _, one := range gates {
-		word := fmt.Sprintf("gate %d forced by %s: %s", one.Step+1, one.By, one.Reason)
-		if !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(words, "; ") + ")"
 }
 
 func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
-	switch {
-	case status.Phase == "":
-		return standing{}, false
-	case takenBack(status):
+	switch positionOf(release) {
+	case goingBack:
 		return backFrom(status, last), true
-	case release.Annotations[v1alpha1.CommitAnnotation] == status.Commit && refusal(release) != "":
-		return failure(refusal(release)), true
-	case drifted(status) != "":
-		return failure(drifted(status)), true
-	case status.Phase == v1alpha1.PhaseCompleted:
+	case notReleasable:
+		return of(v1alpha1.ReportNotReleasable, refusing(release).Message), true
+	case changedSince:
+		return of(v1alpha1.ReportDrifted, drift(status).Message), true
+	case atItsEnd:
 		return completed(status), true
-	case release.DeletionTimestamp != nil:
+	case goingAway:
 		return deleted(status, last)
-	case status.Phase == v1alpha1.PhaseFailed:
-		return failed(status)
-	case slices.Contains(stops, status.Reason):
-		return pending(status.Message), true
-	case status.Batch == "", status.Phase == v1alpha1.PhaseFinalizing:
+	case withoutProgress:
+		return inRelease(release, v1alpha1.ReportFailed, status.Message), true
+	case standingStill:
+		return inRelease(release, v1alpha1.ReportStopped, status.Message), true
+	case atGates:
+		return blocked(release, gates)
+	case updating:
+		return inRelease(release, v1alpha1.ReportUpdating, ""), true
+	default: // notSeen, between
 		return standing{}, false
-	case len(status.Gates) > 0:
-		return blocked(status, gates)
 	}
-	return pending(going(status) + fmt.Sprintf("batch %s: updating to %d of %s", status.Batch, status.TargetReplicas, pods(status.Replicas))), true
+}
+
+// inRelease is how a release stands that is under way.
+func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail string) standing {
+	status, now := &release.Status, of(kind, detail)
+	now.Batch, now.Batches = batchOf(release)
+	now.toward, now.target, now.replicas = status.RollbackTo, status.TargetReplicas, status.Replicas
+	return now
 }
 
 // completed is how a release stands that has come to its end.
 func completed(status *v1alpha1.BatchReleaseStatus) standing {
 	if status.RollbackTo != "" {
-		return success(revertedTo(status.RollbackTo, status.Replicas))
+		return endedAt(v1alpha1.ReportReverted, status.RollbackTo, status.Replicas)
 	}
-	return success(releasedTo(status.UpdateRevision, status.Replicas))
+	return endedAt(v1alpha1.ReportReleased, status.UpdateRevision, status.Replicas)
 }
 
-// drifted says what somebody has changed of the workload since the release was completed: the commit does
-// not tell what runs. It is empty if nothing is.
-func drifted(status *v1alpha1.BatchReleaseStatus) string {
-	found := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDrifted)
-	if status.Phase != v1alpha1.PhaseCompleted || found == nil || found.Status != metav1.ConditionTrue {
-		return ""
-	}
-	return driftedFrom + found.Message
-}
-
-// failed is how a release stands that makes no progress.
-func failed(status *v1alpha1.BatchReleaseStatus) (standing, bool) {
-	if status.Reason != v1alpha1.ReasonDeadlineExceeded { // the message speaks of something else for now
-		return standing{}, false
-	}
-	return failure(going(status) + status.Message), true
+// endedAt is how a release stands at whose end all pods run a revision.
+func endedAt(kind v1alpha1.ReportKind, revision string, replicas int32) standing {
+	now := of(kind, "")
+	now.Revision, now.replicas = revision, replicas
+	return now
 }
 
 // deleted is the end of a release whose object goes away before it has come to one. What failed
 // before has been told.
 func deleted(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) (standing, bool) {
-	if last == nil || last.Commit != status.Commit || last.State != string(forge.StatePending) {
+	if last == nil || last.Commit != status.Commit || !open(last) {
 		return standing{}, false
 	}
-	return failure("the release was deleted" + atBatch(last)), true
-}
-
-// going is what stands before the words of a rollback that Git asks for.
-func going(status *v1alpha1.BatchReleaseStatus) string {
-	if status.RollbackTo == "" {
-		return ""
-	}
-	return "reverting to " + status.RollbackTo + ": "
+	now := of(v1alpha1.ReportDeleted, "")
+	now.Batch, now.Batches = batchTold(last)
+	return now, true
 }
 
 // endedWith is the end that the release of a commit came to, nil if none is known.
@@ -131,77 +86,86 @@ func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.End
 	return nil
 }
 
-// endOf is how a release ended that another has followed since. A rollback says why in the words that were told last.
-func endOf(ended *v1alpha1.EndedRelease, told string) standing {
+// endOf is how a release ended that another has followed since. A rollback has the cause that was told last.
+func endOf(ended *v1alpha1.EndedRelease, last *v1alpha1.ForgeReport) standing {
+	var now standing
 	switch {
-	case slices.Contains(leaving, ended.Trigger):
-		return failure(rolledBackTo + wordsBack(told, ended.Revision))
+	case ended.Trigger.LeavesGit():
+		now = endedAt(v1alpha1.ReportRolledBack, ended.Revision, ended.Replicas)
+		if told := last.Content; told != nil && goesBack(told.Kind) {
+			now.Cause, now.ByHand = told.Cause.DeepCopy(), told.ByHand
+		}
+		return now
 	case ended.Trigger != "":
-		return success(revertedTo(ended.Revision, ended.Replicas) + forced(ended.Forced))
+		now = endedAt(v1alpha1.ReportReverted, ended.Revision, ended.Replicas)
 	default:
-		return success(releasedTo(ended.Revision, ended.Replicas) + forced(ended.Forced))
+		now = endedAt(v1alpha1.ReportReleased, ended.Revision, ended.Replicas)
 	}
+	now.forced = ended.Forced
+	return now
 }
 
-// settled reports whether what was told last is what stays of a release that came to its end.
-func settled(last *v1alpha1.ForgeReport) bool {
-	told := func(beginning string) bool { return strings.HasPrefix(last.Description, beginning) }
-	return last.State == string(forge.StateSuccess) ||
-		last.State == string(forge.StateFailure) && !asksGit.MatchString(last.Description) && slices.ContainsFunc([]string{supersededBy, rolledBackTo, driftedFrom}, told)
+// open reports whether nothing has been told of a commit but that it goes on, or waits.
+func open(last *v1alpha1.ForgeReport) bool { return last.State == string(forge.StatePending) }
+
+// batchTold is the batch that a release was at when it was last told of; the status speaks of another by now.
+func batchTold(last *v1alpha1.ForgeReport) (batch, batches int32) {
+	if last.Content == nil {
+		return 0, 0
+	}
+	return last.Content.Batch, last.Content.Batches
 }
 
-func releasedTo(revision string, n int32) string {
-	return fmt.Sprintf("released: %d/%d updated to %s", n, n, revision)
-}
-
-func revertedTo(revision string, n int32) string {
-	return fmt.Sprintf("reverted to %s: %d/%d updated", revision, n, n)
+// final reports whether what was told last is what stays of a release that came to its end. A failure whose kind is
+// not known stays: it may be the end.
+func final(last *v1alpha1.ForgeReport) bool {
+	switch {
+	case open(last):
+		return false
+	case last.State == string(forge.StateSuccess), last.Content == nil:
+		return true
+	}
+	switch last.Content.Kind {
+	case v1alpha1.ReportSuperseded, v1alpha1.ReportDrifted:
+		return true
+	case v1alpha1.ReportRolledBack:
+		return last.Content.PullRequest == 0
+	default:
+		return false
+	}
 }
 
 // left is the end of a release that another commit took over from; false where it has been told. One
 // that had come to its end, or had failed, keeps what was said of it, but for a rollback.
 func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
-	if last == nil || status.Phase == "" || last.Commit == status.Commit {
+	if last == nil || !seen(status) || last.Commit == status.Commit {
 		return standing{}, false
 	}
-	if ended := endedWith(status, last.Commit); ended != nil && !settled(last) {
-		return endOf(ended, last.Description), true
+	if ended := endedWith(status, last.Commit); ended != nil && !final(last) {
+		return endOf(ended, last), true
 	}
-	by := cmp.Or(short(status.Commit), "revision "+status.UpdateRevision)
-	open, failed := last.State == string(forge.StatePending), last.State == string(forge.StateFailure)
-	switch back := status.RollbackTo != ""; {
-	case back && open:
-		return failure(rolledBackTo + status.RollbackTo + " by " + by + atBatch(last)), true
-	case back && failed && !ended(last.Description):
-		return failure(rolledBackTo + status.RollbackTo + " by " + by + ": " + last.Description), true
-	case open:
-		return failure(supersededBy + by + atBatch(last)), true
+	by, back := cmp.Or(short(status.Commit), "revision "+status.UpdateRevision), status.RollbackTo != ""
+	kind := v1alpha1.ReportSuperseded
+	if back {
+		kind = v1alpha1.ReportRolledBack
 	}
-	return standing{}, false
+	now := of(kind, "")
+	now.by, now.Revision = by, status.RollbackTo
+	switch {
+	case open(last):
+		now.Batch, now.Batches = batchTold(last)
+		return now, true
+	case back && failed(last):
+		now.Cause = last.Content.Cause.DeepCopy()
+		return now, true
+	default:
+		return standing{}, false
+	}
 }
 
-// ended reports whether a description is one that nothing of the same attempt follows.
-func ended(description string) bool {
-	return strings.HasPrefix(description, supersededBy) || saysBack(description)
-}
-
-var batchNumber = regexp.MustCompile(`\bbatch ([0-9]+/[0-9]+)`)
-
-// atBatch is where the release was when it was last told of; the status speaks of another by now.
-func atBatch(last *v1alpha1.ForgeReport) string {
-	if found := batchNumber.FindStringSubmatch(last.Description); found != nil {
-		return " at batch " + found[1]
-	}
-	return ""
-}
-
-// short is a commit as people name it.
-func short(sha string) string { return sha[:min(len(sha), 7)] }
-
-func pods(n int32) string {
-	if n == 1 {
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d pods", n)
+// failed reports whether a failure was told that something of the same attempt can still follow.
+func failed(last *v1alpha1.ForgeReport) bool {
+	return last.State == string(forge.StateFailure) && last.Content != nil &&
+		last.Content.Kind != v1alpha1.ReportSuperseded && !goesBack(last.Content.Kind)
 }

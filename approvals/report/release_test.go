@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/forge"
 )
 
 // Whatever is told of a release that had a gate forced says that, by whom and why.
@@ -15,13 +14,13 @@ func TestForcedIsTold(t *testing.T) {
 	cases := map[string]*scene{
 		"batch 2/4: updating to 3 of 10 pods (gate 1 forced by ada: INC-42)": rolling(good).status(forced),
 		"released: 10/10 updated to 7f9c (gate 1 forced by ada: INC-42)":     rolling(good).completed().status(forced),
-		"released: 10/10 updated to 58d4 (gate 1 forced by ada: INC-42)": rolling("").ended(good, "").told(good, forge.StatePending, "batch 1/4").status(func(s *v1alpha1.BatchReleaseStatus) {
+		"released: 10/10 updated to 58d4 (gate 1 forced by ada: INC-42)": rolling("").ended(good, "").told(good, toldUpdating, "batch 1/4").status(func(s *v1alpha1.BatchReleaseStatus) {
 			s.Ended[0].Forced = []v1alpha1.ForcedGate{gate}
 		}),
 	}
 	for want, s := range cases {
 		requests := Next(s.release, s.gates, Options{})
-		if len(requests) != 1 || requests[0].Description != want {
+		if len(requests) != 1 || requests[0].Status.Description != want {
 			t.Errorf("want %q told, got %+v", want, requests)
 		}
 	}

@@ -33,35 +33,53 @@ func (o Options) Context(namespace, name string) string { return o.Prefix() + na
 // SyncContext is the context of sources.
 func (o Options) SyncContext() string { return o.Prefix() + "sync" }
 
+// Post is a status to be posted, and what is written down of it.
+type Post struct {
+	Status  forge.StatusRequest
+	Content v1alpha1.ReportContent
+	// Posted says that the forge has the status, posted by a version that wrote down no content: the content is written down,
+	// and nothing is posted.
+	Posted bool
+}
+
 // Next says which statuses are to be posted now, in this order: none where all is told. Gates are those
 // that the release waits for; while one of them is not there yet, or not asked for yet, there is nothing
 // to say of the wait.
-func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []forge.StatusRequest {
+func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Post {
 	last := release.Status.Report
 	context := o.Context(release.Namespace, release.Name)
 	if last != nil && last.Context != context { // we had another name then
 		last = nil
 	}
-	var next []forge.StatusRequest
+	var next []Post
 	if end, due := left(release, last); due {
-		next = append(next, end.request(last.Commit, context))
+		next = append(next, end.post(last.Commit, context))
 	}
 	now, known := stand(release, gates, last)
 	if !known || release.Status.Commit == "" {
 		return next
 	}
-	if request := now.request(release.Status.Commit, context); due(request, last) {
-		next = append(next, request)
+	switch post := now.post(release.Status.Commit, context); {
+	case due(post.Status, last):
+		next = append(next, post)
+	case last.Content == nil && same(post.Status, last):
+		post.Posted = true
+		next = append(next, post)
 	}
 	return next
 }
 
 // After is what to write down once a status is posted.
-func After(last *v1alpha1.ForgeReport, posted forge.StatusRequest, now time.Time) *v1alpha1.ForgeReport {
+func After(last *v1alpha1.ForgeReport, post Post, now time.Time) *v1alpha1.ForgeReport {
 	next := &v1alpha1.ForgeReport{}
 	if last != nil {
 		next = last.DeepCopy()
 	}
+	next.Content = post.Content.DeepCopy()
+	if post.Posted {
+		return next
+	}
+	posted := post.Status
 	if next.Commit != posted.SHA || next.Context != posted.Context {
 		next.Posts = 0
 	}
@@ -72,28 +90,30 @@ func After(last *v1alpha1.ForgeReport, posted forge.StatusRequest, now time.Time
 	return next
 }
 
+// Again is the status that was posted last, to be posted once more.
+func Again(last *v1alpha1.ForgeReport) forge.StatusRequest {
+	return forge.StatusRequest{
+		SHA: last.Commit, Context: last.Context, State: forge.State(last.State), Description: last.Description, TargetURL: last.URL,
+	}
+}
+
+// Repeated is what to write down once the status that was posted last is posted once more.
+func Repeated(last *v1alpha1.ForgeReport, now time.Time) *v1alpha1.ForgeReport {
+	next := last.DeepCopy()
+	next.Posts++
+	next.Time = new(metav1.NewTime(now))
+	return next
+}
+
 // due reports whether a status says something new, and may be posted.
 func due(request forge.StatusRequest, last *v1alpha1.ForgeReport) bool {
 	if last == nil || last.Commit != request.SHA || last.Context != request.Context {
 		return true
 	}
-	told := last.State == string(request.State) && last.Description == request.Description && last.URL == request.TargetURL
-	return !told && (last.Posts < maxPosts || request.State != forge.StatePending)
+	return !same(request, last) && (last.Posts < maxPosts || request.State != forge.StatePending)
 }
 
-// standing is how something stands, as people are told.
-type standing struct {
-	state forge.State
-	text  string
-	url   string
+// same reports whether a status is the one that was posted last.
+func same(request forge.StatusRequest, last *v1alpha1.ForgeReport) bool {
+	return request == Again(last)
 }
-
-func (s standing) request(sha, context string) forge.StatusRequest {
-	return forge.StatusRequest{
-		SHA: sha, Context: context, State: s.state, Description: forge.Description(s.text), TargetURL: s.url,
-	}
-}
-
-func pending(text string) standing { return standing{state: forge.StatePending, text: text} }
-func success(text string) standing { return standing{state: forge.StateSuccess, text: text} }
-func failure(text string) standing { return standing{state: forge.StateFailure, text: text} }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
@@ -25,139 +24,6 @@ const (
 // made is when the gates of these tests were made.
 var made = time.Date(2026, time.October, 5, 12, 0, 30, 0, time.UTC)
 
-// scene is a release with what it waits for.
-type scene struct {
-	release *v1alpha1.BatchRelease
-	gates   []v1alpha1.Gate
-}
-
-// rolling is the release of a commit that is at the second of four batches.
-func rolling(commit string) *scene {
-	return &scene{release: &v1alpha1.BatchRelease{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web", UID: "uid-web",
-			Annotations: map[string]string{v1alpha1.CommitAnnotation: commit},
-		},
-		Spec: v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{
-			{Replicas: intstr.FromInt32(1)}, {Replicas: intstr.FromString("30%")},
-			{Replicas: intstr.FromInt32(6)}, {Replicas: intstr.FromString("100%")},
-		}}},
-		Status: v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseRollingUpdate, CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepUpgrade,
-			Reason: v1alpha1.ReasonUpgrading, Batch: "2/4", Attempt: 3, Commit: commit, UpdateRevision: "7f9c", StableRevision: "58d4",
-			Replicas: 10, TargetReplicas: 3, UpdatedReplicas: 2, UpdatedReadyReplicas: 1,
-		},
-	}}
-}
-
-func (s *scene) status(change func(*v1alpha1.BatchReleaseStatus)) *scene {
-	change(&s.release.Status)
-	return s
-}
-
-// told sets what was told last.
-func (s *scene) told(commit string, state forge.State, description string) *scene {
-	s.release.Status.Report = &v1alpha1.ForgeReport{Commit: commit, Context: context, State: string(state), Description: description, Posts: 2}
-	return s
-}
-
-// blockedOn has the batch wait for gates.
-func (s *scene) blockedOn(gates ...v1alpha1.Gate) *scene {
-	s.release.Status.CurrentStepState, s.release.Status.Reason = v1alpha1.StepBlocking, v1alpha1.ReasonBlocking
-	for i := range gates {
-		gates[i].Name = fmt.Sprintf("web-7f9c-3-1-%d", i)
-		s.release.Status.Gates = append(s.release.Status.Gates, v1alpha1.GateReference{Name: gates[i].Name, Type: gates[i].Spec.Type})
-	}
-	s.gates = gates
-	return s
-}
-
-func (s *scene) failed(message string) *scene {
-	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Reason, status.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded, message
-	})
-}
-
-func (s *scene) completed() *scene {
-	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Batch, status.Gates = v1alpha1.PhaseCompleted, "4/4", nil
-		status.TargetReplicas, status.UpdatedReplicas = 10, 10
-	})
-}
-
-// reverting has Git asked to follow the rollback.
-func (s *scene) reverting(state v1alpha1.RevertState) *scene {
-	s.release.Status.Revert = &v1alpha1.Revert{
-		Attempt: s.release.Status.Attempt, State: state, PullRequest: &v1alpha1.PullRequestReference{Number: 13, URL: pullAt},
-	}
-	return s
-}
-
-// drifted has somebody change the workload of a completed release.
-func (s *scene) drifted() *scene {
-	s.release.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Message: "image is web:9, not web:2",
-	}}
-	return s
-}
-
-// standing has the release stand still.
-func (s *scene) standing(reason, message string) *scene {
-	s.release.Status.Reason, s.release.Status.Message = reason, message
-	return s
-}
-
-// reverted has Git taken back what was released before.
-func (s *scene) reverted() *scene {
-	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Batch, status.RollbackTo, status.UpdateRevision = v1alpha1.PhaseRollingBack, "1/2", "58d4", "58d4"
-		status.TargetReplicas, status.Attempt = 1, status.Attempt+1
-	})
-}
-
-func waitingGate(policy v1alpha1.GatePolicy) v1alpha1.Gate {
-	return v1alpha1.Gate{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", CreationTimestamp: metav1.NewTime(made)},
-		Spec: v1alpha1.GateSpec{
-			ReleaseRef: v1alpha1.ReleaseReference{Name: "web", UID: "uid-web"}, Revision: "7f9c", Attempt: 3, Commit: good, Step: 1,
-			Type: policy.Type(), Policy: policy, Nonce: "5e1f",
-		},
-		Status: v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting},
-	}
-}
-
-// approval is a pullRequest gate whose pull request is open.
-func approval() v1alpha1.Gate {
-	g := waitingGate(v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}})
-	g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: 12, URL: pullAt}
-	return g
-}
-
-func decided(g v1alpha1.Gate, decision v1alpha1.Decision, message string) v1alpha1.Gate {
-	g.Status.Decision, g.Status.Message = decision, message
-	return g
-}
-
-func smoke() v1alpha1.Gate {
-	return waitingGate(v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke"}})
-}
-
-// lines are statuses as one reads them: commit, state, description, link.
-func lines(requests []forge.StatusRequest) []string {
-	var read []string
-	for _, r := range requests {
-		line := fmt.Sprintf("%.4s %s %s", r.SHA, r.State, r.Description)
-		if r.TargetURL != "" {
-			line += " -> " + r.TargetURL
-		}
-		if r.Context != context {
-			line += " in " + r.Context
-		}
-		read = append(read, line)
-	}
-	return read
-}
-
 func TestNext(t *testing.T) {
 	t.Parallel()
 	manual := waitingGate(v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}})
@@ -166,7 +32,7 @@ func TestNext(t *testing.T) {
 	check := waitingGate(v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "ci"}})
 	foreign := waitingGate(v1alpha1.GatePolicy{})
 	foreign.Spec.Type = "analysis"
-	unopened := waitingGate(v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}})
+	unopened := decided(waitingGate(v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}}), "", "")
 	const (
 		updating = "batch 2/4: updating to 3 of 10 pods"
 		approve  = "900d pending batch 2/4: 3/10 updated, waiting for approval #12 -> " + pullAt
@@ -178,15 +44,15 @@ func TestNext(t *testing.T) {
 	}{
 		"a batch that rolls":          {rolling(good), []string{"900d pending " + updating}},
 		"a batch of one pod":          {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Replicas, s.TargetReplicas = 1, 1 }), []string{"900d pending batch 2/4: updating to 1 of 1 pod"}},
-		"it was told":                 {rolling(good).told(good, forge.StatePending, updating), nil},
-		"pods don't count":            {rolling(good).told(good, forge.StatePending, updating).status(func(s *v1alpha1.BatchReleaseStatus) { s.UpdatedReplicas, s.UpdatedAvailableReplicas = 3, 2 }), nil},
+		"it was told":                 {rolling(good).told(good, toldUpdating, updating), nil},
+		"pods don't count":            {rolling(good).told(good, toldUpdating, updating).status(func(s *v1alpha1.BatchReleaseStatus) { s.UpdatedReplicas, s.UpdatedAvailableReplicas = 3, 2 }), nil},
 		"no commit":                   {rolling(""), nil},
 		"not begun":                   {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Batch = v1alpha1.PhaseInitial, "" }), nil},
 		"never seen":                  {&scene{release: &v1alpha1.BatchRelease{}}, nil},
 		"being handed back":           {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }), nil},
 		"for approval":                {rolling(good).blockedOn(approval()), []string{approve}},
 		"for approval, told":          {&scene{after(rolling(good).blockedOn(approval())), []v1alpha1.Gate{firstGate(approval())}}, nil},
-		"for approval, elsewhere":     {rolling(good).blockedOn(approval()).told(good, forge.StatePending, "batch 2/4: 3/10 updated, waiting for approval #12"), []string{approve}},
+		"for approval, elsewhere":     {rolling(good).blockedOn(approval()).told(good, v1alpha1.ReportContent{Kind: v1alpha1.ReportWaiting, Batch: 2, Batches: 4}, "batch 2/4: 3/10 updated, waiting for approval #12"), []string{approve}},
 		"for a status":                {rolling(good).blockedOn(smoke()), waits("for ci/smoke")},
 		"for a check":                 {rolling(good).blockedOn(check), waits("for check e2e")},
 		"for a time":                  {rolling(good).blockedOn(soak), waits("until 2026-10-05 12:11 UTC")},
@@ -211,70 +77,70 @@ func TestNext(t *testing.T) {
 			rolling(good).blockedOn(smoke(), refusedOne()),
 			[]string{"900d failure batch 2/4: approval #12 was refused: by ada, who wrote the release: another person must approve -> " + pullAt},
 		},
-		"refused, then approved":           {rolling(good).blockedOn(approval()).told(good, forge.StateFailure, "batch 2/4: approval #12 was refused: by ada"), []string{approve}},
-		"opened again":                     {rolling(good).blockedOn(approval()).told(good, forge.StateFailure, "batch 2/4: 3/10 updated, rejected: closed"), []string{approve}},
+		"refused, then approved":           {rolling(good).blockedOn(approval()).told(good, because(v1alpha1.ReportApprovalRefused, "batch 2/4: approval #12 was refused: by ada"), "batch 2/4: approval #12 was refused: by ada"), []string{approve}},
+		"opened again":                     {rolling(good).blockedOn(approval()).told(good, because(v1alpha1.ReportRejected, "batch 2/4: 3/10 updated, rejected: closed"), "batch 2/4: 3/10 updated, rejected: closed"), []string{approve}},
 		"failed":                           {rolling(good).failed("batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"), []string{"900d failure batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"}},
 		"failed, and the workload is gone": {rolling(good).failed("").status(func(s *v1alpha1.BatchReleaseStatus) { s.Reason = v1alpha1.ReasonWorkloadNotFound }), nil},
-		"retried":                          {rolling(good).told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"900d pending " + updating}},
+		"retried":                          {rolling(good).told(good, toldFailed, "batch 2/4: no progress"), []string{"900d pending " + updating}},
 		"completed":                        {rolling(good).completed(), []string{"900d success released: 10/10 updated to 7f9c"}},
 		"all told":                         {&scene{release: after(rolling(good).completed())}, nil},
 
-		"superseded":                     {rolling(fix).told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4", "f1ef pending " + updating}},
-		"superseded by no commit":        {rolling("").told(good, forge.StatePending, "waiting"), []string{"900d failure superseded by revision 7f9c"}},
-		"superseded, the next not begun": {rolling(fix).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }).told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4"}},
-		"superseded, told":               {rolling(fix).told(good, forge.StateFailure, "superseded by f1ef1ef at batch 2/4"), []string{"f1ef pending " + updating}},
-		"its end was not seen":           {rolling(fix).ended(good, "").told(good, forge.StatePending, updating), []string{"900d success released: 10/10 updated to 58d4", "f1ef pending " + updating}},
-		"nor that it went on":            {rolling(fix).ended(good, "").told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"900d success released: 10/10 updated to 58d4", "f1ef pending " + updating}},
-		"nor that of its revert":         {rolling(fix).ended(good, v1alpha1.TriggerGitRevert).told(good, forge.StatePending, "reverting"), []string{"900d success reverted to 58d4: 10/10 updated", "f1ef pending " + updating}},
-		"nor that of its rollback":       {rolling(fix).ended(bad, v1alpha1.TriggerAnnotation).told(bad, forge.StateFailure, "rolling back to 58d4: asked for"), []string{"bad0 failure rolled back to 58d4: asked for", "f1ef pending " + updating}},
-		"that of another was":            {rolling(fix).ended(bad, "").told(good, forge.StatePending, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4", "f1ef pending " + updating}},
-		"what failed keeps its reason":   {rolling(fix).told(good, forge.StateFailure, "batch 2/4: no progress"), []string{"f1ef pending " + updating}},
-		"what was released stays so":     {rolling(fix).told(good, forge.StateSuccess, "released"), []string{"f1ef pending " + updating}},
-		"a commit is released once more": {rolling(good).told(good, forge.StateSuccess, "released"), []string{"900d pending " + updating}},
-		"another name for us":            {rolling(fix).told(good, forge.StatePending, updating).but(func(s *scene) { s.release.Status.Report.Context = "sluice/old/shop/web" }), []string{"f1ef pending " + updating}},
+		"superseded":                     {rolling(fix).told(good, toldUpdating, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4", "f1ef pending " + updating}},
+		"superseded by no commit":        {rolling("").told(good, v1alpha1.ReportContent{Kind: v1alpha1.ReportStopped}, "waiting"), []string{"900d failure superseded by revision 7f9c"}},
+		"superseded, the next not begun": {rolling(fix).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }).told(good, toldUpdating, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4"}},
+		"superseded, told":               {rolling(fix).told(good, v1alpha1.ReportContent{Kind: v1alpha1.ReportSuperseded, Batch: 2, Batches: 4}, "superseded by f1ef1ef at batch 2/4"), []string{"f1ef pending " + updating}},
+		"its end was not seen":           {rolling(fix).ended(good, "").told(good, toldUpdating, updating), []string{"900d success released: 10/10 updated to 58d4", "f1ef pending " + updating}},
+		"nor that it went on":            {rolling(fix).ended(good, "").told(good, toldFailed, "batch 2/4: no progress"), []string{"900d success released: 10/10 updated to 58d4", "f1ef pending " + updating}},
+		"nor that of its revert":         {rolling(fix).ended(good, v1alpha1.TriggerGitRevert).told(good, toldUpdating, "reverting"), []string{"900d success reverted to 58d4: 10/10 updated", "f1ef pending " + updating}},
+		"nor that of its rollback":       {rolling(fix).ended(bad, v1alpha1.TriggerAnnotation).told(bad, back(v1alpha1.ReportRollingBack, askedFor), "rolling back to 58d4: asked for"), []string{"bad0 failure rolled back to 58d4: asked for", "f1ef pending " + updating}},
+		"that of another was":            {rolling(fix).ended(bad, "").told(good, toldUpdating, updating), []string{"900d failure superseded by f1ef1ef at batch 2/4", "f1ef pending " + updating}},
+		"what failed keeps its reason":   {rolling(fix).told(good, toldFailed, "batch 2/4: no progress"), []string{"f1ef pending " + updating}},
+		"what was released stays so":     {rolling(fix).told(good, toldReleased, "released"), []string{"f1ef pending " + updating}},
+		"a commit is released once more": {rolling(good).told(good, toldReleased, "released"), []string{"900d pending " + updating}},
+		"another name for us":            {rolling(fix).told(good, toldUpdating, updating).but(func(s *scene) { s.release.Status.Report.Context = "sluice/old/shop/web" }), []string{"f1ef pending " + updating}},
 
-		"taken back":                    {rolling(bad).takenBack().told(bad, forge.StatePending, updating), []string{"bad0 failure rolling back to 58d4: asked for at batch 2/4"}},
+		"taken back":                    {rolling(bad).takenBack().told(bad, toldUpdating, updating), []string{"bad0 failure rolling back to 58d4: asked for at batch 2/4"}},
 		"taken back, never told":        {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
-		"taken back, rolling":           {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for at batch 2/4").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "1/2" }), nil},
-		"taken back as it failed":       {rolling(bad).takenBack().told(bad, forge.StateFailure, "batch 2/4: no progress"), []string{"bad0 failure rolling back to 58d4: batch 2/4: no progress"}},
-		"taken back after the end":      {rolling(bad).takenBack().told(bad, forge.StateSuccess, "released"), []string{"bad0 failure rolling back to 58d4: asked for after it was released"}},
-		"taken back, done":              {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for at batch 2/4").completed(), []string{"bad0 failure rolled back to 58d4: asked for at batch 2/4"}},
-		"taken back, told":              {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolled back to 58d4: asked for at batch 2/4").completed(), nil},
-		"taken back, and stuck":         {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolling back to 58d4: asked for").failed("batch 1/2: no progress"), []string{"bad0 failure rollback stuck on the way to 58d4: batch 1/2: no progress"}},
-		"taken back, and stuck no more": {rolling(bad).takenBack().told(bad, forge.StateFailure, "rollback stuck on the way to 58d4: batch 1/2: no progress"), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
-		"taken back, then Git follows":  {rolling(bad).takenBack().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), nil},
+		"taken back, rolling":           {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedAtBatch), "rolling back to 58d4: asked for at batch 2/4").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "1/2" }), nil},
+		"taken back as it failed":       {rolling(bad).takenBack().told(bad, toldFailed, "batch 2/4: no progress"), []string{"bad0 failure rolling back to 58d4: batch 2/4: no progress"}},
+		"taken back after the end":      {rolling(bad).takenBack().told(bad, toldReleased, "released"), []string{"bad0 failure rolling back to 58d4: asked for after it was released"}},
+		"taken back, done":              {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedAtBatch), "rolling back to 58d4: asked for at batch 2/4").completed(), []string{"bad0 failure rolled back to 58d4: asked for at batch 2/4"}},
+		"taken back, told":              {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRolledBack, askedAtBatch), "rolled back to 58d4: asked for at batch 2/4").completed(), nil},
+		"taken back, and stuck":         {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedFor), "rolling back to 58d4: asked for").failed("batch 1/2: no progress"), []string{"bad0 failure rollback stuck on the way to 58d4: batch 1/2: no progress"}},
+		"taken back, and stuck no more": {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollbackStuck, nil), "rollback stuck on the way to 58d4: batch 1/2: no progress"), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
+		"taken back, then Git follows":  {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRolledBack, askedFor), "rolled back to 58d4: asked for").completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), nil},
 		"taken back, never told, then Git follows": {
 			rolling(bad).takenBack().completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), []string{"bad0 failure rolled back to 58d4: rollback=true was asked for"},
 		},
 		"taken back by itself": {
-			rolling(bad).takenBack().because(v1alpha1.TriggerDeadline, "no progress within 600s").told(bad, forge.StatePending, updating),
+			rolling(bad).takenBack().because(v1alpha1.TriggerDeadline, "no progress within 600s").told(bad, toldUpdating, updating),
 			[]string{"bad0 failure rolling back to 58d4: no progress within 600s"},
 		},
 		"taken back, Git is asked to follow": {
-			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").reverting(v1alpha1.RevertOpen),
+			rolling(bad).takenBack().completed().told(bad, back(v1alpha1.ReportRolledBack, askedFor), "rolled back to 58d4: asked for").reverting(v1alpha1.RevertOpen),
 			[]string{"bad0 failure rolled back to 58d4, merge #13 to update Git: asked for -> " + pullAt},
 		},
 		"taken back, Git has followed": {
-			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4, merge #13 to update Git: asked for").reverting(v1alpha1.RevertMerged),
+			rolling(bad).takenBack().completed().told(bad, merging(back(v1alpha1.ReportRolledBack, askedFor)), "rolled back to 58d4, merge #13 to update Git: asked for").reverting(v1alpha1.RevertMerged),
 			[]string{"bad0 failure rolled back to 58d4: asked for"},
 		},
 		"taken back, Git can't be asked": {
-			rolling(bad).takenBack().completed().told(bad, forge.StateFailure, "rolled back to 58d4: asked for").reverting(v1alpha1.RevertRefused),
+			rolling(bad).takenBack().completed().told(bad, back(v1alpha1.ReportRolledBack, askedFor), "rolled back to 58d4: asked for").reverting(v1alpha1.RevertRefused),
 			[]string{"bad0 failure rolled back to 58d4, change Git by hand: asked for"},
 		},
 		"drifted": {
-			rolling(good).completed().drifted().told(good, forge.StateSuccess, "released: 10/10 updated to 7f9c"),
+			rolling(good).completed().drifted().told(good, toldReleased, "released: 10/10 updated to 7f9c"),
 			[]string{"900d failure drifted: image is web:9, not web:2"},
 		},
 		"drifted no more": {
-			rolling(good).completed().told(good, forge.StateFailure, "drifted: image is web:9, not web:2"), []string{"900d success released: 10/10 updated to 7f9c"},
+			rolling(good).completed().told(good, toldDrifted, "drifted: image is web:9, not web:2"), []string{"900d success released: 10/10 updated to 7f9c"},
 		},
-		"drifted, then another": {rolling(fix).told(good, forge.StateFailure, "drifted: image is web:9, not web:2"), []string{"f1ef pending " + updating}},
+		"drifted, then another": {rolling(fix).told(good, toldDrifted, "drifted: image is web:9, not web:2"), []string{"f1ef pending " + updating}},
 		"suspended": {
 			rolling(bad).standing(v1alpha1.ReasonSuspended, "batch 2/4 is on hold: spec.suspend is set"), []string{"bad0 pending batch 2/4 is on hold: spec.suspend is set"},
 		},
 		"held before a pod": {
-			rolling(bad).standing(v1alpha1.ReasonPausePoint, "batch 2/4: holds before pod web-1").told(bad, forge.StatePending, updating),
+			rolling(bad).standing(v1alpha1.ReasonPausePoint, "batch 2/4: holds before pod web-1").told(bad, toldUpdating, updating),
 			[]string{"bad0 pending batch 2/4: holds before pod web-1"},
 		},
 		"frozen before it is taken over": {
@@ -283,22 +149,22 @@ func TestNext(t *testing.T) {
 		},
 		"no room for it":           {rolling(bad).standing(v1alpha1.ReasonWillNotFit, "quota pods is full"), []string{"bad0 pending quota pods is full"}},
 		"unpaused by somebody":     {rolling(bad).standing(v1alpha1.ReasonDrifted, "batch 2/4 is on hold: unpaused"), []string{"bad0 pending batch 2/4 is on hold: unpaused"}},
-		"taken back, then another": {rolling(fix).told(bad, forge.StateFailure, "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
+		"taken back, then another": {rolling(fix).told(bad, back(v1alpha1.ReportRolledBack, askedFor), "rolled back to 58d4: asked for"), []string{"f1ef pending " + updating}},
 		"reverted in Git": {
-			rolling(fix).reverted().told(bad, forge.StatePending, updating),
+			rolling(fix).reverted().told(bad, toldUpdating, updating),
 			[]string{"bad0 failure rolled back to 58d4 by f1ef1ef at batch 2/4", "f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"},
 		},
-		"reverted, half told":    {rolling(fix).reverted().told(bad, forge.StateFailure, "rolled back to 58d4 by f1ef1ef at batch 2/4"), []string{"f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"}},
-		"reverted as it failed":  {rolling(fix).reverted().told(bad, forge.StateFailure, "batch 2/4: no progress").completed(), []string{"bad0 failure rolled back to 58d4 by f1ef1ef: batch 2/4: no progress", "f1ef success reverted to 58d4: 10/10 updated"}},
-		"reverted after the end": {rolling(fix).reverted().told(bad, forge.StateSuccess, "released").completed(), []string{"f1ef success reverted to 58d4: 10/10 updated"}},
+		"reverted, half told":    {rolling(fix).reverted().told(bad, back(v1alpha1.ReportRolledBack, nil), "rolled back to 58d4 by f1ef1ef at batch 2/4"), []string{"f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"}},
+		"reverted as it failed":  {rolling(fix).reverted().told(bad, toldFailed, "batch 2/4: no progress").completed(), []string{"bad0 failure rolled back to 58d4 by f1ef1ef: batch 2/4: no progress", "f1ef success reverted to 58d4: 10/10 updated"}},
+		"reverted after the end": {rolling(fix).reverted().told(bad, toldReleased, "released").completed(), []string{"f1ef success reverted to 58d4: 10/10 updated"}},
 		"taken back, and Git has followed": {
-			rolling(fix).reverted().ended(bad, v1alpha1.TriggerAnnotation).told(bad, forge.StateFailure, "rolled back to 58d4, merge #13 to update Git: asked for").completed(),
+			rolling(fix).reverted().ended(bad, v1alpha1.TriggerAnnotation).told(bad, merging(back(v1alpha1.ReportRolledBack, askedFor)), "rolled back to 58d4, merge #13 to update Git: asked for").completed(),
 			[]string{"bad0 failure rolled back to 58d4: asked for", "f1ef success reverted to 58d4: 10/10 updated"},
 		},
-		"a revert that is stuck":     {rolling(fix).reverted().failed("batch 1/2: no progress").told(fix, forge.StatePending, ""), []string{"f1ef failure reverting to 58d4: batch 1/2: no progress"}},
-		"deleted":                    {rolling(good).told(good, forge.StatePending, updating).deleted(), []string{"900d failure the release was deleted at batch 2/4"}},
-		"deleted, told":              {rolling(good).told(good, forge.StateFailure, "the release was deleted at batch 2/4").deleted(), nil},
-		"deleted after it failed":    {rolling(good).failed("batch 2/4: no progress").told(good, forge.StateFailure, "batch 2/4: no progress").deleted(), nil},
+		"a revert that is stuck":     {rolling(fix).reverted().failed("batch 1/2: no progress").told(fix, toldUpdating, ""), []string{"f1ef failure reverting to 58d4: batch 1/2: no progress"}},
+		"deleted":                    {rolling(good).told(good, toldUpdating, updating).deleted(), []string{"900d failure the release was deleted at batch 2/4"}},
+		"deleted, told":              {rolling(good).told(good, v1alpha1.ReportContent{Kind: v1alpha1.ReportDeleted, Batch: 2, Batches: 4}, "the release was deleted at batch 2/4").deleted(), nil},
+		"deleted after it failed":    {rolling(good).failed("batch 2/4: no progress").told(good, toldFailed, "batch 2/4: no progress").deleted(), nil},
 		"deleted before it was told": {rolling(good).deleted(), nil},
 		"deleted after the end":      {rolling(good).completed().deleted(), []string{"900d success released: 10/10 updated to 7f9c"}},
 	}
@@ -330,8 +196,8 @@ func firstGate(g v1alpha1.Gate) v1alpha1.Gate {
 
 // after is the release once all that is to be told of a scene is.
 func after(s *scene) *v1alpha1.BatchRelease {
-	for _, request := range Next(s.release, s.gates, Options{}) {
-		s.release.Status.Report = After(s.release.Status.Report, request, made)
+	for _, post := range Next(s.release, s.gates, Options{}) {
+		s.release.Status.Report = After(s.release.Status.Report, post, made)
 	}
 	return s.release
 }
@@ -350,7 +216,7 @@ func TestOnlyTheEndIsToldAfterManyPosts(t *testing.T) {
 		"another commit":  {rolling(fix), 900, []string{"900d failure superseded by f1ef1ef at batch 1/4", "f1ef pending batch 2/4: updating to 3 of 10 pods"}},
 	}
 	for name, tc := range tests {
-		tc.scene.told(good, forge.StatePending, "batch 1/4: updating")
+		tc.scene.told(good, v1alpha1.ReportContent{Kind: v1alpha1.ReportUpdating, Batch: 1, Batches: 4}, "batch 1/4: updating")
 		tc.scene.release.Status.Report.Posts = tc.posts
 		if diff := cmp.Diff(tc.want, lines(Next(tc.scene.release, nil, Options{}))); diff != "" {
 			t.Errorf("%s: Next(...): -want +got:\n%s", name, diff)
@@ -360,23 +226,27 @@ func TestOnlyTheEndIsToldAfterManyPosts(t *testing.T) {
 
 func TestAfter(t *testing.T) {
 	t.Parallel()
-	posted := forge.StatusRequest{SHA: good, Context: context, State: forge.StatePending, Description: "one\ntwo", TargetURL: pullAt}
-	want := v1alpha1.ForgeReport{
-		Commit: good, Context: context, State: "pending", Description: "one two", URL: pullAt, Posts: 1, Time: new(metav1.NewTime(made)),
+	post := Post{
+		Status:  forge.StatusRequest{SHA: good, Context: context, State: forge.StatePending, Description: "one\ntwo", TargetURL: pullAt},
+		Content: toldUpdating,
 	}
-	if diff := cmp.Diff(&want, After(nil, posted, made)); diff != "" {
+	want := v1alpha1.ForgeReport{
+		Content: &toldUpdating,
+		Commit:  good, Context: context, State: "pending", Description: "one two", URL: pullAt, Posts: 1, Time: new(metav1.NewTime(made)),
+	}
+	if diff := cmp.Diff(&want, After(nil, post, made)); diff != "" {
 		t.Errorf("the first: -want +got:\n%s", diff)
 	}
 	last := want.DeepCopy()
 	last.DeploymentID, last.DeploymentTask, last.DeploymentState = 9, "task", "success"
 	second := *last.DeepCopy()
 	second.Posts = 2
-	if diff := cmp.Diff(&second, After(last, posted, made)); diff != "" {
+	if diff := cmp.Diff(&second, After(last, post, made)); diff != "" {
 		t.Errorf("the second, with the deployment as it was: -want +got:\n%s", diff)
 	}
-	posted.SHA = fix
+	post.Status.SHA = fix
 	second.Commit, second.Posts = fix, 1
-	if diff := cmp.Diff(&second, After(last, posted, made)); diff != "" {
+	if diff := cmp.Diff(&second, After(last, post, made)); diff != "" {
 		t.Errorf("on another commit they count anew: -want +got:\n%s", diff)
 	}
 	if last.Posts != 1 {
@@ -403,14 +273,15 @@ func TestAReleaseIsToldInFewRequests(t *testing.T) {
 	s := rolling(good)
 	var told []string
 	tell := func() {
-		for _, request := range Next(s.release, s.gates, Options{}) {
-			told = append(told, lines([]forge.StatusRequest{request})...)
-			s.release.Status.Report = After(s.release.Status.Report, request, made)
+		for _, post := range Next(s.release, s.gates, Options{}) {
+			told = append(told, lines([]Post{post})...)
+			s.release.Status.Report = After(s.release.Status.Report, post, made)
 		}
 	}
 	for step, target := range []int32{1, 3, 6, 10} {
 		s.status(func(status *v1alpha1.BatchReleaseStatus) {
-			status.Batch, status.TargetReplicas, status.CurrentStepState = fmt.Sprintf("%d/4", step+1), target, v1alpha1.StepUpgrade
+			status.Batch, status.CurrentStepIndex = fmt.Sprintf("%d/4", step+1), int32(step)
+			status.TargetReplicas, status.CurrentStepState = target, v1alpha1.StepUpgrade
 			status.Gates = nil
 		})
 		for updated := range target {
@@ -423,7 +294,9 @@ func TestAReleaseIsToldInFewRequests(t *testing.T) {
 		for number := range int64(2) { // the pull request is opened a moment later
 			s.release.Status.Gates = nil
 			g := approval()
-			g.Status.PullRequest.Number = number * int64(20+step)
+			if g.Status.PullRequest.Number = number * int64(20+step); number == 0 {
+				g.Status.Decision = ""
+			}
 			s.blockedOn(g)
 			tell()
 		}

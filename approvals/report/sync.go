@@ -9,32 +9,29 @@ import (
 
 // Sync says what is to be told of the files of a source: a failure that names the first that is wrong,
 // and success only where a failure of the same commit was told before.
-func Sync(source *v1alpha1.ReleaseSource, o Options) (forge.StatusRequest, bool) {
+func Sync(source *v1alpha1.ReleaseSource, o Options) (Post, bool) {
 	status := &source.Status
 	if status.ObservedCommit == "" {
-		return forge.StatusRequest{}, false
+		return Post{}, false
 	}
 	if status.RefusedHead != "" {
-		now := failure(fmt.Sprintf("not released: the branch was rewritten, this does not follow on %s: push that again, or set spec.allowRewrite of ReleaseSource %s",
+		now := of(v1alpha1.ReportRewriteRefused, fmt.Sprintf("not released: the branch was rewritten, this does not follow on %s: push that again, or set spec.allowRewrite of ReleaseSource %s",
 			short(status.ObservedCommit), source.Name))
-		request := now.request(status.RefusedHead, o.SyncContext())
-		return request, due(request, status.Report)
+		post := now.post(status.RefusedHead, o.SyncContext())
+		return post, due(post.Status, status.Report)
 	}
 	last, context := status.Report, o.SyncContext()
-	now := failure(mistakes(status))
+	now := of(v1alpha1.ReportFilesInvalid, mistakes(status))
 	if status.ErrorCount == 0 && len(status.Errors) == 0 {
-		now = success(fmt.Sprintf("all %d files can be read", status.Files))
+		now = of(v1alpha1.ReportFilesValid, fmt.Sprintf("all %d files can be read", status.Files))
 		blamed := last != nil && last.Commit == status.ObservedCommit && last.Context == context &&
 			last.State == string(forge.StateFailure)
 		if !blamed {
-			return forge.StatusRequest{}, false
+			return Post{}, false
 		}
 	}
-	request := now.request(status.ObservedCommit, context)
-	if !due(request, last) {
-		return forge.StatusRequest{}, false
-	}
-	return request, true
+	post := now.post(status.ObservedCommit, context)
+	return post, due(post.Status, last)
 }
 
 // mistakes names the first one with file and line, and how many there are.

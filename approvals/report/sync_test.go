@@ -65,7 +65,7 @@ func TestSync(t *testing.T) {
 			request, due := Sync(&v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: tc.status}, Options{Cluster: "berlin"})
 			var got []string
 			if due {
-				got = lines([]forge.StatusRequest{request})
+				got = lines([]Post{request})
 			}
 			for i := range tc.want {
 				tc.want[i] += " in " + syncContext
@@ -80,7 +80,7 @@ func TestSync(t *testing.T) {
 func TestDeployment(t *testing.T) {
 	t.Parallel()
 	deployedAs := func(s *scene, task string) *scene {
-		s.told(s.release.Status.Commit, forge.StatePending, "batch 2/4: updating")
+		s.told(s.release.Status.Commit, toldUpdating, "batch 2/4: updating")
 		s.release.Status.Report.DeploymentTask = task
 		return s
 	}

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/forge"
 )
 
 // refused is the release of a commit that stands while Git has another, which can't be released.
@@ -28,8 +27,10 @@ func (s *scene) stalled(change func(*metav1.Condition)) *scene {
 	return s
 }
 
-func (s *scene) toldRefusal(state forge.State, description string) *scene {
-	s.release.Status.Refusal = &v1alpha1.ForgeReport{Commit: bad, Context: context, State: string(state), Description: description, Posts: 1}
+func (s *scene) toldRefusal(kind v1alpha1.ReportKind, description string) *scene {
+	s.release.Status.Refusal = &v1alpha1.ForgeReport{
+		Commit: bad, Context: context, State: string(stateOf(kind)), Description: description, Posts: 1, Content: &v1alpha1.ReportContent{Kind: kind},
+	}
 	return s
 }
 
@@ -46,8 +47,8 @@ func TestRefusal(t *testing.T) {
 		next, refusal []string
 	}{
 		"another commit is refused": {refused(bad, template), []string{released}, []string{"bad0 failure " + why}},
-		"it was told":               {refused(bad, template).toldRefusal(forge.StateFailure, why), []string{released}, nil},
-		"something else was told":   {refused(bad, template).toldRefusal(forge.StateFailure, "no steps"), []string{released}, []string{"bad0 failure " + why}},
+		"it was told":               {refused(bad, template).toldRefusal(v1alpha1.ReportNotReleasable, why), []string{released}, nil},
+		"something else was told":   {refused(bad, template).toldRefusal(v1alpha1.ReportNotReleasable, "no steps"), []string{released}, []string{"bad0 failure " + why}},
 		"the first is refused": {
 			refused(bad, template).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Commit = "", "" }), nil, []string{"bad0 failure " + why},
 		},
@@ -104,16 +105,16 @@ func TestWaiting(t *testing.T) {
 		want  []string
 	}{
 		"it waits for another":        {rolling(good).queued(bad), []string{"bad0 pending " + queued}},
-		"it was told":                 {rolling(good).queued(bad).toldRefusal(forge.StatePending, queued), nil},
+		"it was told":                 {rolling(good).queued(bad).toldRefusal(v1alpha1.ReportQueued, queued), nil},
 		"it waits for two things":     {rolling(good).queued(bad).suspended(), []string{"bad0 pending " + queued + "; waits: frozen: holidays"}},
 		"it waits for a freeze":       {rolling(good).completed().queued(bad).suspended(), []string{"bad0 pending waits: frozen: holidays"}},
-		"it takes over":               {rolling(bad).toldRefusal(forge.StatePending, queued), nil},
-		"a later one takes its place": {rolling(good).queued(fix).toldRefusal(forge.StatePending, queued), []string{"bad0 failure superseded by f1ef1ef before it began", "f1ef pending " + queued}},
-		"a later one is released":     {rolling(fix).toldRefusal(forge.StatePending, queued), []string{"bad0 failure superseded by f1ef1ef before it began"}},
-		"its end was not seen":        {rolling(fix).ended(bad, "").toldRefusal(forge.StatePending, queued), []string{"bad0 success released: 10/10 updated to 58d4"}},
-		"its end was told":            {rolling(fix).toldRefusal(forge.StateFailure, "superseded by f1ef1ef before it began"), nil},
-		"rolled back meanwhile":       {rolling(good).takenBack().asked(bad).toldRefusal(forge.StatePending, queued), []string{"bad0 failure not released: the workload was rolled back to 58d4"}},
-		"it asks for what runs":       {rolling(good).completed().asked(bad).toldRefusal(forge.StatePending, queued), []string{"bad0 success nothing to release: revision 7f9c is what it asks for"}},
+		"it takes over":               {rolling(bad).toldRefusal(v1alpha1.ReportQueued, queued), nil},
+		"a later one takes its place": {rolling(good).queued(fix).toldRefusal(v1alpha1.ReportQueued, queued), []string{"bad0 failure superseded by f1ef1ef before it began", "f1ef pending " + queued}},
+		"a later one is released":     {rolling(fix).toldRefusal(v1alpha1.ReportQueued, queued), []string{"bad0 failure superseded by f1ef1ef before it began"}},
+		"its end was not seen":        {rolling(fix).ended(bad, "").toldRefusal(v1alpha1.ReportQueued, queued), []string{"bad0 success released: 10/10 updated to 58d4"}},
+		"its end was told":            {rolling(fix).toldRefusal(v1alpha1.ReportSuperseded, "superseded by f1ef1ef before it began"), nil},
+		"rolled back meanwhile":       {rolling(good).takenBack().asked(bad).toldRefusal(v1alpha1.ReportQueued, queued), []string{"bad0 failure not released: the workload was rolled back to 58d4"}},
+		"it asks for what runs":       {rolling(good).completed().asked(bad).toldRefusal(v1alpha1.ReportQueued, queued), []string{"bad0 success nothing to release: revision 7f9c is what it asks for"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

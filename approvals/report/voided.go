@@ -36,7 +36,7 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		return fmt.Sprintf("revision %s was superseded by commit %s.", Code(g.Spec.Revision), commit(asked))
 	case release.Annotations[v1alpha1.RollbackAnnotation] != "":
 		return fmt.Sprintf("revision %s is being rolled back.", Code(g.Spec.Revision))
-	case status.Phase == v1alpha1.PhaseCompleted:
+	case done(status):
 		return "the release has come to its end without it."
 	case slices.ContainsFunc(status.Gates, named) && !edited(g, release):
 		return "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."

@@ -10,7 +10,8 @@ import (
 
 // blocked is how a release stands that waits for gates. While a pull request is still to be opened there is
 // nothing to say: with its number it would have to be said again.
-func blocked(status *v1alpha1.BatchReleaseStatus, gates []v1alpha1.Gate) (standing, bool) {
+func blocked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) (standing, bool) {
+	status := &release.Status
 	var waits []string
 	url := ""
 	for _, reference := range status.Gates {
@@ -21,7 +22,7 @@ func blocked(status *v1alpha1.BatchReleaseStatus, gates []v1alpha1.Gate) (standi
 		case g.Status.Decision == v1alpha1.DecisionPassed:
 			continue
 		case g.Status.Decision == v1alpha1.DecisionRejected:
-			return rejected(status, g), true
+			return atGate(release, g, v1alpha1.ReportRejected, g.Status.Message), true
 		case asking(g):
 			return standing{}, false
 		}
@@ -35,13 +36,19 @@ func blocked(status *v1alpha1.BatchReleaseStatus, gates []v1alpha1.Gate) (standi
 	}
 	for i := range gates {
 		if g := &gates[i]; g.Status.Refusal != nil && g.Spec.Attempt == status.Attempt && g.DeletionTimestamp == nil {
-			return refusedApproval(status, g), true
+			return atGate(release, g, v1alpha1.ReportApprovalRefused, fmt.Sprintf("approval #%d was refused: %s", number(g), g.Status.Refusal.Message)), true
 		}
 	}
-	now := pending(fmt.Sprintf("%sbatch %s: %d/%d updated, waiting %s",
-		going(status), status.Batch, status.TargetReplicas, status.Replicas, strings.Join(waits, ", ")))
+	now := inRelease(release, v1alpha1.ReportWaiting, strings.Join(waits, ", "))
 	now.url = url
 	return now, true
+}
+
+// atGate is how a release stands that does not go on before somebody does something about a gate.
+func atGate(release *v1alpha1.BatchRelease, g *v1alpha1.Gate, kind v1alpha1.ReportKind, detail string) standing {
+	now := inRelease(release, kind, detail)
+	now.url = pullURL(g)
+	return now
 }
 
 // find is the gate of a reference as it is for the present attempt; nil if it is not known.
@@ -55,23 +62,10 @@ func find(gates []v1alpha1.Gate, reference v1alpha1.GateReference, status *v1alp
 	return nil
 }
 
-// asking reports whether a pull request is being opened, and nothing is known to keep it from being.
+// asking reports whether a pull request is being opened, and nothing is known to keep it from being: a gate that has been
+// looked at is decided, or waits.
 func asking(g *v1alpha1.Gate) bool {
-	return g.Spec.Type == v1alpha1.GatePullRequest && number(g) == 0 && g.Status.Message == ""
-}
-
-func rejected(status *v1alpha1.BatchReleaseStatus, g *v1alpha1.Gate) standing {
-	now := failure(fmt.Sprintf("%sbatch %s: %d/%d updated, rejected: %s",
-		going(status), status.Batch, status.TargetReplicas, status.Replicas, g.Status.Message))
-	now.url = pullURL(g)
-	return now
-}
-
-// refusedApproval is how a release stands whose approval was given in vain: nothing goes on before somebody does something.
-func refusedApproval(status *v1alpha1.BatchReleaseStatus, g *v1alpha1.Gate) standing {
-	now := failure(fmt.Sprintf("%sbatch %s: approval #%d was refused: %s", going(status), status.Batch, number(g), g.Status.Refusal.Message))
-	now.url = pullURL(g)
-	return now
+	return g.Spec.Type == v1alpha1.GatePullRequest && number(g) == 0 && g.Status.Decision == ""
 }
 
 // maxReason is how much is shown of why an approval is refused.

@@ -85,10 +85,10 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 	for _, ended := range slices.Backward(status.Ended) {
 		switch {
 		case !strings.HasPrefix(ended.Commit, commit):
-		case asked(ended.Trigger):
-			return Completed
-		default:
+		case ended.Trigger.LeavesGit():
 			return RolledBack
+		default:
+			return Completed
 		}
 	}
 	if slices.ContainsFunc(status.Superseded, func(left string) bool { return strings.HasPrefix(left, commit) }) {
@@ -99,12 +99,7 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 
 // unasked reports whether a rollback was done that Git did not bring.
 func unasked(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.RollbackTo != "" && status.Rollback != nil && !asked(status.Rollback.Trigger)
-}
-
-// asked reports whether what was begun by a trigger, or by none, ends with what Git has.
-func asked(trigger v1alpha1.RollbackTrigger) bool {
-	return trigger == "" || trigger == v1alpha1.TriggerGitRevert || trigger == v1alpha1.TriggerDrift
+	return status.RollbackTo != "" && status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
 }
 
 // Progress is how far a release is, in one line.

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// position is where a release stands, as far as reports tell one place from another. All that reports take from the phase,
+// the reason and the conditions of a status is read in this file.
+type position int
+
+const (
+	// notSeen: the controller has not looked at it yet.
+	notSeen position = iota
+	// goingBack: the commit is, or was, rolled back from.
+	goingBack
+	// notReleasable: the commit can't be released as it is.
+	notReleasable
+	// changedSince: it was released, and somebody has changed the workload since.
+	changedSince
+	// atItsEnd: it has come to its end.
+	atItsEnd
+	// goingAway: the object is deleted before the release has come to its end.
+	goingAway
+	// withoutProgress: it makes none within the deadline.
+	withoutProgress
+	// standingStill: it waits until somebody lets it go on, makes room for it, or mends what refuses its writes.
+	standingStill
+	// between: there is nothing to say before it has come further.
+	between
+	// atGates: the batch is done and waits for gates.
+	atGates
+	// updating: the batch is being updated.
+	updating
+)
+
+func positionOf(release *v1alpha1.BatchRelease) position {
+	status := &release.Status
+	switch {
+	case !seen(status):
+		return notSeen
+	case takenBack(status):
+		return goingBack
+	case release.Annotations[v1alpha1.CommitAnnotation] == status.Commit && refusing(release) != nil:
+		return notReleasable
+	case drift(status) != nil:
+		return changedSince
+	case done(status):
+		return atItsEnd
+	case release.DeletionTimestamp != nil:
+		return goingAway
+	case stuck(status):
+		return withoutProgress
+	case failing(status): // the message speaks of something else for now
+		return between
+	case slices.Contains(stops, status.Reason):
+		return standingStill
+	case !inBatch(status), status.Phase == v1alpha1.PhaseFinalizing:
+		return between
+	case len(status.Gates) > 0:
+		return atGates
+	default:
+		return updating
+	}
+}
+
+// stops are the reasons of a release that stands still until somebody does something.
+var stops = []string{
+	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
+	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit, v1alpha1.ReasonNativeRollout,
+	v1alpha1.ReasonWriteRefused, v1alpha1.ReasonInvalidStrategy,
+}
+
+// refusals are the reasons for which a spec is not released until somebody changes something.
+var refusals = []string{
+	v1alpha1.ReasonInvalidTemplate, v1alpha1.ReasonInvalidStrategy, v1alpha1.ReasonNoTemplate, v1alpha1.ReasonWorkloadHeld,
+	v1alpha1.ReasonWouldMixVersions,
+}
+
+// refusing is the condition that keeps the spec as it is now from being released; nil if it can be.
+func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
+	stalled := meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)
+	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.ObservedGeneration != release.Generation ||
+		!slices.Contains(refusals, stalled.Reason) {
+		return nil
+	}
+	return stalled
+}
+
+// takenBack reports whether the present commit is one that is rolled back from, not to: the cluster
+// was told to, or did so by itself, and Git had the commit still. A revert in Git is released as a commit of
+// its own, but for one that only follows such a rollback: it takes no more than the quarantine away.
+func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.RollbackTo != "" && status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
+}
+
+// drift is the condition of a workload that somebody has changed since its release was completed: the commit does not tell
+// what runs. It is nil if nobody has.
+func drift(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
+	found := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDrifted)
+	if !done(status) || found == nil || found.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return found
+}
+
+// seen reports whether the controller has looked at a release.
+func seen(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase != "" }
+
+// done reports whether a release or rollback has come to its end.
+func done(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted }
+
+// failing reports whether a release or rollback does not go on, for the time being.
+func failing(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseFailed }
+
+// stuck reports whether no progress was made within the deadline.
+func stuck(status *v1alpha1.BatchReleaseStatus) bool {
+	return failing(status) && status.Reason == v1alpha1.ReasonDeadlineExceeded
+}
+
+// broken reports whether a release does not go on because it went wrong, whatever for.
+func broken(status *v1alpha1.BatchReleaseStatus) bool {
+	return failing(status) || status.Reason == v1alpha1.ReasonGateRejected
+}
+
+// stop is the condition of a release that people have stopped; nil if nobody has.
+func stop(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
+	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended)
+}
+
+// inBatch reports whether a release has begun with its first batch.
+func inBatch(status *v1alpha1.BatchReleaseStatus) bool { return status.Batch != "" }
+
+// batchOf is the batch that a release is at, counted from 1, and how many there are; 0 before the first.
+func batchOf(release *v1alpha1.BatchRelease) (batch, batches int32) {
+	if !inBatch(&release.Status) {
+		return 0, 0
+	}
+	batch = release.Status.CurrentStepIndex + 1
+	return batch, max(int32(len(steps(release))), batch)
+}
