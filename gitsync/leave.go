@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // leave deletes what came from a source that is being deleted, unless it is to stay, and lets the source go
@@ -87,21 +88,22 @@ func (r *Reconciler) setFinalizer(ctx context.Context, source *v1alpha1.ReleaseS
 	if controllerutil.ContainsFinalizer(source, v1alpha1.SourceFinalizer) == kept {
 		return true, nil
 	}
-	before := source.DeepCopy()
+	wanted := source.DeepCopy()
 	if kept {
-		controllerutil.AddFinalizer(source, v1alpha1.SourceFinalizer)
+		controllerutil.AddFinalizer(wanted, v1alpha1.SourceFinalizer)
 	} else {
-		controllerutil.RemoveFinalizer(source, v1alpha1.SourceFinalizer)
+		controllerutil.RemoveFinalizer(wanted, v1alpha1.SourceFinalizer)
 	}
-	guard := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.client.Patch(ctx, source, guard, client.FieldOwner(v1alpha1.OwnerGitsync))
-	switch {
-	case apierrors.IsConflict(err):
+	outcome := kube.Patch(ctx, r.client, source, wanted, client.FieldOwner(v1alpha1.OwnerGitsync))
+	switch outcome.(type) {
+	case kube.Written, kube.Unchanged:
+		*source = *wanted
+		return true, nil
+	case kube.Outdated, kube.Gone:
 		return false, nil
-	case client.IgnoreNotFound(err) != nil:
-		return false, fmt.Errorf("write finalizer of ReleaseSource: %w", err)
+	case kube.Refused, kube.Failed:
 	}
-	return err == nil, nil
+	return false, fmt.Errorf("write finalizer of ReleaseSource: %w", kube.Err(outcome))
 }
 
 // deletions lets through that something is gone.

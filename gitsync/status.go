@@ -5,14 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // maxErrors that status lists.
@@ -25,20 +24,16 @@ func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource,
 	o.message = shortMessage(o.message)
 	next := source.DeepCopy()
 	next.Status = statusOf(source, o, metav1.NewTime(r.clock.Now()))
-	if equality.Semantic.DeepEqual(source.Status, next.Status) {
-		return true, nil
-	}
-	guard := client.MergeFromWithOptions(source, client.MergeFromWithOptimisticLock{})
-	err := r.client.Status().Patch(ctx, next, guard, client.FieldOwner(v1alpha1.OwnerGitsync))
-	switch {
-	case apierrors.IsConflict(err):
+	outcome := kube.PatchStatus(ctx, r.client, source, next, client.FieldOwner(v1alpha1.OwnerGitsync))
+	switch outcome.(type) {
+	case kube.Written:
+		r.tell(source, o)
+	case kube.Unchanged, kube.Gone:
+	case kube.Outdated:
 		return false, nil
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("write status of ReleaseSource: %w", err)
+	case kube.Refused, kube.Failed:
+		return false, fmt.Errorf("write status of ReleaseSource: %w", kube.Err(outcome))
 	}
-	r.tell(source, o)
 	return true, nil
 }
 

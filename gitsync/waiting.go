@@ -3,7 +3,6 @@ package gitsync
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // caller is a source as one who waits, and says so, until it has what it waits for.
@@ -26,13 +26,12 @@ func (r *Reconciler) tellWaiting(ctx context.Context, source *v1alpha1.ReleaseSo
 		Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonWaiting,
 		Message: "waits for " + what, ObservedGeneration: source.Generation, LastTransitionTime: metav1.NewTime(r.clock.Now()),
 	})
-	if equality.Semantic.DeepEqual(source.Status, next.Status) {
-		return
+	outcome := kube.PatchStatus(ctx, r.client, source, next, client.FieldOwner(v1alpha1.OwnerGitsync))
+	switch outcome.(type) {
+	case kube.Written:
+		*source = *next // what the pass writes at its end is based on it
+	case kube.Unchanged:
+	case kube.Outdated, kube.Gone, kube.Refused, kube.Failed:
+		log.FromContext(ctx).V(1).Info("can't tell that the source waits", "error", kube.Err(outcome).Error())
 	}
-	guard := client.MergeFromWithOptions(source.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, next, guard, client.FieldOwner(v1alpha1.OwnerGitsync)); err != nil {
-		log.FromContext(ctx).V(1).Info("can't tell that the source waits", "error", err.Error())
-		return
-	}
-	*source = *next // what the pass writes at its end is based on it
 }

@@ -130,10 +130,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 	before.Status = v.persisted
 	after := before.DeepCopy()
 	after.Status = *status
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, after, patch); err != nil {
-		r.tellStatusRefused(v, err)
-		return r.refreshRelease(ctx, v, fmt.Errorf("write status: %w", err))
+	outcome := kube.PatchStatus(ctx, r.client, before, after)
+	if refused, is := outcome.(kube.Refused); is {
+		r.tellStatusRefused(v, refused)
+	}
+	if err := r.wroteRelease(ctx, v, outcome); err != nil {
+		return fmt.Errorf("write status: %w", err)
 	}
 	v.sawRelease(after)
 	v.memory.statusWritten = r.clock.Now()

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/drift"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -26,7 +27,7 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	}
 	released, _, err := r.try(ctx, v, template)
 	if err != nil && !refusal(err) {
-		return r.refreshDeployment(ctx, v, fmt.Errorf("try released template: %w", err))
+		return fmt.Errorf("try released template: %w", r.wroteDeployment(ctx, v, kube.OutcomeOf(err)))
 	}
 	if refusal(err) {
 		released = nil

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -186,38 +188,72 @@ func podsOf(list *corev1.PodList, set types.UID) []corev1.Pod {
 	return pods
 }
 
-// refreshRelease remembers the release as it is now if a write was refused because it had changed.
-func (r *Reconciler) refreshRelease(ctx context.Context, v *view, err error) error {
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return err
+// wroteRelease is the error of a write to the release; errOutdated if it is not what was decided on any more, as it is
+// then remembered.
+func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Outcome) error {
+	switch o := outcome.(type) {
+	case kube.Written, kube.Unchanged:
+		return nil
+	case kube.Outdated, kube.Gone:
+		var release v1alpha1.BatchRelease
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err == nil {
+			v.memory.release = &release
+		}
+		return errOutdated
+	case kube.Refused:
+		return o.Err
+	case kube.Failed:
+		return o.Err
 	}
-	var release v1alpha1.BatchRelease
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err == nil {
-		v.memory.release = &release
-	}
-	return errOutdated
+	return nil
 }
 
-// refreshDeployment is refreshRelease for the Deployment.
-func (r *Reconciler) refreshDeployment(ctx context.Context, v *view, err error) error {
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return err
+// wroteDeployment is the error of a write to the Deployment, sent or tried; errOutdated if it is not what was decided on
+// any more. A patch that came too late is answered like one that is refused for what it says.
+func (r *Reconciler) wroteDeployment(ctx context.Context, v *view, outcome kube.Outcome) error {
+	switch o := outcome.(type) {
+	case kube.Written, kube.Unchanged:
+		return nil
+	case kube.Outdated, kube.Gone:
+		if err := r.readDeployment(ctx, v); err != nil {
+			return err
+		}
+		return errOutdated
+	case kube.Refused:
+		decided := v.deployment
+		if !apierrors.IsInvalid(o.Err) {
+			return o.Err
+		}
+		if err := r.readDeployment(ctx, v); err != nil {
+			return err
+		}
+		if hold.SameDecided(v.deployment, decided) {
+			return o.Err
+		}
+		return errOutdated
+	case kube.Failed:
+		return o.Err
 	}
-	if err := r.readDeployment(ctx, v); err != nil {
-		return err
-	}
-	return errOutdated
+	return nil
 }
 
-// refreshSet is refreshRelease for a ReplicaSet. A patch that came too late is as invalid to
-// the API server as one that is refused for what it says, by a policy for example.
-func (r *Reconciler) refreshSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, err error) error {
-	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+// wroteSet is wroteDeployment for a ReplicaSet.
+func (r *Reconciler) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, outcome kube.Outcome) error {
+	err := kube.Err(outcome)
+	switch outcome.(type) {
+	case kube.Written, kube.Unchanged, kube.Failed:
 		return err
+	case kube.Outdated, kube.Gone:
+	case kube.Refused:
+		if !apierrors.IsInvalid(err) {
+			return err
+		}
 	}
 	var fresh appsv1.ReplicaSet
-	switch getErr := r.live.Get(ctx, client.ObjectKeyFromObject(set), &fresh); {
-	case getErr == nil && apierrors.IsInvalid(err) && sameSize(&fresh, set):
+	getErr := r.live.Get(ctx, client.ObjectKeyFromObject(set), &fresh)
+	_, refused := outcome.(kube.Refused)
+	switch {
+	case getErr == nil && refused && sameSize(&fresh, set):
 		return err
 	case getErr == nil:
 		v.memory.rememberSet(&fresh)

@@ -3,18 +3,18 @@ package rollout
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -82,49 +82,38 @@ func (r *Reconciler) closeGate(ctx context.Context, v *view, a plan.CloseGate) e
 // annotate changes annotations and finalizer of the release if it still is the version that
 // was decided on.
 func (r *Reconciler) annotate(ctx context.Context, v *view, a plan.Annotate) error {
-	meta := map[string]any{"resourceVersion": v.release.ResourceVersion}
-	if len(a.Set)+len(a.Remove) > 0 {
-		annotations := map[string]any{}
-		for key, value := range a.Set {
-			annotations[key] = value
-		}
-		for _, key := range a.Remove {
-			annotations[key] = nil
-		}
-		meta["annotations"] = annotations
+	written := annotated(v.release, a)
+	outcome := kube.Patch(ctx, r.client, v.release, written)
+	if err := r.wroteRelease(ctx, v, outcome); err != nil {
+		return fmt.Errorf("patch BatchRelease: %w", err)
 	}
-	if a.Finalizer != nil {
-		meta["finalizers"] = finalizers(v.release, *a.Finalizer)
+	if _, same := outcome.(kube.Unchanged); same { // what the release carries is the plan's status, not the stored one
+		return nil
 	}
-	data, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
-	}
-	if err := r.patchRelease(ctx, v, data); err != nil || v.gone {
-		return err
+	v.gone = written.DeletionTimestamp != nil && len(written.Finalizers) == 0
+	v.sawRelease(written)
+	if v.gone {
+		return nil
 	}
 	return otherMeta(a, v.release)
 }
 
-// finalizers are those of the release, with or without ours.
-func finalizers(release *v1alpha1.BatchRelease, ours bool) []string {
-	changed := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Finalizers: slices.Clone(release.Finalizers)}}
-	if ours {
+// annotated is a release with other annotations, and with or without our finalizer.
+func annotated(release *v1alpha1.BatchRelease, a plan.Annotate) *v1alpha1.BatchRelease {
+	changed := release.DeepCopy()
+	if changed.Annotations == nil {
+		changed.Annotations = map[string]string{}
+	}
+	maps.Copy(changed.Annotations, a.Set)
+	for _, key := range a.Remove {
+		delete(changed.Annotations, key)
+	}
+	switch {
+	case a.Finalizer == nil:
+	case *a.Finalizer:
 		controllerutil.AddFinalizer(changed, v1alpha1.Finalizer)
-	} else {
+	default:
 		controllerutil.RemoveFinalizer(changed, v1alpha1.Finalizer)
 	}
-	return changed.Finalizers
-}
-
-func (r *Reconciler) patchRelease(ctx context.Context, v *view, data []byte) error {
-	written := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: v.release.Name}}
-	if err := r.client.Patch(ctx, written, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return r.refreshRelease(ctx, v, fmt.Errorf("patch BatchRelease: %w", err))
-	}
-	if written.DeletionTimestamp != nil && len(written.Finalizers) == 0 {
-		v.gone = true
-	}
-	v.sawRelease(written)
-	return nil
+	return changed
 }

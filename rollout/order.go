@@ -7,12 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -168,12 +168,11 @@ func (r *Reconciler) writeCost(ctx context.Context, namespace string, change ord
 	}
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: change.Pod.Name}}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	err = r.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, data))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // another pod has the name, or none: the next list says so
-	}
-	if err != nil {
-		return fmt.Errorf("patch pod %s: %w", change.Pod.Name, err)
+	outcome := kube.OutcomeOf(r.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, data)))
+	switch outcome.(type) {
+	case kube.Refused, kube.Failed:
+		return fmt.Errorf("patch pod %s: %w", change.Pod.Name, kube.Err(outcome))
+	case kube.Written, kube.Unchanged, kube.Outdated, kube.Gone: // another pod has the name, or none: the next list says so
 	}
 	return nil
 }

@@ -3,10 +3,7 @@ package rollout
 import (
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
@@ -16,20 +13,10 @@ import (
 // errRefused says that a write was refused for what it says. The memory has it.
 var errRefused = errors.New("the API server refuses the write")
 
-// refusal reports whether the API server refuses a request for what it says, so that sending it again is of no use:
-// it breaks a rule, a right is missing, a quota is used up, or who is asked at admission says no. What is merely
-// outdated, too much at the moment, or broken is no refusal.
+// refusal reports whether the API server refuses a request for what it says.
 func refusal(err error) bool {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch code := status.Status().Code; code {
-	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-		return false
-	default:
-		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
-	}
+	_, refused := kube.OutcomeOf(err).(kube.Refused)
+	return refused
 }
 
 // refusedFor is why a write is refused, or what was made of it; nil if neither is so.
@@ -52,11 +39,8 @@ func (m *memory) refuse(release *v1alpha1.BatchRelease, action plan.Action, refu
 }
 
 // tellStatusRefused tells people, once, what the status can't tell them.
-func (r *Reconciler) tellStatusRefused(v *view, err error) {
-	if !refusal(err) {
-		return
-	}
-	why := kube.Refusal(err)
+func (r *Reconciler) tellStatusRefused(v *view, refused kube.Refused) {
+	why := kube.Refusal(refused.Err)
 	if v.memory.statusRefused != why {
 		v.memory.statusRefused = why
 		r.tell(v.release, []plan.Event{{

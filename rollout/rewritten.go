@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/drift"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -137,8 +138,9 @@ func notHandedBack(d *appsv1.Deployment, asked v1alpha1.HeldWorkload) []string {
 // dryRun is the Deployment as a patch would leave it.
 func (r *Reconciler) dryRun(ctx context.Context, v *view, patch client.Patch) (*appsv1.Deployment, error) {
 	answer := untypedDeployment(v.workloadName())
-	if err := r.client.Patch(ctx, answer, patch, strict, client.DryRunAll); err != nil {
-		return nil, r.notPatched(ctx, v, fmt.Errorf("try patch of Deployment: %w", err))
+	tried := kube.OutcomeOf(r.client.Patch(ctx, answer, patch, strict, client.DryRunAll))
+	if err := r.wroteDeployment(ctx, v, tried); err != nil {
+		return nil, fmt.Errorf("try patch of Deployment: %w", err)
 	}
 	foreseen, _, err := whole(answer)
 	return foreseen, err

@@ -52,8 +52,8 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error 
 		return err
 	}
 	written := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
-	if err := r.client.Patch(ctx, written, patch); err != nil {
-		return r.refreshSet(ctx, v, set, fmt.Errorf("patch ReplicaSet: %w", err))
+	if err := r.wroteSet(ctx, v, set, kube.OutcomeOf(r.client.Patch(ctx, written, patch))); err != nil {
+		return fmt.Errorf("patch ReplicaSet: %w", err)
 	}
 	v.sawSet(written)
 	v.memory.scaled = r.clock.Now()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,27 +89,10 @@ func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) err
 
 func (r *Reconciler) patchDeployment(ctx context.Context, v *view, patch client.Patch) error {
 	written := untypedDeployment(v.workloadName())
-	if err := r.client.Patch(ctx, written, patch, strict); err != nil {
-		return r.notPatched(ctx, v, fmt.Errorf("patch Deployment: %w", err))
+	if err := r.wroteDeployment(ctx, v, kube.OutcomeOf(r.client.Patch(ctx, written, patch, strict))); err != nil {
+		return fmt.Errorf("patch Deployment: %w", err)
 	}
 	return v.sawWhole(written)
-}
-
-// notPatched tells a patch that came too late from one that is refused for what it says: both
-// are invalid to the API server.
-func (r *Reconciler) notPatched(ctx context.Context, v *view, err error) error {
-	if !apierrors.IsInvalid(err) {
-		return r.refreshDeployment(ctx, v, err)
-	}
-	decided := v.deployment
-	if err := r.readDeployment(ctx, v); err != nil {
-		return err
-	}
-	if d := v.deployment; d != nil && d.Generation == decided.Generation &&
-		hold.Text(d) == hold.Text(decided) && (len(d.Annotations) > 0) == (len(decided.Annotations) > 0) {
-		return err
-	}
-	return errOutdated
 }
 
 // template is the JSON of a pod template: the release's own, a kept one, or that of a
@@ -173,7 +155,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 		resolved.Refused = kube.Refusal(err)
 		v.memory.refused = refusedTemplate{given: v.given, text: resolved.Refused, at: r.clock.Now()}
 	case err != nil:
-		return r.refreshDeployment(ctx, v, fmt.Errorf("try template: %w", err))
+		return fmt.Errorf("try template: %w", r.wroteDeployment(ctx, v, kube.OutcomeOf(err)))
 	default:
 		resolved.Digest = digestOfDeployment(answer)
 		resolved.Revision = v.revisionOfTemplate(answer, resolved.Digest)

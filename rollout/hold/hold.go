@@ -79,6 +79,13 @@ func AsDecided(d *appsv1.Deployment) *kube.JSONPatch {
 	return patch.Test(kube.AnnotationPath(v1alpha1.HoldAnnotation), Text(d))
 }
 
+// SameDecided reports whether a patch that AsDecided began for one reading of a Deployment still holds for another, which is
+// nil if the Deployment is gone.
+func SameDecided(now, decided *appsv1.Deployment) bool {
+	return now != nil && now.UID == decided.UID && now.Generation == decided.Generation &&
+		Text(now) == Text(decided) && (len(now.Annotations) > 0) == (len(decided.Annotations) > 0)
+}
+
 // Set writes the annotation to a Deployment that may have no annotations yet.
 func Set(patch *kube.JSONPatch, d *appsv1.Deployment, held plan.Hold) *kube.JSONPatch {
 	data, _ := json.Marshal(held) // texts alone can't fail to encode

@@ -1,0 +1,209 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Outcome says what became of a write: Written, Unchanged, Outdated, Gone, Refused or Failed, and nothing else.
+//
+//sumtype:decl
+type Outcome interface{ outcome() }
+
+type (
+	// Written says that the API server took it.
+	Written struct{}
+	// Unchanged says that there was nothing to write, and that no request was sent.
+	Unchanged struct{}
+	// Outdated says that the object is not what the write was decided on. Drop the decision and decide again.
+	Outdated struct{ Err error }
+	// Gone says that there is no such object any more.
+	Gone struct{ Err error }
+	// Refused says that the API server refuses what the write says, and will refuse it again until somebody changes
+	// something: it breaks a rule, a right is missing, a quota is used up, or admission says no.
+	Refused struct{ Err error }
+	// Failed says that nobody can tell whether the API server took it. Observe, and try again.
+	Failed struct{ Err error }
+)
+
+func (Written) outcome()   {}
+func (Unchanged) outcome() {}
+func (Outdated) outcome()  {}
+func (Gone) outcome()      {}
+func (Refused) outcome()   {}
+func (Failed) outcome()    {}
+
+// Err is what the API server answered to a write that did not come about; nil if it did, or if there was nothing to write.
+func Err(o Outcome) error {
+	switch o := o.(type) {
+	case Written, Unchanged:
+		return nil
+	case Outdated:
+		return o.Err
+	case Gone:
+		return o.Err
+	case Refused:
+		return o.Err
+	case Failed:
+		return o.Err
+	}
+	return nil
+}
+
+// OutcomeOf tells the answers of the API server apart. A Test of a JSONPatch that does not hold is answered like a
+// refusal: whoever sends one reads the object again to tell the two apart.
+func OutcomeOf(err error) Outcome {
+	if err == nil {
+		return Written{}
+	}
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return Failed{err}
+	}
+	switch code := status.Status().Code; {
+	case code == http.StatusNotFound:
+		return Gone{err}
+	case code == http.StatusConflict, anotherObject(status.Status()):
+		return Outdated{err}
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
+		return Failed{err}
+	case code >= http.StatusBadRequest && code < http.StatusInternalServerError:
+		return Refused{err}
+	default:
+		return Failed{err}
+	}
+}
+
+// Patch sends the difference between an object as it was observed and as it is to be. It holds only for the version that
+// was observed. The object is as the API server answered once it is Written; otherwise it is left alone.
+func Patch[T client.Object](ctx context.Context, to client.Writer, observed, wanted T, opts ...client.PatchOption) Outcome {
+	return patch(ctx, to, difference{sameVersion, observed, wanted}, opts...)
+}
+
+// PatchAnyVersion is Patch for fields that nobody else writes and that stay true whatever else changes: it holds for any
+// version of the object that was observed, and for no other object of its name.
+func PatchAnyVersion[T client.Object](ctx context.Context, to client.Writer, observed, wanted T, opts ...client.PatchOption) Outcome {
+	return patch(ctx, to, difference{sameObject, observed, wanted}, opts...)
+}
+
+func patch(ctx context.Context, to client.Writer, d difference, opts ...client.PatchOption) Outcome {
+	data, err := d.patch()
+	if err != nil || data == nil {
+		return unsent(err)
+	}
+	return OutcomeOf(to.Patch(ctx, d.wanted, data, opts...))
+}
+
+// PatchStatus is Patch for the status of an object, in the version that was observed. (The API server does not look at
+// the UID in a patch of a status.)
+func PatchStatus[T client.Object](ctx context.Context, to client.StatusClient, observed, wanted T, opts ...client.SubResourcePatchOption) Outcome {
+	patch, err := difference{sameVersion, observed, wanted}.patch()
+	if err != nil || patch == nil {
+		return unsent(err)
+	}
+	return OutcomeOf(to.Status().Patch(ctx, wanted, patch, opts...))
+}
+
+// changes is how often ChangeStatus tries while others write to the object.
+const changes = 5
+
+// ChangeStatus changes fields of a status that nobody else writes and that stay true whatever else changes: where the
+// object has another version by now it is read and changed again. The object that it returns is as the API server
+// answered, or the one observed if nothing was written. An object that another one has taken the name of is Gone.
+func ChangeStatus[T client.Object](ctx context.Context, to client.StatusClient, live client.Reader, observed T, change func(T)) (T, Outcome) {
+	latest := observed
+	for try := 1; ; try++ {
+		wanted := latest.DeepCopyObject().(T)
+		change(wanted)
+		outcome := PatchStatus(ctx, to, latest, wanted)
+		switch outcome.(type) {
+		case Written:
+			return wanted, outcome
+		case Unchanged:
+			return latest, outcome
+		case Gone, Refused, Failed:
+			return observed, outcome
+		case Outdated:
+			if try == changes {
+				return observed, outcome
+			}
+		}
+		latest = latest.DeepCopyObject().(T)
+		if err := live.Get(ctx, client.ObjectKeyFromObject(observed), latest); err != nil {
+			return observed, OutcomeOf(err)
+		}
+		if latest.GetUID() != observed.GetUID() {
+			return observed, Gone{Err(outcome)}
+		}
+	}
+}
+
+func unsent(err error) Outcome {
+	if err != nil {
+		return Failed{err}
+	}
+	return Unchanged{}
+}
+
+// guard says of what a patch holds.
+type guard int
+
+const (
+	sameVersion guard = iota
+	sameObject
+)
+
+// difference is what an object is to be against what it was observed as.
+type difference struct {
+	guard            guard
+	observed, wanted client.Object
+}
+
+// patch is a merge patch (RFC 7386) with its guard; nil if there is no difference.
+func (d difference) patch() (client.Patch, error) {
+	name := fmt.Sprintf("%T %s", d.observed, client.ObjectKeyFromObject(d.observed))
+	data, err := client.MergeFrom(d.observed).Data(d.wanted)
+	if err != nil {
+		return nil, fmt.Errorf("compare %s: %w", name, err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, fmt.Errorf("read patch: %w", err)
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	if d.observed.GetUID() == "" || d.observed.GetResourceVersion() == "" {
+		return nil, fmt.Errorf("patch %s: it was not read, and has no version to guard the patch by", name)
+	}
+	meta, _ := fields["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	fields["metadata"] = meta
+	switch d.guard {
+	case sameObject:
+		meta["uid"] = d.observed.GetUID()
+	case sameVersion: // no two objects of a kind ever have the same one
+		meta["resourceVersion"] = d.observed.GetResourceVersion()
+	}
+	if data, err = json.Marshal(fields); err != nil {
+		return nil, fmt.Errorf("encode patch: %w", err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
+}
+
+// anotherObject reports whether a patch was refused because it would change the UID: the name has another object by now.
+func anotherObject(answer metav1.Status) bool {
+	return answer.Details != nil &&
+		slices.ContainsFunc(answer.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
