@@ -113,7 +113,7 @@ func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.
 	if plan.Urgent(&v.persisted, status) {
 		return 0
 	}
-	return countsInterval - r.clock.Since(v.memory.statusWritten)
+	return countsInterval - r.clock.Since(v.process.statusWritten)
 }
 
 // earlier is the shorter of two waits, of which 0 is none.
@@ -138,7 +138,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 		return fmt.Errorf("write status: %w", err)
 	}
 	v.sawRelease(after)
-	v.memory.statusWritten = r.clock.Now()
+	v.process.statusWritten = r.clock.Now()
 	return nil
 }
 
@@ -165,13 +165,13 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 		}
 		if refused := refusedFor(err); refused != nil {
 			logger.Info("The API server refuses a write", "write", action.String(), "why", refused.Why)
-			v.memory.refuse(v.release, action, *refused, r.clock.Now())
+			v.process.refuse(v.release, action, *refused, r.clock.Now())
 			return errRefused
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
-		v.memory.refusals = v.memory.refusals.After(action)
+		v.process.refusals = v.process.refusals.After(action)
 		logger.V(verbosity(action)).Info(action.String(), "why", action.Why())
 	}
 	return nil
@@ -246,8 +246,8 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 func (v *view) noteLook(err error, now time.Time) {
 	switch {
 	case err == nil:
-		v.memory.watches = v.memory.watches.Looked(&v.persisted, now)
+		v.process.watches = v.process.watches.Looked(&v.persisted, now)
 	case !outdated(err):
-		v.memory.watches = v.memory.watches.Interrupted()
+		v.process.watches = v.process.watches.Interrupted()
 	}
 }

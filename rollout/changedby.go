@@ -9,13 +9,13 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// changedByAnnotation holds, beside the digest of a slim Deployment, who else has written it.
+// changedByAnnotation holds, beside the digest of a stripped Deployment, who else has written it.
 const changedByAnnotation = v1alpha1.Prefix + "changed-by"
 
 // changedBy names the field manager that has written a Deployment since we did, and when; empty if none is
 // known. A field that was taken away is on nobody's record, so that it may well be empty.
 func changedBy(d *appsv1.Deployment) string {
-	if isSlim(&d.Spec.Template) {
+	if isStripped(&d.Spec.Template) {
 		return d.Spec.Template.Annotations[changedByAnnotation]
 	}
 	var ours, last *metav1.ManagedFieldsEntry

@@ -36,26 +36,26 @@ var kindKept = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
 
 // Reconciler carries out what plan.Next decides for each BatchRelease.
 type Reconciler struct {
-	client   client.Client
-	live     client.Reader
-	recorder events.EventRecorder
-	clock    clock.PassiveClock
-	memory   *memories
-	// neighbours are asked for what a preflight judges by.
-	neighbours *neighbours
+	client    client.Client
+	live      client.Reader
+	recorder  events.EventRecorder
+	clock     clock.PassiveClock
+	processes *processes
+	// snapshots of namespaces are what a preflight judges by.
+	snapshots *snapshots
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
 // where a decision must not rest on a cache.
 func NewReconciler(cached client.Client, live client.Reader, recorder events.EventRecorder, now clock.PassiveClock) *Reconciler {
 	return &Reconciler{
-		client:   client.WithFieldOwner(cached, v1alpha1.OwnerRollout),
-		live:     live,
-		recorder: recorder,
-		clock:    now,
-		memory:   newMemories(),
+		client:    client.WithFieldOwner(cached, v1alpha1.OwnerRollout),
+		live:      live,
+		recorder:  recorder,
+		clock:     now,
+		processes: newProcesses(now),
 
-		neighbours: &neighbours{live: live},
+		snapshots: &snapshots{live: live},
 	}
 }
 
@@ -164,23 +164,23 @@ func (r *Reconciler) releasesOf(ctx context.Context, namespace, workload string)
 
 // Reconcile brings one release as far as it can go now.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	memory := r.memory.of(req.NamespacedName)
-	view, err := r.observe(ctx, req.NamespacedName, memory)
+	process := r.processes.of(req.NamespacedName)
+	view, err := r.observe(ctx, req.NamespacedName, process)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if view == nil {
-		r.memory.forget(req.NamespacedName)
+		r.processes.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	wake, err := r.advance(ctx, view)
 	view.noteLook(err, r.clock.Now())
 	if outdated(err) {
-		// What was decided on has changed. The newer object is remembered: decide again.
-		return ctrl.Result{RequeueAfter: memory.nextTry()}, nil
+		// What was decided on has changed. The overlay has the newer object: decide again.
+		return ctrl.Result{RequeueAfter: process.nextTry()}, nil
 	}
-	memory.outdated = 0
-	if len(memory.gates) > 0 {
+	process.outdated = 0
+	if process.gates.Ahead() {
 		wake = earlier(wake, unseenFor)
 	}
 	return ctrl.Result{RequeueAfter: wake}, err

@@ -16,7 +16,7 @@ import (
 // remembered, since a Deployment may stay as somebody has made it for long.
 func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) error {
 	asked := knownDrift{from: t, given: v.given, present: digestOfDeployment(v.deployment)}
-	if known := v.memory.drift; known.drift != nil && known.from == asked.from &&
+	if known := v.process.drift; known.drift != nil && known.from == asked.from &&
 		known.given == asked.given && known.present == asked.present {
 		v.drift = known.drift
 		return nil
@@ -41,7 +41,7 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	if asked.drift, err = compare(released, v.deployment); err != nil {
 		return err
 	}
-	v.memory.drift, v.drift = asked, asked.drift
+	v.process.drift, v.drift = asked, asked.drift
 	return nil
 }
 

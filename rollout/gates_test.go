@@ -59,7 +59,7 @@ func newOpener(t *testing.T) *opener {
 
 // open opens the gate in a pass of its own and returns what the plan sees of the gates after it.
 func (o *opener) open() (*view, error) {
-	v := &view{memory: &memory{}, release: o.release}
+	v := &view{process: newProcess(clock.RealClock{}), release: o.release}
 	return v, o.openGate(o.Context(), v, o.action)
 }
 
@@ -97,7 +97,7 @@ func (o *opener) mustWait(reason string) {
 	if err != nil || len(v.gates) != 1 || v.gates[0].DeletionTimestamp == nil {
 		o.Fatalf("%s: want the gate that is being deleted, got %d gates and error %v", reason, len(v.gates), err)
 	}
-	if len(v.memory.gates) != 0 {
+	if v.process.gates.Ahead() {
 		o.Errorf("%s: what goes away must not be remembered: nothing would tell that it is gone", reason)
 	}
 }

@@ -36,14 +36,20 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.Keep) error {
 	} else if err != nil {
 		return r.adoptRevision(ctx, v, revision)
 	}
-	v.sawKept(revision)
+	v.sawKept(revision.ObjectMeta)
 	return nil
 }
 
-// sawKept takes over what a read of, or a write to, a ControllerRevision answered.
-func (v *view) sawKept(revision client.Object) {
-	v.memory.rememberKept(revision)
-	v.kept = append(withoutKept(v.kept, revision.GetName()), keptFrom(revision))
+// sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.
+func (v *view) sawKept(revision metav1.ObjectMeta) {
+	v.process.kept.Saw(&metav1.PartialObjectMetadata{ObjectMeta: revision})
+	v.kept = append(withoutKept(v.kept, revision.Name), keptFrom(&revision))
+}
+
+// goneKept takes over that a ControllerRevision is deleted.
+func (v *view) goneKept(name string) {
+	v.process.kept.Deleted(client.ObjectKey{Namespace: v.release.Namespace, Name: name})
+	v.kept = withoutKept(v.kept, name)
 }
 
 // mark writes the record of a kept template anew.
@@ -61,12 +67,12 @@ func (r *Reconciler) mark(ctx context.Context, v *view, a plan.Mark) error {
 	revision := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: a.Name}}
 	revision.SetGroupVersionKind(kindKept)
 	if err := r.client.Patch(ctx, revision, client.RawPatch(types.MergePatchType, patch)); apierrors.IsNotFound(err) {
-		v.memory.rememberForgotten(a.Name)
+		v.goneKept(a.Name)
 		return errOutdated
 	} else if err != nil {
 		return fmt.Errorf("patch ControllerRevision: %w", err)
 	}
-	v.sawKept(revision)
+	v.sawKept(revision.ObjectMeta)
 	return nil
 }
 
@@ -78,7 +84,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 		return fmt.Errorf("read ControllerRevision %s: %w", wanted.Name, gone(err))
 	}
 	if ownedBy(&existing, v.release.UID) && digestOfKept(&existing) == digestOfKept(wanted) {
-		v.sawKept(&existing)
+		v.sawKept(existing.ObjectMeta)
 		return nil
 	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); err != nil {
@@ -171,8 +177,7 @@ func (r *Reconciler) forget(ctx context.Context, v *view, a plan.Forget) error {
 	if err := r.client.Delete(ctx, revision); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete ControllerRevision: %w", err)
 	}
-	v.memory.rememberForgotten(a.Name)
-	v.kept = withoutKept(v.kept, a.Name)
+	v.goneKept(a.Name)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +63,7 @@ func (r *Reconciler) readRelease(ctx context.Context, v *view) error {
 		return fmt.Errorf("read BatchRelease: %w", gone(err))
 	}
 	if release.ResourceVersion != v.release.ResourceVersion || release.UID != v.release.UID {
-		v.memory.release = &release
+		v.process.release.Saw(&release)
 		return errOutdated
 	}
 	v.releaseLive = true
@@ -81,7 +82,8 @@ func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
 	object := untypedDeployment(v.workloadName())
 	err := r.live.Get(ctx, v.workloadName(), object)
 	if apierrors.IsNotFound(err) {
-		v.memory.deployment, v.deployment = nil, nil
+		v.process.deployment.Forget(v.workloadName())
+		v.deployment = nil
 		return nil
 	}
 	if err != nil {
@@ -106,12 +108,14 @@ func (r *Reconciler) readSets(ctx context.Context, v *view) error {
 	if err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace), selector); err != nil {
 		return fmt.Errorf("read ReplicaSets: %w", err)
 	}
-	v.sets, v.memory.sets, v.setsListed = nil, nil, true
-	for i := range list.Items {
-		if set := &list.Items[i]; ownedBy(set, v.deployment.UID) {
-			v.sawSet(set)
+	v.sets, v.setsListed = nil, true
+	for _, set := range pointers(list.Items) {
+		if ownedBy(set, v.deployment.UID) {
+			v.sets = append(v.sets, set)
+			v.setsLive[set.UID] = true
 		}
 	}
+	v.process.sets.SawAll(v.sets)
 	return nil
 }
 
@@ -131,12 +135,8 @@ func (r *Reconciler) readGates(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("read Gates: %w", err)
 	}
-	v.gates, v.memory.gates = nil, nil
-	for i := range list.Items {
-		if list.Items[i].Spec.ReleaseRef.UID == v.release.UID {
-			v.gates = append(v.gates, list.Items[i])
-		}
-	}
+	v.gates = slices.DeleteFunc(list.Items, func(g v1alpha1.Gate) bool { return g.Spec.ReleaseRef.UID != v.release.UID })
+	v.process.gates.SawAll(pointers(v.gates))
 	v.gatesLive = true
 	return nil
 }
@@ -148,12 +148,12 @@ func (r *Reconciler) readKept(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("read ControllerRevisions: %w", err)
 	}
-	v.kept, v.keptLive, v.memory.kept = nil, true, nil
-	for i := range list.Items {
-		if kept := &list.Items[i]; ownedBy(kept, v.release.UID) {
-			v.sawKept(kept)
-		}
+	ours := slices.DeleteFunc(list.Items, func(k metav1.PartialObjectMetadata) bool { return !ownedBy(&k, v.release.UID) })
+	v.kept, v.keptLive = nil, true
+	for i := range ours {
+		v.kept = append(v.kept, keptFrom(&ours[i]))
 	}
+	v.process.kept.SawAll(pointers(ours))
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Out
 	case kube.Outdated, kube.Gone:
 		var release v1alpha1.BatchRelease
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err == nil {
-			v.memory.release = &release
+			v.process.release.Saw(&release)
 		}
 		return errOutdated
 	case kube.Refused:
@@ -256,9 +256,9 @@ func (r *Reconciler) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaS
 	case getErr == nil && refused && sameSize(&fresh, set):
 		return err
 	case getErr == nil:
-		v.memory.rememberSet(&fresh)
+		v.process.sets.Saw(&fresh)
 	case apierrors.IsNotFound(getErr):
-		delete(v.memory.sets, set.UID)
+		v.process.sets.Forget(client.ObjectKeyFromObject(set))
 	}
 	return errOutdated
 }

@@ -41,11 +41,11 @@ func TestNewSetIsTheNativeOne(t *testing.T) {
 		}
 		for _, obj := range append([]*appsv1.ReplicaSet{nil}, sets...) {
 			if rapid.Bool().Draw(t, "cached") && obj != nil {
-				_, _ = Slim(obj)
+				_, _ = Strip(obj)
 			}
 		}
 		if rapid.Bool().Draw(t, "cached") {
-			_, _ = Slim(d)
+			_, _ = Strip(d)
 		}
 		v := &view{release: &v1alpha1.BatchRelease{}, deployment: d, sets: sets, setsLive: map[types.UID]bool{}}
 		o, got := v.observation(time.Now()), types.UID("")

@@ -39,7 +39,7 @@ func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) err
 	if err != nil {
 		return fmt.Errorf("create Gate: %w", err)
 	}
-	v.memory.rememberGate(gate, r.clock.Now())
+	v.process.gates.Saw(gate)
 	v.gates = append(v.gates, *gate)
 	if a.Spec.Nonce = gate.Spec.Nonce; !equality.Semantic.DeepEqual(gate.Spec, a.Spec) {
 		return &rewritten{fields: []string{"spec"}, written: true}
@@ -60,7 +60,7 @@ func (r *Reconciler) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.
 		return nil
 	}
 	if existing.Spec.ReleaseRef == wanted.Spec.ReleaseRef && existing.Spec.Attempt == wanted.Spec.Attempt {
-		v.memory.rememberGate(&existing, r.clock.Now())
+		v.process.gates.Saw(&existing)
 		return errOutdated
 	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); client.IgnoreNotFound(err) != nil {
@@ -74,7 +74,7 @@ func (r *Reconciler) closeGate(ctx context.Context, v *view, a plan.CloseGate) e
 	if err := r.client.Delete(ctx, gate); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Gate: %w", err)
 	}
-	delete(v.memory.gates, a.Name)
+	v.process.gates.Forget(client.ObjectKeyFromObject(gate)) // it may stay until what is open for it is closed
 	v.gates = slices.DeleteFunc(v.gates, func(g v1alpha1.Gate) bool { return g.Name == a.Name })
 	return nil
 }

@@ -16,16 +16,16 @@ import (
 )
 
 // observe reads a release and what belongs to it from the caches, and puts over it what the
-// memory has newer. It returns nil if the release is gone. What is listed belongs to the cache
+// process knows to be newer. It returns nil if the release is gone. What is listed belongs to the cache
 // too and is only read.
-func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, m *memory) (*view, error) {
-	release, err := r.observeRelease(ctx, name, m)
+func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *process) (*view, error) {
+	release, err := r.observeRelease(ctx, name, p)
 	if err != nil || release == nil {
 		return nil, err
 	}
 	v := &view{
-		memory: m, release: release, persisted: *release.Status.DeepCopy(),
-		setsLive: map[types.UID]bool{}, scaled: m.scaled,
+		process: p, release: release, persisted: *release.Status.DeepCopy(),
+		setsLive: map[types.UID]bool{}, scaled: p.scaled,
 	}
 	steps := []func(context.Context, *view) error{
 		r.observeGiven, r.observeDeployment, r.observeSiblings, r.observeSets, r.observeGates, r.observeKept,
@@ -38,19 +38,13 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, m *
 	return v, nil
 }
 
-func (r *Reconciler) observeRelease(ctx context.Context, name types.NamespacedName, m *memory) (*v1alpha1.BatchRelease, error) {
+func (r *Reconciler) observeRelease(ctx context.Context, name types.NamespacedName, p *process) (*v1alpha1.BatchRelease, error) {
 	var release v1alpha1.BatchRelease
 	if err := r.client.Get(ctx, name, &release); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if m.release == nil {
-		return &release, nil
-	}
-	freshest, newer := newest(m.release, &release)
-	if !newer {
-		m.release = nil
-	}
-	return freshest.DeepCopy(), nil
+	newest, _ := p.release.Newest(&release)
+	return newest, nil
 }
 
 // observeGiven computes the digest of spec.template, once for each generation.
@@ -59,7 +53,7 @@ func (r *Reconciler) observeGiven(_ context.Context, v *view) error {
 	if template == nil || len(template.Raw) == 0 {
 		return nil
 	}
-	known := &v.memory.given
+	known := &v.process.given
 	if known.uid != v.release.UID || known.generation != v.release.Generation {
 		digest, err := podtemplate.Given(template.Raw)
 		if err != nil {
@@ -75,19 +69,13 @@ func (r *Reconciler) observeDeployment(ctx context.Context, v *view) error {
 	var deployment appsv1.Deployment
 	err := r.client.Get(ctx, v.workloadName(), &deployment)
 	if apierrors.IsNotFound(err) {
-		v.memory.deployment = nil
+		v.process.deployment.Forget(v.workloadName())
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("get Deployment: %w", err)
 	}
-	v.deployment = &deployment
-	if remembered := v.memory.deployment; remembered != nil {
-		var newer bool
-		if v.deployment, newer = newest(remembered, &deployment); !newer {
-			v.memory.deployment = nil
-		}
-	}
+	v.deployment, _ = v.process.deployment.Newest(&deployment)
 	return nil
 }
 
@@ -121,7 +109,13 @@ func (r *Reconciler) observeSets(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("list ReplicaSets: %w", err)
 	}
-	v.sets = v.memory.mergeSets(v.deployment.UID, pointers(list.Items))
+	for _, set := range v.process.sets.List(pointers(list.Items)) {
+		if ownedBy(set, v.deployment.UID) {
+			v.sets = append(v.sets, set)
+		} else { // of a Deployment that was there before
+			v.process.sets.Forget(client.ObjectKeyFromObject(set))
+		}
+	}
 	return nil
 }
 
@@ -140,7 +134,9 @@ func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("list Gates: %w", err)
 	}
-	v.gates = v.memory.mergeGates(list.Items, r.clock.Now())
+	for _, gate := range v.process.gates.List(pointers(list.Items)) {
+		v.gates = append(v.gates, *gate)
+	}
 	return nil
 }
 
@@ -153,7 +149,9 @@ func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("list ControllerRevisions: %w", err)
 	}
-	v.kept = v.memory.mergeKept(pointers(list.Items))
+	for _, kept := range v.process.kept.List(pointers(list.Items)) {
+		v.kept = append(v.kept, keptFrom(kept))
+	}
 	return nil
 }
 

@@ -27,7 +27,7 @@ type knownFit struct {
 // readPreflight lists what in the namespace has a say in a release. These objects are in no cache: they
 // are asked for once in a release, and a watch would cost memory all the time.
 func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shape) error {
-	if known := v.memory.fits; known.found != nil && known.shape == shape && known.given == v.given &&
+	if known := v.process.fits; known.found != nil && known.shape == shape && known.given == v.given &&
 		r.clock.Since(known.at) < fitMemory {
 		v.fits = known.found
 		return nil
@@ -36,7 +36,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 		Workload: v.deployment.Name, Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
 		NewSet: shape.NewSet,
 	}
-	namespace, unknown, err := r.neighbours.of(ctx, v.release.Namespace)
+	namespace, unknown, err := r.snapshots.of(ctx, v.release.Namespace)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 	}
 	found := preflight.Check(release, namespace)
 	found.Warnings = append(found.Warnings, unknown...)
-	v.memory.fits = knownFit{shape, v.given, r.clock.Now(), &found}
+	v.process.fits = knownFit{shape, v.given, r.clock.Now(), &found}
 	v.fits = &found
 	return nil
 }
@@ -69,7 +69,7 @@ func (r *Reconciler) decodedTemplate(ctx context.Context, v *view, t plan.Templa
 
 // runningTemplate is that of the Deployment, as the cache has it unless it is needed whole.
 func (r *Reconciler) runningTemplate(ctx context.Context, v *view, whole bool) (*corev1.PodTemplateSpec, error) {
-	if whole && isSlim(&v.deployment.Spec.Template) {
+	if whole && isStripped(&v.deployment.Spec.Template) {
 		if err := r.readDeployment(ctx, v); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// errRefused says that a write was refused for what it says. The memory has it.
+// errRefused says that a write was refused for what it says. The process knows it.
 var errRefused = errors.New("the API server refuses the write")
 
 // refusal reports whether the API server refuses a request for what it says.
@@ -33,16 +33,16 @@ func refusedFor(err error) *plan.Refusal {
 }
 
 // refuse keeps in mind that an action is refused.
-func (m *memory) refuse(release *v1alpha1.BatchRelease, action plan.Action, refused plan.Refusal, now time.Time) {
+func (p *process) refuse(release *v1alpha1.BatchRelease, action plan.Action, refused plan.Refusal, now time.Time) {
 	refused.Write, refused.Generation = plan.WriteOf(action), release.Generation
-	m.refusals = m.refusals.With(refused, now, rand.Float64()) //nolint:gosec // when to try again is no secret
+	p.refusals = p.refusals.With(refused, now, rand.Float64()) //nolint:gosec // when to try again is no secret
 }
 
 // tellStatusRefused tells people, once, what the status can't tell them.
 func (r *Reconciler) tellStatusRefused(v *view, refused kube.Refused) {
 	why := kube.Refusal(refused.Err)
-	if v.memory.statusRefused != why {
-		v.memory.statusRefused = why
+	if v.process.statusRefused != why {
+		v.process.statusRefused = why
 		r.tell(v.release, []plan.Event{{
 			Warning: true, Reason: v1alpha1.ReasonWriteRefused, Message: "the API server refuses to write the status: " + why,
 		}})

@@ -50,10 +50,10 @@ func renewDigests(o *plan.Observation, renewed map[string]string) {
 	}
 }
 
-// formerDigest is what a record of an earlier version of Sluice calls a template; empty if it is slim and that
+// formerDigest is what a record of an earlier version of Sluice calls a template; empty if it is stripped and that
 // is no other name.
 func formerDigest(template *corev1.PodTemplateSpec) string {
-	if isSlim(template) {
+	if isStripped(template) {
 		return template.Annotations[formerAnnotation]
 	}
 	digest, _ := podtemplate.Former(template)

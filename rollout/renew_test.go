@@ -33,8 +33,8 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 			d, set := full.DeepCopy(), &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: unusual("2147483648").Spec.Template}}
 			older, _ := podtemplate.Former(&set.Spec.Template)
 			if cached {
-				slimmed(t, d)
-				slimmed(t, set)
+				stripped(t, d)
+				stripped(t, set)
 			}
 			v := &view{release: &v1alpha1.BatchRelease{}, deployment: d, sets: []*appsv1.ReplicaSet{set}, setsLive: map[types.UID]bool{}}
 			v.release.Status.Resolved = &v1alpha1.ResolvedTemplate{Given: "given", Digest: former}
@@ -63,9 +63,9 @@ func unusual(memory string) *appsv1.Deployment {
 	return d
 }
 
-func slimmed(t *testing.T, obj any) {
+func stripped(t *testing.T, obj any) {
 	t.Helper()
-	if _, err := Slim(obj); err != nil {
+	if _, err := Strip(obj); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -61,11 +61,11 @@ func takenOver(v *view, before *appsv1.Deployment, a plan.TakeOver) error {
 	if a.Template == nil || a.Digest == "" || digestOfDeployment(v.deployment) == a.Digest {
 		return nil
 	}
-	if asked := v.release.Generation; v.memory.otherDefaults != asked {
-		v.memory.otherDefaults = asked // the plan takes it for a default that is new, once
+	if asked := v.release.Generation; v.process.otherDefaults != asked {
+		v.process.otherDefaults = asked // the plan takes it for a default that is new, once
 		return nil
 	}
-	if isSlim(&before.Spec.Template) {
+	if isStripped(&before.Spec.Template) {
 		return &rewritten{fields: []string{"spec.template"}, written: true}
 	}
 	return otherTemplate(before, v.deployment, true)
@@ -114,7 +114,7 @@ func (r *Reconciler) foreseeHandBack(ctx context.Context, v *view, patch client.
 	if a.Template != nil || digestOfDeployment(foreseen) == digestOfDeployment(v.deployment) {
 		return nil
 	}
-	if isSlim(&v.deployment.Spec.Template) {
+	if isStripped(&v.deployment.Spec.Template) {
 		return &rewritten{fields: []string{"spec.template"}}
 	}
 	return otherTemplate(v.deployment, foreseen, false)

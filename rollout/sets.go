@@ -56,7 +56,7 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error 
 		return fmt.Errorf("patch ReplicaSet: %w", err)
 	}
 	v.sawSet(written)
-	v.memory.scaled = r.clock.Now()
+	v.process.scaled = r.clock.Now()
 	if sizeOf(written) != a.To {
 		return &rewritten{fields: []string{"spec.replicas"}, written: true}
 	}
@@ -149,7 +149,7 @@ func (r *Reconciler) madeSet(v *view, asked, answer *unstructured.Unstructured) 
 		return err
 	}
 	v.sawSet(made)
-	v.memory.scaled = r.clock.Now()
+	v.process.scaled = r.clock.Now()
 	return otherSet(asked, answer, true)
 }
 

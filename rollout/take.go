@@ -142,7 +142,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	resolved := &plan.Resolved{}
 	if t.Given {
 		resolved.Given = v.given
-		if refused := v.memory.refused; refused.text != "" && refused.given == v.given &&
+		if refused := v.process.refused; refused.text != "" && refused.given == v.given &&
 			r.clock.Since(refused.at) < refusalMemory {
 			resolved.Refused = refused.text
 			v.resolved = resolved
@@ -153,7 +153,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	switch {
 	case refusal(err):
 		resolved.Refused = kube.Refusal(err)
-		v.memory.refused = refusedTemplate{given: v.given, text: resolved.Refused, at: r.clock.Now()}
+		v.process.refused = refusedTemplate{given: v.given, text: resolved.Refused, at: r.clock.Now()}
 	case err != nil:
 		return fmt.Errorf("try template: %w", r.wroteDeployment(ctx, v, kube.OutcomeOf(err)))
 	default:

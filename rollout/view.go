@@ -21,7 +21,7 @@ import (
 // view is what one pass sees of a release. What was read live, or answered to a write, in
 // this pass is marked as live.
 type view struct {
-	memory *memory
+	process *process
 
 	// release carries the status of the plan; persisted is the one that is stored.
 	release     *v1alpha1.BatchRelease
@@ -53,7 +53,7 @@ type view struct {
 
 // sawRelease takes over what a write to the release answered.
 func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
-	v.memory.release = release
+	v.process.release.Saw(release)
 	v.persisted = *release.Status.DeepCopy()
 	status := v.release.Status
 	v.release = release.DeepCopy()
@@ -63,7 +63,7 @@ func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
 
 // sawSet takes over what a read of, or a write to, a ReplicaSet answered.
 func (v *view) sawSet(set *appsv1.ReplicaSet) {
-	v.memory.rememberSet(set)
+	v.process.sets.Saw(set)
 	v.setsLive[set.UID] = true
 	for i := range v.sets {
 		if v.sets[i].UID == set.UID {
@@ -106,9 +106,9 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Preflight:   v.fits,
 		LastScale:   v.scaled,
 	}
-	if v.memory != nil {
-		o.Refusals = v.memory.refusals
-		o.Watched = v.memory.watches.Watched(&v.release.Status, now)
+	if v.process != nil {
+		o.Refusals = v.process.refusals
+		o.Watched = v.process.watches.Watched(&v.release.Status, now)
 	}
 	for _, set := range v.sets {
 		o.Sets = append(o.Sets, v.planSet(set))

@@ -60,7 +60,8 @@ func (v *view) sawWhole(object *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	v.memory.deployment, v.memory.whole = deployment, wholeTemplate{deployment.ResourceVersion, template}
+	v.process.deployment.Saw(deployment)
+	v.process.whole = wholeTemplate{deployment.ResourceVersion, template}
 	v.deployment, v.deploymentLive = deployment, true
 	return nil
 }
@@ -84,7 +85,7 @@ func whole(object *unstructured.Unstructured) (*appsv1.Deployment, json.RawMessa
 
 // wholeTemplate is the pod template of the Deployment as the view has it, nil if that is not known.
 func (v *view) wholeTemplate() json.RawMessage {
-	if known := v.memory.whole; v.deployment != nil && known.version == v.deployment.ResourceVersion {
+	if known := v.process.whole; v.deployment != nil && known.version == v.deployment.ResourceVersion {
 		return known.raw
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
@@ -23,7 +24,7 @@ func seen(t *testing.T, text string) *view {
 	if err := json.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	v := &view{memory: &memory{}, release: &v1alpha1.BatchRelease{}}
+	v := &view{process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{}}
 	if err := v.sawWhole(object); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,8 @@ func cacheOptions(namespaces []string) cache.Options {
 		DefaultTransform: trim,
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.ControllerRevision{}: {Label: ofReleases()},
-			&appsv1.Deployment{}:         {Transform: rollout.Slim},
-			&appsv1.ReplicaSet{}:         {Transform: rollout.Slim},
+			&appsv1.Deployment{}:         {Transform: rollout.Strip},
+			&appsv1.ReplicaSet{}:         {Transform: rollout.Strip},
 		},
 	}
 	for _, namespace := range namespaces {

@@ -95,6 +95,13 @@ func (o *Overlay[T]) Forget(key types.NamespacedName) {
 	delete(o.seen, key)
 }
 
+// Ahead reports whether anything is known that the cache lacked when it was asked last.
+func (o *Overlay[T]) Ahead() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.seen) > 0
+}
+
 // Newest is an object that the cache has, or what is newer. It reports false if the object was deleted.
 func (o *Overlay[T]) Newest(cached T) (T, bool) {
 	o.mu.Lock()

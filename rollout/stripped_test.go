@@ -17,29 +17,29 @@ func deployment() *appsv1.Deployment {
 	return d
 }
 
-func TestSlimKeepsWhatTellsTemplatesApart(t *testing.T) {
+func TestStripKeepsWhatTellsTemplatesApart(t *testing.T) {
 	t.Parallel()
-	full, slimmed := deployment(), deployment()
+	full, stripped := deployment(), deployment()
 	for range 2 { // a transform may meet an object twice
-		if _, err := Slim(slimmed); err != nil {
+		if _, err := Strip(stripped); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(slimmed.Spec.Template.Spec.Containers) > 0 || slimmed.ManagedFields != nil {
-		t.Errorf("slim Deployment = %+v, want neither template nor managed fields", slimmed)
+	if len(stripped.Spec.Template.Spec.Containers) > 0 || stripped.ManagedFields != nil {
+		t.Errorf("stripped Deployment = %+v, want neither template nor managed fields", stripped)
 	}
-	if got, want := digestOfDeployment(slimmed), digestOfDeployment(full); got != want || got == "" {
+	if got, want := digestOfDeployment(stripped), digestOfDeployment(full); got != want || got == "" {
 		t.Errorf("digest = %q, want %q", got, want)
 	}
-	if got, want := hashOfDeployment(slimmed), hashOfDeployment(full); got != want || got == "" {
+	if got, want := hashOfDeployment(stripped), hashOfDeployment(full); got != want || got == "" {
 		t.Errorf("hash = %q, want %q", got, want)
 	}
 }
 
-func TestSlimAddsNoAnnotationsToTheObject(t *testing.T) {
+func TestStripAddsNoAnnotationsToTheObject(t *testing.T) {
 	t.Parallel()
 	d := deployment()
-	if _, err := Slim(d); err != nil {
+	if _, err := Strip(d); err != nil {
 		t.Fatal(err)
 	}
 	if d.Annotations != nil {

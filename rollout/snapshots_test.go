@@ -23,10 +23,10 @@ func (s *slow) List(context.Context, client.ObjectList, ...client.ListOption) er
 }
 
 // Releases that begin at the same time have their namespace listed once; whoever comes later, again.
-func TestNeighboursAreListedOnceForAll(t *testing.T) {
+func TestNamespacesAreListedOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := &slow{may: make(chan struct{})}
-		n := &neighbours{live: cluster}
+		n := &snapshots{live: cluster}
 		ask := func() {
 			if _, _, err := n.of(t.Context(), "shop"); err != nil {
 				t.Error(err)

@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/survey"
 )
 
-// neighbours are what namespaces have that has a say in their releases. Where a push changes many releases of a
+// snapshots are of what namespaces have that has a say in their releases. Where a push changes many releases of a
 // namespace, those that ask at the same time share the answer; nothing is kept beyond that.
-type neighbours struct {
+type snapshots struct {
 	live  client.Reader
 	lists singleflight.Group
 }
@@ -24,11 +24,11 @@ type surveyed struct {
 }
 
 // of is survey.Namespace. What it returns is everybody's who asked, and only read.
-func (n *neighbours) of(ctx context.Context, namespace string) (preflight.Namespace, []string, error) {
-	answer, err, _ := n.lists.Do(namespace, func() (any, error) {
-		found, unknown, err := survey.Namespace(ctx, n.live, namespace)
+func (s *snapshots) of(ctx context.Context, namespace string) (preflight.Namespace, []string, error) {
+	answer, err, _ := s.lists.Do(namespace, func() (any, error) {
+		found, unknown, err := survey.Namespace(ctx, s.live, namespace)
 		return surveyed{found, unknown}, err
 	})
-	s := answer.(surveyed)
-	return s.found, s.unknown, err
+	seen := answer.(surveyed)
+	return seen.found, seen.unknown, err
 }
