@@ -19,15 +19,17 @@ TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/testbed/controlplane/withcp
+TEST     := $(WITHCP) -- hack/test
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time.
-TEST     := $(WITHCP) -- $(TOOL) gotestsum --format pkgname --hide-summary skipped -- -timeout 30m -ldflags=-w
-MODULES  := . hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
+FLAGS    := -timeout 30m -ldflags=-w
+MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
 
 ##@ Use
 
 .PHONY: demo
 demo: ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
-	go run ./test/demo $(ARGS)
+	go -C test build -o ../bin/demo ./demo
+	bin/demo $(ARGS)
 
 .PHONY: build
 build: ## bin/sluice, static, and by the names by which kubectl knows it
@@ -55,29 +57,30 @@ image: ## The image IMAGE:VERSION for this machine's processor, with Docker
 
 # The journeys take longest and mostly wait: they begin first, and all else runs beside them.
 .PHONY: test
-test: ## Every test, on a real control plane (PKG=./rollout/... for some)
-	$(TEST) $(PKG) $(ARGS)
+test: ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/journeys for some)
+	$(TEST) $(PKG) -- $(FLAGS) $(ARGS)
 
 # What decides is pure and has nothing to race. The forge on loopback is under the detector where approvals talk to it.
 # More tests at a time than there are processors: most of them wait. It needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
-	$(TEST) -race -parallel 8 $(RACED) $(ARGS)
+	$(TEST) $(RACED) -- $(FLAGS) -race -parallel 8 $(ARGS)
 
 .PHONY: test-unraced
 test-unraced: ## The tests that make race leaves out
-	$(TEST) $$(go list $(PKG) | grep -vxF "$$(go list $(RACED))") $(ARGS)
+	$(TEST) ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED))") -- $(FLAGS) $(ARGS)
 
 # What measures time or memory means nothing under the race detector, nor beside other tests.
 .PHONY: test-measured
 test-measured: ## The tests of raced packages that measure time and memory
-	$(TEST) -parallel 1 -run '^(TestHostileServers|TestGoodSourcesBesideHostileOnes)$$' ./gitsync $(ARGS)
+	$(TEST) ./gitsync -- $(FLAGS) -parallel 1 -run '^(TestHostileServers|TestGoodSourcesBesideHostileOnes)$$' $(ARGS)
 
 # Inside there is no network: what the suite builds is compiled before.
 .PHONY: test-node
 test-node: ## Journeys with real containers, on a kubelet of this machine (root on Linux)
-	CGO_ENABLED=0 go build ./cmd/sluice ./examples/service ./test/cluster/load
-	$(WITHCP) --real-node -- $(TOOL) gotestsum --format standard-verbose -- -count=1 ./test/cluster $(ARGS)
+	CGO_ENABLED=0 go build ./cmd/sluice ./examples/service
+	CGO_ENABLED=0 go -C test build ./cluster/load ./node/pause
+	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -count=1 ./cluster $(ARGS)
 
 .PHONY: test-kind
 test-kind: ## The same journeys on a cluster of kind's (where Docker is)
@@ -116,10 +119,12 @@ verify-workflows: # and the one that the cookbook has
 .PHONY: lint
 lint: ## Lint, formatting and import rules (.golangci.yml)
 	$(LINT) run
+	cd test && go tool -modfile=../hack/tools/go.mod golangci-lint run
 
 .PHONY: bench
 bench: ## Speed next to the native rolling update
-	go run ./test/bench $(ARGS)
+	go -C test build -o ../bin/bench ./bench
+	bin/bench $(ARGS)
 
 ##@ Change
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
+	"github.com/sluice-dev/sluice/test/browser"
 )
 
 // patience is how long the slowest part of the demo may take on a busy machine, the control
@@ -84,7 +84,7 @@ func tellsTheWholeStory(d *demo) {
 
 // keepsRunning follows the instructions that --keep prints, word for word.
 func keepsRunning(d *demo) {
-	browser := forgetest.StartBrowser(d.T)
+	chromium := browser.Start(d.T)
 	d.start("--keep")
 	export := strings.TrimSpace(d.await("export KUBECONFIG="))
 	d.await("# Look at it:")
@@ -99,7 +99,7 @@ func keepsRunning(d *demo) {
 	d.shell(export + "\n" + push)
 	d.await("batch 1/3 done with 1 pod of 10, waiting for")
 	d.await("/pull/4")
-	tab := browser.Tab(d.T)
+	tab := chromium.Tab(d.T)
 	tab.Open(page)
 	tab.SignIn("grace", token)
 	tab.Click("#4")

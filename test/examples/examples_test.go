@@ -70,9 +70,15 @@ func objectOf(t *testing.T, document []byte) *unstructured.Unstructured {
 	return object
 }
 
-func TestMain(m *testing.M) { cptest.Main(m) }
+// TestMain has all tests look from where the examples are.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../../examples"); err != nil {
+		panic(err)
+	}
+	cptest.Main(m)
+}
 
-// manifestFiles are the YAML files of this folder.
+// manifestFiles are the YAML files of the examples.
 func manifestFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string

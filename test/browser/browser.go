@@ -1,4 +1,5 @@
-package forgetest
+// Package browser has tests look at pages with a real browser, as people do.
+package browser
 
 import (
 	"context"
@@ -21,9 +22,9 @@ type Browser struct {
 	ctx context.Context //nolint:containedctx // chromedp knows a browser by its context
 }
 
-// StartBrowser starts a browser with a profile of its own; the test's end closes it. Where the machine
+// Start starts a browser with a profile of its own; the test's end closes it. Where the machine
 // has none the test is skipped, but in CI (CI=true) it fails.
-func StartBrowser(t testing.TB) *Browser {
+func Start(t testing.TB) *Browser {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
 		// It looks at nothing but pages of ours, and many containers have no room for a sandbox.
