@@ -126,6 +126,10 @@ bench: ## Speed next to the native rolling update
 	go -C test build -o ../bin/bench ./bench
 	bin/bench $(ARGS)
 
+.PHONY: reliability
+reliability: ## The tests that docs/reliability.md names, with how many cases they ran and their figures
+	$(WITHCP) -- hack/reliability $(ARGS)
+
 ##@ Change
 
 .PHONY: generate

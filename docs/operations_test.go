@@ -31,22 +31,35 @@ func TestReasonsAreGiven(t *testing.T) {
 // source is the text of the command and the controller, without their tests.
 func source(t *testing.T) []string {
 	t.Helper()
-	var texts []string
+	files := sources(t)
+	texts := make([]string, len(files))
+	for i, file := range files {
+		texts[i] = read(t, filepath.Join(root, file))
+	}
+	return texts
+}
+
+// sources are the Go files of the checkout, without tests.
+func sources(t *testing.T) []string {
+	t.Helper()
+	var files []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == ".git":
 			return fs.SkipDir
-		case filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go"):
-			texts = append(texts, read(t, path))
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "zz_generated"):
+			return nil
 		}
-		return nil
+		file, err := filepath.Rel(root, path)
+		files = append(files, file)
+		return err
 	})
 	if err != nil {
 		t.Fatalf("list source: %v", err)
 	}
-	return texts
+	return files
 }
 
 // found are what an expression finds in texts, each once.

@@ -1,0 +1,212 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// phrase is what not to write, and what to write instead.
+type phrase struct {
+	Avoid string `json:"avoid"`
+	Write string `json:"write"`
+
+	expression *regexp.Regexp
+}
+
+// wordList is docs/words.yaml.
+type wordList struct {
+	Phrases []phrase `json:"phrases"`
+	Go      []string `json:"go"`
+
+	any *regexp.Regexp // one of them; most texts have none
+}
+
+func words(t *testing.T) wordList {
+	t.Helper()
+	var list wordList
+	if err := yaml.UnmarshalStrict([]byte(read(t, "words.yaml")), &list); err != nil {
+		t.Fatalf("decode words.yaml: %v", err)
+	}
+	alternatives := make([]string, len(list.Phrases))
+	for i, phrase := range list.Phrases {
+		alternatives[i] = "(?:" + strings.ReplaceAll(phrase.Avoid, " ", `\s+`) + ")"
+		list.Phrases[i].expression = wholeWords(t, alternatives[i])
+	}
+	list.any = wholeWords(t, strings.Join(alternatives, "|"))
+	return list
+}
+
+func wholeWords(t *testing.T, words string) *regexp.Regexp {
+	t.Helper()
+	expression, err := regexp.Compile(`(?i)(?:^|\W)(` + words + `)(?:$|\W)`)
+	if err != nil {
+		t.Fatalf("words.yaml: %v", err)
+	}
+	return expression
+}
+
+// check says what a text has of the list, with the number of each line.
+func (l wordList) check(text string) []string {
+	if !l.any.MatchString(text) {
+		return nil
+	}
+	var problems []string
+	for _, phrase := range l.Phrases {
+		for _, at := range phrase.expression.FindAllStringSubmatchIndex(text, -1) {
+			line := 1 + strings.Count(text[:at[2]], "\n")
+			problems = append(problems, fmt.Sprintf("%d: %q: write %q", line, text[at[2]:at[3]], phrase.Write))
+		}
+	}
+	return problems
+}
+
+var (
+	fence  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	inline = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<!--[^>]*-->")
+	hash   = regexp.MustCompile(`(?m)^[^#\n]*|#`)
+)
+
+// blank takes out what an expression finds, and leaves the lines as they are.
+func blank(text string, expressions ...*regexp.Regexp) string {
+	for _, expression := range expressions {
+		text = expression.ReplaceAllStringFunc(text, func(found string) string { return "·" + strings.Repeat("\n", strings.Count(found, "\n")) })
+	}
+	return text
+}
+
+// TestWordsOfPages: but for those that are made from Go, which that answers for, and what tests compare with.
+func TestWordsOfPages(t *testing.T) {
+	t.Parallel()
+	list := words(t)
+	for _, page := range pages(t) {
+		name, err := filepath.Rel(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(name, "testdata") || slices.Contains([]string{"docs/api.md", "docs/cli.md"}, filepath.ToSlash(name)) {
+			continue
+		}
+		for _, problem := range list.check(blank(read(t, page), fence, inline)) {
+			t.Errorf("%s:%s", name, problem)
+		}
+	}
+}
+
+// TestWordsOfManifests: the comments of what people copy.
+func TestWordsOfManifests(t *testing.T) {
+	t.Parallel()
+	list, checked := words(t), 0
+	for _, folder := range []string{"examples", "charts/sluice", "config/policy", "docs/interop"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".yaml" || strings.Contains(path, "charts/sluice/files") {
+				return err
+			}
+			checked++
+			for _, problem := range list.check(blank(read(t, path), hash)) {
+				t.Errorf("%s:%s", path, problem)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checked == 0 {
+		t.Error("no manifest was found")
+	}
+}
+
+// TestWordsOfGo: the strings and comments of the packages that the list names, and how many phrases the others have.
+func TestWordsOfGo(t *testing.T) {
+	t.Parallel()
+	list, others := words(t), map[string]*[2]int{}
+	for _, file := range sources(t) {
+		folder := filepath.ToSlash(filepath.Dir(file))
+		said, commented := list.checkGo(t, filepath.Join(root, file))
+		if slices.ContainsFunc(list.Go, func(name string) bool { return folder == name || strings.HasPrefix(folder, name+"/") }) {
+			for _, problem := range append(said, commented...) {
+				t.Errorf("%s:%s", file, problem)
+			}
+			continue
+		}
+		if others[folder] == nil {
+			others[folder] = &[2]int{}
+		}
+		others[folder][0] += len(said)
+		others[folder][1] += len(commented)
+	}
+	total := [2]int{}
+	for _, folder := range slices.Sorted(maps.Keys(others)) {
+		if count := others[folder]; *count != [2]int{} {
+			t.Logf("%-30s %3d in strings, %3d in comments", folder, count[0], count[1])
+			total[0], total[1] = total[0]+count[0], total[1]+count[1]
+		}
+	}
+	t.Logf("%-30s %3d in strings, %3d in comments", "all that are not held to it yet", total[0], total[1])
+}
+
+// checkGo looks at the strings and at the comments of a file, without struct tags and imports.
+func (l wordList) checkGo(t *testing.T, path string) (said, commented []string) {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatalf("parse: %v", err)
+	}
+	at := func(node ast.Node, problems []string) []string {
+		for i, problem := range problems {
+			line, text, _ := strings.Cut(problem, ": ")
+			after, err := strconv.Atoi(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			problems[i] = fmt.Sprintf("%d: %s", files.Position(node.Pos()).Line+after-1, text)
+		}
+		return problems
+	}
+	for _, group := range file.Comments {
+		commented = append(commented, at(group, l.check(group.Text()))...)
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.Field:
+			node.Tag = nil
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(node.Value); node.Kind == token.STRING && err == nil {
+				said = append(said, at(node, l.check(blank(text, inline)))...)
+			}
+		}
+		return true
+	})
+	return said, commented
+}
+
+// TestWordsAreFound: a list that finds nothing would pass.
+func TestWordsAreFound(t *testing.T) {
+	t.Parallel()
+	list := words(t)
+	for text, want := range map[string]int{
+		"The release is under\nway, and Sluice mends it.":      2,
+		"Sluice's. What is Sluice's":                           2,
+		"a recommended amendment, and the kindest neighbourly": 0,
+		"```sh\nmend\n```\nrun `mend`, see [it](mend.md)\n":    0,
+	} {
+		if got := list.check(blank(text, fence, inline)); len(got) != want {
+			t.Errorf("%q: want %d phrases found, got %q", text, want, got)
+		}
+	}
+}
