@@ -95,7 +95,7 @@ func TestWordsOfPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(name, "testdata") || slices.Contains([]string{"docs/api.md", "docs/cli.md"}, filepath.ToSlash(name)) {
+		if strings.Contains(name, "testdata") || slices.Contains([]string{"docs/api.md", "docs/cli.md", "docs/architecture.md"}, filepath.ToSlash(name)) {
 			continue
 		}
 		for _, problem := range list.check(blank(read(t, page), fence, inline)) {
@@ -201,7 +201,7 @@ func TestWordsAreFound(t *testing.T) {
 	list := words(t)
 	for text, want := range map[string]int{
 		"The release is under\nway, and Sluice mends it.":      2,
-		"Sluice's. What is Sluice's":                           2,
+		"It is Sluice's. What is Sluice's":                     2,
 		"a recommended amendment, and the kindest neighbourly": 0,
 		"```sh\nmend\n```\nrun `mend`, see [it](mend.md)\n":    0,
 	} {
