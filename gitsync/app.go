@@ -58,16 +58,16 @@ func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret, as 
 }
 
 // appFailed is the outcome of an app that can't get a token.
-func appFailed(ctx context.Context, err error) (*outcome, error) {
+func appFailed(ctx context.Context, err error) (outcome, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	message := "get a token of the GitHub App: " + err.Error()
+	problem := unread{cause: wrongSecret, err: fmt.Errorf("get a token of the GitHub App: %w", err)}
 	switch forge.KindOf(err) {
 	case forge.Limited, forge.Transient, forge.Conflict, "":
-		return new(failedRead(message)), nil
+		problem.cause = passing
 	}
-	return new(stalled(v1alpha1.ReasonInvalidSecret, message)), nil
+	return problem, nil
 }
 
 // refused forgets a token that Git was not let in with: it may have been taken back before its end.

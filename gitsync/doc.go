@@ -2,11 +2,14 @@
 // ReleaseSources name and writes what they hold as BatchReleases. It owns
 // BatchRelease.spec and ReleaseSource.status.
 //
-//	ReleaseSource ─▶ credentials ─▶ gitrepo: head ─▶ spec: releases, errors
-//	                                     │                │
-//	                       records of approvals           │
-//	                                     ▼                ▼
-//	   status ◀── outcome ◀── prune ◀── apply ◀── Deployments that are missing
+//	ReleaseSource ─▶ credentials ─▶ gitrepo: head ─▶ spec: releases, errors; records of approvals
+//	                                                    │
+//	                                                    ▼
+//	        cache, overlay, live ─▶ observe ─▶ plan.Next ─▶ writes ─▶ API server
+//	                                    ▲               │               │
+//	                                    └── answers ────│───────────────┘
+//	                                                    ▼
+//	                 status, events ◀── standing ◀── outcome
 //
 // What holds:
 //

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -28,8 +27,8 @@ func (r *Reconciler) leave(ctx context.Context, source *v1alpha1.ReleaseSource) 
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		if left != "" {
-			_, err := r.record(ctx, source, leaving(left)) // what is left wakes us when it goes
+		if left != (leaving{}) {
+			_, err := r.record(ctx, source, left) // what is left wakes us when it goes
 			return reconcile.Result{}, err
 		}
 	}
@@ -40,36 +39,29 @@ func (r *Reconciler) leave(ctx context.Context, source *v1alpha1.ReleaseSource) 
 	return reconcile.Result{RequeueAfter: soon}, nil
 }
 
-func leaving(left string) outcome {
-	return outcome{ready: metav1.ConditionFalse, failed: true, reason: v1alpha1.ReasonDeleting, message: "waits for " + left + " to go"}
-}
-
 // deleteReleases deletes the releases of a source, as the controller itself: the account that made
 // them may be gone already. It says what is left of them, and of their gates. Nothing is made of
 // a source that is being deleted, so that what is read live is all there is.
-func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.ReleaseSource) (string, error) {
-	releases, gates := 0, 0
+func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.ReleaseSource) (leaving, error) {
+	var left leaving
 	for _, namespace := range r.specOptions(source).Namespaces() {
 		mine := client.MatchingLabels{v1alpha1.SourceLabel: source.LabelIn(namespace)}
 		var list v1alpha1.BatchReleaseList
 		if err := r.live.List(ctx, &list, client.InNamespace(namespace), mine); err != nil {
-			return "", fmt.Errorf("list releases of the source in %s: %w", namespace, err)
+			return leaving{}, fmt.Errorf("list releases of the source in %s: %w", namespace, err)
 		}
 		for i := range list.Items {
 			if err := r.deleteRelease(ctx, &list.Items[i]); err != nil {
-				return "", err
+				return leaving{}, err
 			}
 		}
 		var held v1alpha1.GateList
 		if err := r.live.List(ctx, &held, client.InNamespace(namespace), mine); err != nil {
-			return "", fmt.Errorf("list gates of the source in %s: %w", namespace, err)
+			return leaving{}, fmt.Errorf("list gates of the source in %s: %w", namespace, err)
 		}
-		releases, gates = releases+len(list.Items), gates+len(held.Items)
+		left.releases, left.gates = left.releases+len(list.Items), left.gates+len(held.Items)
 	}
-	if releases+gates == 0 {
-		return "", nil
-	}
-	return counted(releases, "release") + " and " + counted(gates, "gate"), nil
+	return left, nil
 }
 
 func (r *Reconciler) deleteRelease(ctx context.Context, release *v1alpha1.BatchRelease) error {

@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/gitsync/plan"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
@@ -22,48 +25,41 @@ type memory struct {
 	uid types.UID
 	// failures in a row.
 	failures int
-	// followed is the branch that is in the cluster, and applied the commit of it. The status has
-	// that commit too, but the cache may show an older one.
+	// followed is the branch that is in the cluster, and commit that of it. The status has that
+	// commit too, but the cache may show an older one.
 	followed branch
-	applied  string
+	commit   string
 
 	// content is what was last read, at a commit and path, and records are the approvals of that commit.
 	content *spec.Result
 	records *records
-	// freeze of that commit, nil if there is none, what is wrong with its file, and what releases were given.
+	// freeze of that commit, nil if there is none, and what is wrong with its file.
 	freeze       *spec.Freeze
 	freezeErrors []spec.Error
-	frozen       map[client.ObjectKey]string
-	origin       origin
+	origin       plan.Origin
 	tree         string
 	path         string
 
 	// app gives tokens to read with, where the source's Secret holds a GitHub App.
 	app *app
 
-	// written are the releases as the API server returned them.
-	written map[client.ObjectKey]written
+	// releases are answers to our own writes, until the cache has them too.
+	releases *kube.Overlay[*v1alpha1.BatchRelease]
+	// applied are the releases when they were as Git asked.
+	applied map[plan.Key]plan.Applied
+	// soleOwner are the releases that share no field that Git gives.
+	soleOwner map[plan.Key]soleOwned
 }
+
+// unseenFor is how long the cache may lack a release that was written before it is written anew: it may have been deleted
+// before the cache ever had it.
+const unseenFor = time.Minute
 
 // branch of a repository.
 type branch struct{ url, name string }
 
 func branchOf(source *v1alpha1.ReleaseSource) branch {
 	return branch{source.Spec.URL, source.Spec.Ref.Branch}
-}
-
-// origin is the commit that brought a template, as its release shows it.
-type origin struct{ commit, author, subject string }
-
-// written is a release as the API server had it when it was as Git asks.
-type written struct {
-	uid        types.UID
-	generation int64
-	// digest of what was applied.
-	digest string
-	// template is the digest of the template, and origin the commit that brought it.
-	template string
-	origin   origin
 }
 
 // parsedManifests are the readers of all sources, with what they have parsed, by the UID of the source. Each counts with the
@@ -75,11 +71,22 @@ const parsedBytes = 64 << 20
 
 // memories of all sources.
 type memories struct {
+	clock clock.PassiveClock
+
 	mu  sync.Mutex
 	all map[types.NamespacedName]*memory
 }
 
-func newMemories() *memories { return &memories{all: map[types.NamespacedName]*memory{}} }
+func newMemories(now clock.PassiveClock) *memories {
+	return &memories{clock: now, all: map[types.NamespacedName]*memory{}}
+}
+
+func (m *memories) make(uid types.UID) *memory {
+	return &memory{
+		uid: uid, releases: kube.NewOverlay[*v1alpha1.BatchRelease](m.clock, unseenFor),
+		applied: map[plan.Key]plan.Applied{}, soleOwner: map[plan.Key]soleOwned{},
+	}
+}
 
 // of returns the memory of a source: a new one for a source that was made anew.
 func (m *memories) of(source *v1alpha1.ReleaseSource) *memory {
@@ -88,7 +95,7 @@ func (m *memories) of(source *v1alpha1.ReleaseSource) *memory {
 	key := client.ObjectKeyFromObject(source)
 	known := m.all[key]
 	if known == nil || known.uid != source.UID {
-		known = &memory{uid: source.UID, written: map[client.ObjectKey]written{}, frozen: map[client.ObjectKey]string{}}
+		known = m.make(source.UID)
 		if source.Status.ObservedGeneration == source.Generation {
 			known.follow(source, source.Status.ObservedCommit)
 		}
@@ -108,17 +115,17 @@ func (m *memories) forget(key types.NamespacedName) {
 func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	known := gitrepo.Known{}
 	if m.followed == branchOf(source) && !source.Spec.AllowRewrite {
-		known.Ancestor = m.applied
+		known.Ancestor = m.commit
 	}
 	if m.content != nil && !m.content.Exceeded && m.path == source.Spec.Path && m.followed == branchOf(source) {
-		known.Content = m.origin.commit
+		known.Content = m.origin.Commit
 	}
 	return known
 }
 
 // follow remembers which commit of which branch is in the cluster.
 func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
-	m.followed, m.applied = branchOf(source), commit
+	m.followed, m.commit = branchOf(source), commit
 }
 
 // read returns what a commit asks for, which is what it was the last time if it is
@@ -128,7 +135,7 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 // looks at it are further and further apart, as after any failure. What was parsed is kept for the next commit as long as
 // there is room for it.
 func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, m *memory) (*spec.Result, error) {
-	if m.content != nil && !m.content.Exceeded && m.origin.commit == head.Commit && m.path == source.Spec.Path {
+	if m.content != nil && !m.content.Exceeded && m.origin.Commit == head.Commit && m.path == source.Spec.Path {
 		return m.content, nil
 	}
 	opts := r.specOptions(source)
@@ -146,7 +153,7 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 	m.content, m.path = content, source.Spec.Path
 	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
 	m.freeze, m.freezeErrors = spec.ReadFreeze(head.FS())
-	m.origin, m.tree = origin{head.Commit, head.Author, head.Subject}, head.Tree
+	m.origin, m.tree = plan.Origin{Commit: head.Commit, Author: head.Author, Subject: head.Subject}, head.Tree
 	return content, nil
 }
 
@@ -156,10 +163,10 @@ const longestWait = 5 * time.Minute
 // next is how long to wait until the next look: the interval, doubled with each
 // failure in a row, and spread by up to a tenth so that sources don't fall into step.
 func (m *memory) next(interval time.Duration, result outcome) time.Duration {
-	if result.reason == v1alpha1.ReasonSuspended {
+	if _, is := result.(suspended); is {
 		return 0
 	}
-	if m.failures++; !result.failed {
+	if m.failures++; !standingOf(result).failed {
 		m.failures = 0
 	}
 	wait := interval

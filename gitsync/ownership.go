@@ -1,33 +1,33 @@
 package gitsync
 
 import (
-	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/plan"
 )
 
-// takeOwnership takes what Git gives of a release away from all its other owners, such as a kubectl apply from before
-// the release came to Git. The API server keeps a field as long as one owner has it: what Git takes away later would stay.
-func (p *pass) takeOwnership(ctx context.Context, release *unstructured.Unstructured) error {
-	owned, changed, err := soleOwner(release.GetManagedFields(), v1alpha1.OwnerGitsync)
-	if err != nil || !changed {
-		return err
-	}
-	patch := &unstructured.Unstructured{Object: map[string]any{}}
-	patch.SetManagedFields(owned)
-	patch.SetResourceVersion(release.GetResourceVersion())
-	data, err := patch.MarshalJSON()
+// soleOwned is the UID of a release of which nobody else owned a field that Git gives, when it was last seen with its owners.
+type soleOwned types.UID
+
+// sawOwners takes in who owns the fields of a release.
+func (m *memory) sawOwners(release metav1.Object, seen *plan.Observed) error {
+	key := plan.Key{Namespace: release.GetNamespace(), Name: release.GetName()}
+	owners, shared, err := soleOwner(release.GetManagedFields(), v1alpha1.OwnerGitsync)
 	if err != nil {
-		return fmt.Errorf("encode field owners: %w", err)
+		return fmt.Errorf("owners of BatchRelease %s: %w", key, err)
 	}
-	return p.writer.Patch(ctx, release, client.RawPatch(types.MergePatchType, data))
+	if delete(seen.Shared, key); shared {
+		seen.Shared[key] = plan.Shared{Version: release.GetResourceVersion(), Owners: owners}
+		delete(m.soleOwner, key)
+		return nil
+	}
+	m.soleOwner[key] = soleOwned(release.GetUID())
+	return nil
 }
 
 // soleOwner returns the owners of an object's fields with no other one for what the owner applies, and whether that is

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -90,7 +89,7 @@ func NewReconciler(
 		turns:    gitrepo.NewSlots(workers, workers/8, "a turn"),
 		passes:   gitrepo.NewSlots(passesAtOnce, passesAtOnce/4, "a turn to read manifests and write them"),
 		accounts: newAccounts(cached, cfg),
-		memories: newMemories(),
+		memories: newMemories(now),
 		builds:   sandbox.NewPool(options.Builds),
 		parsed:   lru.New[types.UID, *spec.Reader](parsedBytes),
 	}
@@ -170,11 +169,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // wrong with the source or its repository is in the outcome.
 func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (outcome, error) {
 	if source.Spec.Suspend {
-		return suspended(), nil
+		return suspended{}, nil
 	}
 	repository, problem, err := r.repository(ctx, source, memory)
 	if err != nil || problem != nil {
-		return problem.orNothing(), err
+		return problem, err
 	}
 	repository.Caller = r.caller(ctx, source)
 	head, err := r.git.Read(ctx, repository, memory.known(source))
@@ -185,7 +184,7 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 	defer head.Close()
 	turn, err := r.passes.Acquire(ctx, repository.Caller, source.Name)
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
 	defer turn()
 	desired, err := r.read(ctx, head, source, memory)
@@ -194,10 +193,10 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 	}
 	pass, err := r.newPass(source, memory, desired)
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
 	if err := pass.run(ctx); err != nil {
-		return outcome{}, err
+		return nil, err
 	}
 	memory.follow(source, head.Commit)
 	return pass.outcome(), nil
@@ -209,12 +208,4 @@ func (r *Reconciler) specOptions(source *v1alpha1.ReleaseSource) spec.Options {
 		AllowedNamespaces: r.options.AllowedNamespaces,
 		Limits:            r.options.Manifests,
 	}
-}
-
-// transient tells API errors that go away by themselves from those that need somebody
-// to change something.
-func transient(err error) bool {
-	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown ||
-		apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
-		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }

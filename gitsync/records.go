@@ -111,7 +111,7 @@ func (r *records) parse(key client.ObjectKey, content []byte) recordFile {
 // approvals are the records of the releases that wait for one.
 func (p *pass) approvals() []v1alpha1.ApprovalRecord {
 	var awaited []v1alpha1.ApprovalRecord
-	for key, live := range p.releases {
+	for key, live := range p.observed.Releases {
 		if file, found := p.memory.records.files[key]; found && file.err == nil && awaitsRecord(live) {
 			awaited = append(awaited, file.record)
 		}

@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,32 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func TestDoubt(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		gone, left, errors int
-		want               string
-		reason             string
-	}{
-		{1, 9, 0, "", "one of ten"},
-		{1, 1, 0, "", "half: one was renamed"},
-		{5, 5, 0, "", "half"},
-		{6, 5, 0, "more would be deleted than stay (5)", "more than half"},
-		{1, 0, 0, "nothing would be left", "an empty tree is a mistake"},
-		{200, 1, 0, "more would be deleted", "the folder was moved"},
-		{1, 9, 1, "files that have errors", "it may be in the broken file"},
-	}
-	for _, tt := range tests {
-		got := doubt(tt.gone, tt.left, tt.errors)
-		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%d gone, %d left, %d errors: got %q, want %q: %s", tt.gone, tt.left, tt.errors, got, tt.want, tt.reason)
-		}
-	}
-}
-
 func TestNextLook(t *testing.T) {
 	t.Parallel()
-	failed, good := outcome{failed: true}, outcome{}
+	failed, good := outcome(unread{err: errors.New("no route to host")}), outcome(followed{})
 	tests := []struct {
 		name     string
 		interval time.Duration
@@ -49,7 +27,7 @@ func TestNextLook(t *testing.T) {
 		{"unless the interval is longer", time.Hour, []outcome{failed, failed}, time.Hour},
 		{"many failures", time.Second, make([]outcome, 0), time.Second},
 		{"good again", time.Minute, []outcome{failed, failed, good}, time.Minute},
-		{"suspended", time.Minute, []outcome{failed, suspended()}, 0},
+		{"suspended", time.Minute, []outcome{failed, suspended{}}, 0},
 	}
 	for _, tt := range tests {
 		m := &memory{}

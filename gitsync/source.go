@@ -28,7 +28,7 @@ func interval(source *v1alpha1.ReleaseSource) time.Duration {
 
 // repository says what to read, with the credentials as they are now. The outcome
 // is nil unless they can't be had.
-func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (gitrepo.Source, *outcome, error) {
+func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (gitrepo.Source, outcome, error) {
 	repository := gitrepo.Source{
 		URL:     source.Spec.URL,
 		Branch:  source.Branch(),
@@ -42,14 +42,12 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 	err := r.live.Get(ctx, key, &secret)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		problem := stalled(v1alpha1.ReasonInvalidSecret, fmt.Sprintf("read Secret %s: %v", key.Name, err))
-		return repository, &problem, nil
+		return repository, unread{cause: wrongSecret, err: fmt.Errorf("read Secret %s: %w", key.Name, err)}, nil
 	case err != nil:
 		return repository, nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}
 	if err := kube.CheckCredentials(&secret); err != nil {
-		problem := stalled(v1alpha1.ReasonInvalidSecret, err.Error())
-		return repository, &problem, nil
+		return repository, unread{cause: wrongSecret, err: err}, nil
 	}
 	as, err := github.AppOf(secret.Data)
 	if as != nil {

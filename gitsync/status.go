@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,18 +22,17 @@ const maxErrors = 50
 // then tells it as events. It reports false where the source has changed meanwhile:
 // another pass has to say what holds for it now.
 func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource, o outcome) (bool, error) {
-	o.message = shortMessage(o.message)
 	next := source.DeepCopy()
 	next.Status = statusOf(source, o, metav1.NewTime(r.clock.Now()))
-	outcome := kube.PatchStatus(ctx, r.client, source, next, client.FieldOwner(v1alpha1.OwnerGitsync))
-	switch outcome.(type) {
+	written := kube.PatchStatus(ctx, r.client, source, next, client.FieldOwner(v1alpha1.OwnerGitsync))
+	switch written.(type) {
 	case kube.Written:
 		r.tell(source, o)
 	case kube.Unchanged, kube.Gone:
 	case kube.Outdated:
 		return false, nil
 	case kube.Refused, kube.Failed:
-		return false, fmt.Errorf("write status of ReleaseSource: %w", kube.Err(outcome))
+		return false, fmt.Errorf("write status of ReleaseSource: %w", kube.Err(written))
 	}
 	return true, nil
 }
@@ -41,24 +41,29 @@ func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource,
 func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alpha1.ReleaseSourceStatus {
 	status := *source.Status.DeepCopy()
 	requested := requestedAt(source)
-	if c := o.content; c != nil {
+	switch o := o.(type) {
+	case followed:
 		answered := requested != "" && requested != status.LastHandledSyncAt
-		if status.ObservedCommit != c.commit || c.wrote() || answered {
+		if status.ObservedCommit != o.commit || o.wrote() || answered {
 			status.LastSyncTime = &now
 		}
-		status.ObservedCommit, status.ObservedTree = c.commit, c.tree
-		status.Approvals = c.approvals
-		status.Files, status.Releases = int32(c.files), int32(c.releases)
-		status.Errors, status.ErrorCount = fileErrors(c.errors), int32(len(c.errors))
-	}
-	if o.refusedHead != "" || o.content != nil {
-		status.RefusedHead = o.refusedHead
+		errors := o.errors()
+		status.ObservedCommit, status.ObservedTree = o.commit, o.tree
+		status.Approvals = o.approvals
+		status.Files, status.Releases = int32(o.files), int32(o.releases)
+		status.Errors, status.ErrorCount = fileErrors(errors), int32(len(errors))
+		status.RefusedHead = ""
+	case unread:
+		if o.head != "" {
+			status.RefusedHead = o.head
+		}
+	case suspended, leaving:
 	}
 	if !source.Spec.Suspend {
 		status.LastHandledSyncAt = requested
 	}
 	status.ObservedGeneration = source.Generation
-	for _, condition := range conditions(o) {
+	for _, condition := range conditions(standingOf(o)) {
 		condition.ObservedGeneration = source.Generation
 		condition.LastTransitionTime = now
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -76,18 +81,18 @@ func fileErrors(errors []spec.Error) []v1alpha1.FileError {
 
 // conditions follow kstatus: Reconciling while it may get better by itself, Stalled
 // while only a change can help.
-func conditions(o outcome) []metav1.Condition {
+func conditions(s standing) []metav1.Condition {
 	is := func(value bool) metav1.ConditionStatus {
 		if value {
 			return metav1.ConditionTrue
 		}
 		return metav1.ConditionFalse
 	}
-	retrying := o.failed && !o.stalled
+	retrying := s.failed && !s.stalled
 	return []metav1.Condition{
-		{Type: v1alpha1.ConditionReady, Status: o.ready, Reason: o.reason, Message: o.message},
-		{Type: v1alpha1.ConditionReconciling, Status: is(retrying), Reason: o.reason, Message: messageIf(retrying, o.message)},
-		{Type: v1alpha1.ConditionStalled, Status: is(o.stalled), Reason: o.reason, Message: messageIf(o.stalled, o.message)},
+		{Type: v1alpha1.ConditionReady, Status: s.ready, Reason: s.reason, Message: s.message},
+		{Type: v1alpha1.ConditionReconciling, Status: is(retrying), Reason: s.reason, Message: messageIf(retrying, s.message)},
+		{Type: v1alpha1.ConditionStalled, Status: is(s.stalled), Reason: s.reason, Message: messageIf(s.stalled, s.message)},
 	}
 }
 
@@ -103,24 +108,35 @@ func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
 	event := func(kind, reason, action, note string) {
 		r.events.Eventf(before, nil, kind, reason, action, "%s", note)
 	}
-	if c := o.content; c != nil {
-		for _, name := range c.created {
-			event(corev1.EventTypeNormal, "Created", "Create", "Deployment "+name+" of commit "+c.commit)
+	if f, is := o.(followed); is {
+		slices.Sort(f.created)
+		for _, name := range f.created {
+			event(corev1.EventTypeNormal, "Created", "Create", "Deployment "+name+" of commit "+f.commit)
 		}
-		for _, name := range c.applied {
-			event(corev1.EventTypeNormal, "Applied", "Apply", "BatchRelease "+name+" of commit "+c.commit)
+		slices.Sort(f.applied)
+		for _, name := range f.applied {
+			event(corev1.EventTypeNormal, "Applied", "Apply", "BatchRelease "+name+" of commit "+f.commit)
 		}
-		for _, name := range c.pruned {
-			event(corev1.EventTypeNormal, "Pruned", "Delete", "BatchRelease "+name+", which commit "+c.commit+" does not have")
+		for _, name := range f.pruned {
+			event(corev1.EventTypeNormal, "Pruned", "Delete", "BatchRelease "+name+", which commit "+f.commit+" does not have")
 		}
 	}
-	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	if was != nil && was.Reason == o.reason && was.Message == o.message {
+	s := standingOf(o)
+	if !meta.SetStatusCondition(&before.DeepCopy().Status.Conditions, readyOf(before, s)) {
 		return
 	}
 	kind := corev1.EventTypeWarning
-	if o.ready != metav1.ConditionFalse {
+	if s.ready != metav1.ConditionFalse {
 		kind = corev1.EventTypeNormal
 	}
-	event(kind, o.reason, "Sync", o.message)
+	event(kind, s.reason, "Sync", s.message)
+}
+
+// readyOf is the condition Ready, as it was observed before: that a new generation was observed is no event.
+func readyOf(before *v1alpha1.ReleaseSource, s standing) metav1.Condition {
+	ready := conditions(s)[0]
+	if was := meta.FindStatusCondition(before.Status.Conditions, ready.Type); was != nil {
+		ready.ObservedGeneration = was.ObservedGeneration
+	}
+	return ready
 }

@@ -134,3 +134,25 @@ func TestDeletedReleaseIsMadeAnew(t *testing.T) {
 	}
 	w.wantTemplate("made anew", string(deleted.Spec.Template.Raw), first)
 }
+
+// TestSharedWhileNobodyRan: a field that somebody else came to own while no controller ran, or after which one died, is
+// Git's again before Git takes it away.
+func TestSharedWhileNobodyRan(t *testing.T) {
+	w := newWorld(t)
+	limits := strings.Replace(steps, "]", "]\n    maxSurge: 1", 1)
+	text := strings.Replace(inlineRelease("web:1", ""), steps, limits, 1)
+	w.push(map[string]string{"web.yaml": text})
+	stop := w.controller(gitsync.Options{})
+	w.source(nil)
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	stop()
+	cptest.Kubectl(t, "apply", "-n", w.namespace, "-f", manifestFile(t, text), "--server-side", "--force-conflicts")
+	w.controller(gitsync.Options{})
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	w.wantSoleOwner("web")
+	w.push(map[string]string{"web.yaml": inlineRelease("web:1", "")})
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	if surge := w.release("web").Spec.Strategy.MaxSurge; surge != nil {
+		t.Errorf("Git has taken maxSurge away, and it is %v", surge)
+	}
+}

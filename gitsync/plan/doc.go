@@ -1,0 +1,17 @@
+// Package plan decides what gitsync writes. It is pure: what a commit asks for, what the cluster has, and what this process
+// remembers become a list of writes.
+//
+//	commit ──► tree ──► spec: Desired ──┐
+//	caches and their overlay: Observed ─┼──► Next ──► Plan ──► writes ──► API server
+//	this process: Remembered ───────────┘               └────► facts ──► status
+//
+// No write of a Plan depends on another of it. Whoever carries them out observes what came of them and asks again, until there
+// are none. Next then says what stands as Git asks, what does not, and what is kept though Git lacks it.
+//
+// What holds:
+//
+//   - A freeze comes before anything else that a commit brings.
+//   - A Deployment is made before its release, once, and never written again.
+//   - Nothing is deleted while a file has errors, when nothing would be left, or when more would go than stay.
+//   - Stopping after any write and asking again, also without what was remembered, leads to the same end.
+package plan

@@ -1,0 +1,219 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+const namespace = "shop"
+
+func named(name string) Key { return Key{Namespace: namespace, Name: name} }
+
+// cluster is a model of an API server that keeps what gitsync writes.
+type cluster struct {
+	releases    map[Key]*v1alpha1.BatchRelease
+	deployments map[Key]bool
+	// shared are releases of which somebody else owns fields that Git gives.
+	shared map[Key]bool
+	// refuses are the writes that it refuses, and rewrites the releases whose template a webhook changes.
+	refuses  map[Sent]bool
+	rewrites map[Key]bool
+	uids     int
+}
+
+func newCluster() *cluster {
+	return &cluster{
+		releases: map[Key]*v1alpha1.BatchRelease{}, deployments: map[Key]bool{}, shared: map[Key]bool{},
+		refuses: map[Sent]bool{}, rewrites: map[Key]bool{},
+	}
+}
+
+func (c *cluster) clone() *cluster {
+	other := *c
+	other.deployments, other.shared = maps.Clone(c.deployments), maps.Clone(c.shared)
+	other.releases = map[Key]*v1alpha1.BatchRelease{}
+	for key, release := range c.releases {
+		other.releases[key] = release.DeepCopy()
+	}
+	return &other
+}
+
+// observe is what gitsync sees, with caches that don't lag: what they lag behind is laid over them.
+func (c *cluster) observe(desired Desired) Observed {
+	seen := Observed{
+		Now: now, Releases: map[Key]*v1alpha1.BatchRelease{}, Deployments: maps.Clone(c.deployments),
+		Writers: map[Key]Key{}, Shared: map[Key]Shared{},
+	}
+	for key, release := range c.releases {
+		inGit := slices.ContainsFunc(desired.Content.Releases, func(r *spec.Release) bool { return KeyOf(r) == key })
+		ours := Ours(desired.Source, release)
+		if ours || inGit {
+			seen.Releases[key] = release.DeepCopy()
+		}
+		if release.Labels[v1alpha1.SourceLabel] == otherSource {
+			seen.Writers[key] = named(otherSource)
+		}
+		if ours && c.shared[key] {
+			seen.Shared[key] = Shared{Version: release.ResourceVersion}
+		}
+	}
+	return seen
+}
+
+// carryOut is what the API server does with a write.
+func (c *cluster) carryOut(t *rapid.T, write Write) Fate {
+	if c.refuses[write.Sent()] {
+		return Failed
+	}
+	switch w := write.(type) {
+	case SetFreeze:
+		live := c.releases[keyOf(w.Release)]
+		if delete(live.Annotations, v1alpha1.FreezeAnnotation); w.Text != "" {
+			live.Annotations[v1alpha1.FreezeAnnotation] = w.Text
+		}
+	case CreateDeployment:
+		c.deployments[WorkloadOf(w.Release)] = true
+	case ApplyRelease:
+		c.apply(t, w)
+	case TakeOwnership:
+		delete(c.shared, KeyOf(w.Release))
+	case DeleteRelease:
+		delete(c.releases, keyOf(w.Release))
+	}
+	return Took
+}
+
+func (c *cluster) apply(t *rapid.T, w ApplyRelease) {
+	data, err := w.Object().MarshalJSON()
+	wanted := &v1alpha1.BatchRelease{}
+	if err != nil || json.Unmarshal(data, wanted) != nil {
+		t.Fatalf("release %s can't be read back: %v", w.Release.Name, err)
+	}
+	key := KeyOf(w.Release)
+	live := c.releases[key]
+	if live == nil {
+		c.uids++
+		live = &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(fmt.Sprint(c.uids))}}
+		c.releases[key] = live
+	}
+	before := live.DeepCopy()
+	live.Labels, live.Annotations = with(live.Labels, wanted.Labels), with(live.Annotations, wanted.Annotations)
+	wanted.Spec.Suspend = wanted.Spec.Suspend || live.Spec.Suspend
+	live.Spec = wanted.Spec
+	if c.rewrites[key] {
+		live.Spec.Template = &runtime.RawExtension{Raw: []byte(strings.ReplaceAll(string(live.Spec.Template.Raw), "app:", "mirror/app:"))}
+	}
+	if !equality.Semantic.DeepEqual(before.Spec, live.Spec) {
+		live.Generation++
+	}
+}
+
+// pass is one look at a commit. It reports how many writes it made, and whether it died after one of them.
+func (c *cluster) pass(t *rapid.T, desired Desired, applied map[Key]Applied, dies func() bool) (int, bool) {
+	sent := map[Sent]Fate{}
+	for writes := 0; ; {
+		next := Next(desired, c.observe(desired), Remembered{Applied: applied, Sent: sent})
+		maps.Copy(applied, next.Settled)
+		if len(next.Writes) == 0 {
+			return writes, false
+		}
+		for _, write := range rapid.Permutation(next.Writes).Draw(t, "order") {
+			if _, again := sent[write.Sent()]; again {
+				t.Fatalf("%T is sent twice in a pass", write)
+			}
+			c.mustBeAllowed(t, desired, write)
+			sent[write.Sent()] = c.carryOut(t, write)
+			if writes++; dies() {
+				return writes, true
+			}
+		}
+	}
+}
+
+// mustBeAllowed are the laws that hold at every write.
+func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
+	switch w := write.(type) {
+	case DeleteRelease:
+		inGit := slices.ContainsFunc(desired.Content.Releases, func(r *spec.Release) bool { return KeyOf(r) == keyOf(w.Release) })
+		_, hollow := desired.Content.Hollow[w.Release.Annotations[v1alpha1.FileAnnotation]]
+		if inGit || hollow || len(desired.Content.Errors) > 0 || !desired.Source.Spec.Prune || !Ours(desired.Source, c.releases[keyOf(w.Release)]) {
+			t.Fatalf("release %s is deleted: in Git %t, its file is hollow %t, errors %v", w.Release.Name, inGit, hollow, desired.Content.Errors)
+		}
+	case ApplyRelease:
+		live := c.releases[KeyOf(w.Release)]
+		if live != nil && live.Labels[v1alpha1.SourceLabel] == otherSource {
+			t.Fatalf("release %s of another source is written", live.Name)
+		}
+		if frozen := desired.Freeze != nil && desired.Freeze.Covers(namespace, w.Object().GetLabels()); frozen != (w.Object().GetAnnotations()[v1alpha1.FreezeAnnotation] != "") {
+			t.Fatalf("release %s is applied with the annotations %v, want a freeze: %t", w.Release.Name, w.Object().GetAnnotations(), frozen)
+		}
+		if w.Release.HasDeployment() && !c.deployments[WorkloadOf(w.Release)] && w.Freeze == "" {
+			t.Fatalf("release %s is applied before its Deployment", w.Release.Name)
+		}
+	case SetFreeze:
+		if !Ours(desired.Source, w.Release) {
+			t.Fatalf("release %s of somebody else is frozen", w.Release.Name)
+		}
+	case CreateDeployment:
+		if c.deployments[WorkloadOf(w.Release)] {
+			t.Fatalf("Deployment %s is there already", w.Release.Workload)
+		}
+	case TakeOwnership:
+		if !c.shared[KeyOf(w.Release)] {
+			t.Fatalf("nobody else owns fields of release %s", w.Release.Name)
+		}
+	}
+}
+
+// read is what a repository of some files asks for.
+func read(t interface{ Fatal(...any) }, prune bool, commit string, files map[string]string) Desired {
+	tree := fstest.MapFS{}
+	for name, text := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	content, err := spec.NewReader(spec.Options{Namespace: namespace}).Read(tree, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	freeze, _ := spec.ReadFreeze(tree)
+	source := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"}}
+	source.Spec.Prune = prune
+	return Desired{Source: source, Content: content, Freeze: freeze, Origin: Origin{Commit: commit, Author: "ada", Subject: "of " + commit}}
+}
+
+var now = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
+
+const otherSource = "other"
+
+func releaseText(name, image, tier string, steps int) string {
+	return fmt.Sprintf(`apiVersion: rollouts.sluice.dev/v1alpha1
+kind: BatchRelease
+metadata: {name: %[1]s, labels: {tier: %[3]s}}
+spec:
+  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}
+  strategy: {steps: [{replicas: %[4]d}, {replicas: 100%%}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: app, image: "app:%[2]s"}]}
+`, name, image, tier, steps)
+}

@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// Key is the name of a release or a Deployment.
+type Key = types.NamespacedName
+
+// Origin is the commit that brought a template, as its release shows it.
+type Origin struct{ Commit, Author, Subject string }
+
+// Desired is what a commit asks for.
+type Desired struct {
+	Source  *v1alpha1.ReleaseSource
+	Content *spec.Result
+	// Freeze of the repository, nil if there is none.
+	Freeze *spec.Freeze
+	// Origin is the commit.
+	Origin Origin
+}
+
+// Observed is what the cluster has. Nothing of it is changed.
+type Observed struct {
+	Now time.Time
+	// Releases of the source, and those that have a name that Git gives.
+	Releases map[Key]*v1alpha1.BatchRelease
+	// Deployments in the namespaces of the source.
+	Deployments map[Key]bool
+	// Writers are the other sources that write a release.
+	Writers map[Key]Key
+	// Shared are releases of which others own fields that Git gives.
+	Shared map[Key]Shared
+}
+
+// Shared is who owns the fields of a release, and who is to.
+type Shared struct {
+	// Version is the resourceVersion that this was found in.
+	Version string
+	// Owners are those of all fields, as they are to be.
+	Owners []metav1.ManagedFieldsEntry
+}
+
+// Remembered is what this process knows of its own writes. Without it the end is the same, at the cost of comparing
+// everything.
+type Remembered struct {
+	// Applied are releases when they were as Git asked.
+	Applied map[Key]Applied
+	// Sent are the writes of this pass: none is sent twice in one.
+	Sent map[Sent]Fate
+}
+
+// Applied is a release when it was as Git asked.
+type Applied struct {
+	UID        types.UID
+	Generation int64
+	// Digest of what was applied.
+	Digest string
+	// Template is the digest of the template, and Origin the commit that brought it.
+	Template string
+	Origin   Origin
+}
+
+// Plan is what to do now, and how things stand.
+type Plan struct {
+	// Writes to carry out, in any order. If there are none, what follows is the end of the pass.
+	Writes []Write
+	// Settled are releases that were compared and are as Git asks.
+	Settled map[Key]Applied
+	// Problems of single releases.
+	Problems []Problem
+	// Vanished are releases that are missing from Git as if by accident.
+	Vanished []spec.Error
+	// Held says why releases that Git lacks are kept; nil if none are for that.
+	Held *Held
+}
+
+// Next decides what to write to a cluster so that it has what a commit asks for.
+func Next(desired Desired, observed Observed, remembered Remembered) Plan {
+	if writes := freezes(desired, observed, remembered); len(writes) > 0 {
+		return Plan{Writes: writes}
+	}
+	next := releases(desired, observed, remembered)
+	if len(next.Writes) > 0 {
+		return next
+	}
+	prune(&next, desired, observed, remembered)
+	return next
+}
+
+// Ours reports whether a release came from a source.
+func Ours(source *v1alpha1.ReleaseSource, release *v1alpha1.BatchRelease) bool {
+	return release.Labels[v1alpha1.SourceLabel] == source.LabelIn(release.Namespace)
+}
+
+func keyOf(object metav1.Object) Key {
+	return Key{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// KeyOf is the name of a release.
+func KeyOf(release *spec.Release) Key { return Key{Namespace: release.Namespace, Name: release.Name} }
+
+// WorkloadOf is the name of a release's Deployment.
+func WorkloadOf(release *spec.Release) Key {
+	return Key{Namespace: release.Namespace, Name: release.Workload}
+}

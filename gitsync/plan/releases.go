@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/internal/subset"
+)
+
+// Problem is why a release is not as Git asks, or not for long: Contested or Rewritten, and nothing else. What the API server
+// has answered to a write is not among them.
+//
+//sumtype:decl
+type Problem interface{ problem() }
+
+type (
+	// Contested says that another source writes the release: the two would undo each other.
+	Contested struct {
+		Release *spec.Release
+		By      Key
+	}
+	// Rewritten says that the API server keeps another template than was applied. It is applied again with each pass,
+	// which changes nothing unless it is rewritten in another way.
+	Rewritten struct{ Release *spec.Release }
+)
+
+func (Contested) problem() {}
+func (Rewritten) problem() {}
+
+// releases brings what Git has into the cluster.
+func releases(desired Desired, observed Observed, remembered Remembered) Plan {
+	next := Plan{Settled: map[Key]Applied{}}
+	for _, release := range desired.Content.Releases {
+		write, problem := stepTo(desired, observed, remembered, release)
+		switch {
+		case problem != nil:
+			next.Problems = append(next.Problems, problem)
+		case write != nil:
+			if _, sent := remembered.Sent[write.Sent()]; !sent {
+				next.Writes = append(next.Writes, write)
+			}
+		default:
+			if live := observed.Releases[KeyOf(release)]; live != nil && !known(remembered, live, release) {
+				next.Settled[KeyOf(release)] = applied(desired, live, release)
+			}
+		}
+	}
+	return next
+}
+
+// stepTo is the next write on the way to a release as Git asks for it, or what is in the way; neither if it is there. One that was
+// sent before in the pass is in the way of those after it.
+func stepTo(desired Desired, observed Observed, remembered Remembered, release *spec.Release) (Write, Problem) {
+	key := KeyOf(release)
+	live := observed.Releases[key]
+	lacksDeployment := release.HasDeployment() && !observed.Deployments[WorkloadOf(release)]
+	if live != nil && !lacksDeployment && known(remembered, live, release) {
+		return nil, nil
+	}
+	if lacksDeployment && !frozenNow(desired, observed, release) {
+		return CreateDeployment{release}, nil
+	}
+	if by, contested := observed.Writers[key]; contested {
+		return nil, Contested{release, by}
+	}
+	apply := applyOf(desired, remembered, release, live)
+	fate, sent := remembered.Sent[apply.Sent()]
+	switch shared, isShared := observed.Shared[key]; {
+	case live == nil, sent && fate == Failed, !sent && !asGitAsks(desired, live, release):
+		return apply, nil
+	case !hasTemplate(live, release):
+		return nil, Rewritten{release}
+	case isShared:
+		return TakeOwnership{release, shared}, nil
+	default:
+		return nil, nil
+	}
+}
+
+func applyOf(desired Desired, remembered Remembered, release *spec.Release, live *v1alpha1.BatchRelease) ApplyRelease {
+	apply := ApplyRelease{
+		Release: release, Live: live, Label: desired.Source.LabelIn(release.Namespace),
+		Freeze: freezeOf(desired, release.Namespace, release.Object().GetLabels(), live),
+	}
+	if apply.Origin = lastOrigin(desired, remembered, release); live != nil {
+		apply.Origin = originOf(desired, live, release)
+	}
+	return apply
+}
+
+// known reports, without looking far, whether a release is as it was when it was as Git asks.
+func known(remembered Remembered, live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	last, found := remembered.Applied[KeyOf(release)]
+	return found && last.Digest == release.Digest && last.UID == live.UID && last.Generation == live.Generation
+}
+
+func applied(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) Applied {
+	return Applied{
+		UID: live.UID, Generation: live.Generation, Digest: release.Digest,
+		Template: release.TemplateDigest, Origin: originOf(desired, live, release),
+	}
+}
+
+// asGitAsks reports whether a release is what was applied last and nobody has changed what Git says of it.
+func asGitAsks(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	return live.Annotations[v1alpha1.AppliedDigestAnnotation] == release.Digest &&
+		live.Annotations[v1alpha1.GitTemplateAnnotation] == release.TemplateDigest &&
+		Ours(desired.Source, live) && holds(live, release)
+}
+
+// holds reports whether a release has all that its manifest says, whatever else
+// defaults, and people, have added. Of the template it has nothing else.
+func holds(live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	var wanted v1alpha1.BatchRelease
+	data, err := json.Marshal(release.Object().Object)
+	if err != nil || json.Unmarshal(data, &wanted) != nil {
+		return false
+	}
+	return hasTemplate(live, release) && subset.Of(toValue(wanted.Spec), toValue(live.Spec)) &&
+		subset.Of(toValue(wanted.Labels), toValue(live.Labels)) && subset.Of(toValue(wanted.Annotations), toValue(live.Annotations))
+}
+
+func hasTemplate(live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	if live.Spec.Template == nil {
+		return false
+	}
+	given, err := podtemplate.Given(live.Spec.Template.Raw)
+	return err == nil && given == release.TemplateDigest
+}
+
+func toValue(typed any) any {
+	data, err := json.Marshal(typed)
+	if err != nil {
+		return err
+	}
+	var value any
+	_ = json.Unmarshal(data, &value) // it was just encoded
+	return value
+}
+
+// originOf is the commit that brought the release's template: the one known so far
+// unless this one changes the template.
+func originOf(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) Origin {
+	last := Origin{
+		Commit:  live.Annotations[v1alpha1.CommitAnnotation],
+		Author:  live.Annotations[v1alpha1.AuthorAnnotation],
+		Subject: live.Annotations[v1alpha1.SubjectAnnotation],
+	}
+	recorded := live.Annotations[v1alpha1.GitTemplateAnnotation]
+	if last.Commit == "" || recorded != release.TemplateDigest && !(recorded == "" && hasTemplate(live, release)) {
+		return desired.Origin
+	}
+	return last
+}
+
+// lastOrigin is the commit that brought the template of a release that is not there: somebody may have deleted it, and
+// the template is no newer for that.
+func lastOrigin(desired Desired, remembered Remembered, release *spec.Release) Origin {
+	if last, found := remembered.Applied[KeyOf(release)]; found && last.Template == release.TemplateDigest {
+		return last.Origin
+	}
+	return desired.Origin
+}

@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+)
+
+// Write is one write to the cluster: SetFreeze, CreateDeployment, ApplyRelease, TakeOwnership or DeleteRelease, and nothing else.
+//
+//sumtype:decl
+type Write interface {
+	write()
+	// Sent identifies the write within a pass.
+	Sent() Sent
+}
+
+type (
+	// SetFreeze gives a release the freeze of the repository, or takes it off if Text is empty.
+	SetFreeze struct {
+		Release *v1alpha1.BatchRelease
+		Text    string
+	}
+	// CreateDeployment is the first deploy of a release. The Deployment is not updated later: its template is released,
+	// and the rest is the cluster's.
+	CreateDeployment struct{ Release *spec.Release }
+	// ApplyRelease makes a release what it is in Git.
+	ApplyRelease struct {
+		Release *spec.Release
+		// Live is what the cluster has so far, nil if nothing.
+		Live *v1alpha1.BatchRelease
+		// Origin is the commit that brought its template.
+		Origin Origin
+		// Label says of which source it is.
+		Label string
+		// Freeze is the annotation of a release that is frozen from the start: without it the template would be released.
+		Freeze string
+	}
+	// TakeOwnership takes what Git gives of a release away from its other owners, such as a kubectl apply from before the
+	// release came to Git. The API server keeps a field as long as one owner has it: what Git takes away later would stay.
+	TakeOwnership struct {
+		Release *spec.Release
+		Shared  Shared
+	}
+	// DeleteRelease deletes a release that Git does not have any more.
+	DeleteRelease struct{ Release *v1alpha1.BatchRelease }
+)
+
+func (SetFreeze) write()        {}
+func (CreateDeployment) write() {}
+func (ApplyRelease) write()     {}
+func (TakeOwnership) write()    {}
+func (DeleteRelease) write()    {}
+
+// kind of a write.
+type kind int
+
+const (
+	freezing kind = iota
+	creating
+	applying
+	owning
+	deleting
+)
+
+// Sent identifies a write within a pass.
+type Sent struct {
+	kind kind
+	key  Key
+}
+
+// Fate is what came of a write that was sent.
+type Fate int
+
+const (
+	// Failed says that the API server did not take it.
+	Failed Fate = iota
+	// Took says that the API server took it.
+	Took
+)
+
+// Sent identifies the write.
+func (w SetFreeze) Sent() Sent { return Sent{freezing, keyOf(w.Release)} }
+
+// Sent identifies the write.
+func (w CreateDeployment) Sent() Sent { return Sent{creating, WorkloadOf(w.Release)} }
+
+// Sent identifies the write.
+func (w ApplyRelease) Sent() Sent { return Sent{applying, KeyOf(w.Release)} }
+
+// Sent identifies the write.
+func (w TakeOwnership) Sent() Sent { return Sent{owning, KeyOf(w.Release)} }
+
+// Sent identifies the write.
+func (w DeleteRelease) Sent() Sent { return Sent{deleting, keyOf(w.Release)} }
+
+// Object is the BatchRelease to apply.
+func (w ApplyRelease) Object() *unstructured.Unstructured {
+	object := w.Release.Object()
+	leaveSuspend(object)
+	annotations := w.annotations()
+	if w.Freeze != "" {
+		annotations[v1alpha1.FreezeAnnotation] = w.Freeze
+	}
+	object.SetLabels(with(object.GetLabels(), map[string]string{v1alpha1.SourceLabel: w.Label}))
+	object.SetAnnotations(with(object.GetAnnotations(), annotations))
+	return object
+}
+
+// leaveSuspend leaves it to people to suspend a release that Git does not: suspend: false in a manifest is what it
+// would be without, and does not let go on what somebody has stopped.
+func leaveSuspend(object *unstructured.Unstructured) {
+	if asked, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); !asked {
+		unstructured.RemoveNestedField(object.Object, "spec", "suspend")
+	}
+}
+
+// annotations are those that say where the release comes from.
+func (w ApplyRelease) annotations() map[string]string {
+	annotations := map[string]string{
+		v1alpha1.CommitAnnotation:        w.Origin.Commit,
+		v1alpha1.AuthorAnnotation:        w.Origin.Author,
+		v1alpha1.SubjectAnnotation:       w.Origin.Subject,
+		v1alpha1.FileAnnotation:          w.Release.File,
+		v1alpha1.AppliedDigestAnnotation: w.Release.Digest,
+		v1alpha1.GitTemplateAnnotation:   w.Release.TemplateDigest,
+	}
+	if w.Release.TemplateFile != "" {
+		annotations[v1alpha1.TemplateFileAnnotation] = w.Release.TemplateFile
+	}
+	if w.Release.Kustomization != "" {
+		annotations[v1alpha1.KustomizationAnnotation] = w.Release.Kustomization
+	}
+	return annotations
+}
+
+// with returns the given labels or annotations with some more.
+func with(given, more map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, given)
+	maps.Copy(all, more)
+	return all
+}

@@ -1,0 +1,199 @@
+package gitsync
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/plan"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/plain"
+)
+
+// standing is an outcome in words, for the conditions and events of a source. Nobody reads them back.
+type standing struct {
+	ready           metav1.ConditionStatus
+	reason, message string
+	// stalled: only a change by somebody can help.
+	stalled bool
+	// failed: the next look may wait longer.
+	failed bool
+}
+
+func standingOf(o outcome) standing {
+	var s standing
+	switch o := o.(type) {
+	case suspended:
+		s = standing{
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonSuspended,
+			message: "the repository is not read while spec.suspend is set",
+		}
+	case leaving:
+		s = standing{
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDeleting, failed: true,
+			message: "waits for " + counted(o.releases, "release") + " and " + counted(o.gates, "gate") + " to go",
+		}
+	case unread:
+		s = standingOfUnread(o)
+	case followed:
+		s = standingOfFollowed(o)
+	}
+	s.message = shortMessage(s.message)
+	return s
+}
+
+// reasons by what is the cause.
+var reasons = map[cause]string{
+	passing:          v1alpha1.ReasonFetchFailed,
+	wrongSpec:        v1alpha1.ReasonInvalidSpec,
+	wrongSecret:      v1alpha1.ReasonInvalidSecret,
+	noRepository:     v1alpha1.ReasonFetchFailed,
+	noBranch:         v1alpha1.ReasonBranchNotFound,
+	rewrittenHistory: v1alpha1.ReasonHistoryRewrite,
+	limitExceeded:    v1alpha1.ReasonLimitExceeded,
+}
+
+func standingOfUnread(o unread) standing {
+	message := o.err.Error()
+	if o.cause == rewrittenHistory {
+		message += "; undo that, or set spec.allowRewrite"
+	}
+	return standing{ready: metav1.ConditionFalse, reason: reasons[o.cause], message: message, stalled: o.cause != passing, failed: true}
+}
+
+func standingOfFollowed(o followed) standing {
+	s := standing{ready: metav1.ConditionFalse, stalled: true}
+	switch all, wrong := o.errors(), o.writeErrors(); {
+	case len(wrong) > 0:
+		s.reason, s.message = v1alpha1.ReasonApplyFailed, firstOf(wrong)
+		s.failed, s.stalled = true, !o.mayPass()
+	case len(all) > 0:
+		s.reason, s.message = v1alpha1.ReasonFilesInvalid, firstOf(all)
+		s.failed = o.exceeded
+	case o.held != nil:
+		s.reason, s.message = v1alpha1.ReasonPruneHeld, heldWords(*o.held)
+	default:
+		s.ready, s.stalled = metav1.ConditionTrue, false
+		s.reason, s.message = v1alpha1.ReasonSynced, fmt.Sprintf("%s as of commit %.12s", counted(o.releases, "release"), o.commit)
+	}
+	return s
+}
+
+// mayPass reports whether something that went wrong with a release may go away by itself.
+func (f *followed) mayPass() bool {
+	for _, problem := range f.problems {
+		switch problem.(type) {
+		case plan.Contested: // the other source may be deleted
+			return true
+		case plan.Rewritten:
+		}
+	}
+	return slices.ContainsFunc(f.failures, func(f failure) bool {
+		switch f.outcome.(type) {
+		case kube.Outdated, kube.Failed:
+			return true
+		case kube.Written, kube.Unchanged, kube.Gone, kube.Refused:
+		}
+		return false
+	})
+}
+
+// errors are all that is wrong, by place.
+func (f *followed) errors() []spec.Error {
+	return byPlace(slices.Concat(f.fileErrors, f.writeErrors()))
+}
+
+// writeErrors are what went wrong with writes, by place.
+func (f *followed) writeErrors() []spec.Error {
+	var all []spec.Error
+	for _, problem := range f.problems {
+		all = append(all, problemWords(problem))
+	}
+	for _, failure := range f.failures {
+		all = append(all, failure.words())
+	}
+	return byPlace(all)
+}
+
+func byPlace(all []spec.Error) []spec.Error {
+	slices.SortStableFunc(all, func(a, b spec.Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+	})
+	return all
+}
+
+func problemWords(problem plan.Problem) spec.Error {
+	switch p := problem.(type) {
+	case plan.Contested:
+		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: ReleaseSource %s writes it; take it out of one of the two repositories",
+			p.Release.Name, p.By))
+	case plan.Rewritten:
+		return at(p.Release, fmt.Sprintf("apply BatchRelease %s: the API server keeps another spec.template than Git gives, and it is not released: "+
+			"an admission webhook or policy changes it; have it leave BatchReleases alone, or bring the change to Git", p.Release.Name))
+	}
+	return spec.Error{}
+}
+
+// words say which file is concerned, and what the API server has against it.
+func (f failure) words() spec.Error {
+	err := kube.Err(f.outcome)
+	switch w := f.write.(type) {
+	case plan.SetFreeze:
+		return spec.Error{File: spec.FreezeFile, Message: fmt.Sprintf("write freeze of BatchRelease %s: %v", w.Release.Name, err)}
+	case plan.CreateDeployment:
+		return at(w.Release, kube.Refusal(fmt.Errorf("create Deployment %s: %w", w.Release.Workload, err)))
+	case plan.ApplyRelease:
+		return at(w.Release, kube.Refusal(fmt.Errorf("apply BatchRelease %s: %w", w.Release.Name, err)))
+	case plan.TakeOwnership:
+		return at(w.Release, kube.Refusal(fmt.Errorf("take over the fields of BatchRelease %s: %w", w.Release.Name, err)))
+	case plan.DeleteRelease:
+		file := w.Release.Annotations[v1alpha1.FileAnnotation]
+		return spec.Error{File: file, Message: fmt.Sprintf("delete BatchRelease %s: %v", w.Release.Name, err)}
+	}
+	return spec.Error{}
+}
+
+func at(release *spec.Release, message string) spec.Error {
+	return spec.Error{File: release.File, Line: release.Line, Message: message}
+}
+
+// heldWords say why releases that Git lacks are kept.
+func heldWords(held plan.Held) string {
+	kept := counted(held.Gone, "release") + " not in the repository any more, and kept: "
+	switch held.Doubt {
+	case plan.FilesWrong:
+		return kept + "they may be in files that have errors"
+	case plan.NothingLeft:
+		return kept + "nothing would be left"
+	case plan.MoreGoThanStay:
+		return kept + fmt.Sprintf("more would be deleted than stay (%d); delete them with kubectl if that is meant", held.Left)
+	}
+	return kept
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func firstOf(errors []spec.Error) string {
+	message := shortMessage(errors[0].Error())
+	if more := len(errors) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return message
+}
+
+// longestMessage in status: an API server may quote whole objects, and files and servers say what they like.
+const longestMessage = 1000
+
+func shortMessage(message string) string {
+	return plain.UpTo(plain.Line(message), longestMessage)
+}
