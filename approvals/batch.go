@@ -16,10 +16,10 @@ import (
 
 // batchOf is what people see of the pods that a gate's step has updated. Pods are not cached: they
 // are read when somebody is asked.
-func (r *Reconciler) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
+func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
 	var pods corev1.PodList
 	revision := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: g.Spec.Revision}
-	if err := r.live.List(ctx, &pods, client.InNamespace(g.Namespace), revision); err != nil {
+	if err := c.live.List(ctx, &pods, client.InNamespace(g.Namespace), revision); err != nil {
 		return report.Batch{}, fmt.Errorf("list pods of revision %s: %w", g.Spec.Revision, err)
 	}
 	status := release.Status

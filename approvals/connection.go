@@ -57,7 +57,7 @@ type pausedError struct {
 func (e *pausedError) Error() string { return e.cause.Error() }
 func (e *pausedError) Unwrap() error { return e.cause }
 
-// lasting tells what people should know of from a failure that comes alone.
+// lasting reports what people should know of from a failure that comes alone.
 func (e *pausedError) lasting() bool {
 	return e.failures > 1 || forge.KindOf(e.cause) == forge.Limited
 }
@@ -140,7 +140,7 @@ func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, t
 	if err := con.pausedNow(); err != nil {
 		return err
 	}
-	err := c.tell(ctx, con, source, teams, what)
+	err := c.send(ctx, con, source, teams, what)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -148,8 +148,8 @@ func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, t
 	return errors.Join(err, c.publish(ctx, con, source.Generation, err))
 }
 
-// tell makes the request, after the first one of a client has shown that it is let in.
-func (c *connections) tell(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
+// send makes the request, after the first one of a client has shown that it is let in.
+func (c *connections) send(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
 	api, err := c.client(ctx, con, source, teams)
 	if err != nil {
 		return err

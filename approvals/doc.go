@@ -7,22 +7,26 @@
 //	                                   └─ would pass ──► BatchRelease (live) ──► gate.Evaluate
 //	                                                                   └──► Gate.status, event
 //
-// Those that do have a controller of their own, so that a forge that hangs holds up nobody else. It opens the
-// pull request, looks at the forge when there is reason to, and closes what is open when the gate is over:
+// What has a life on a forge has a controller of its own, so that a forge that hangs holds up nobody else. Each gathers
+// facts, without a write; package lifecycle decides what is to be done; one function carries it out:
 //
-//	Gate ──► finalizer ──► pull request ──► Gate.status.pullRequest
-//	webhook (annotation), Git (ReleaseSource.status.approvals), interval ──► look ──► gate.Evaluate
-//	Gate passed or deleted ──► close, remove branch ──► finalizer off
+//	object ──► stage ──► facts ──► lifecycle.Next ──► intents ──► do, one after the other
+//
+// A gate: webhook (annotation), Git (ReleaseSource.status.approvals) or an interval are reasons to ask the forge:
+//
+//	Gate ──► ClaimGate (finalizer) ──► OpenPull ──► Gate.status.pullRequest
+//	facts of the forge ──► gate.Evaluate ──► RecordGate
+//	Gate passed or deleted ──► ClosePull, RemoveBranch ──► LetGateGo
 //
 // Reports go the other way. They read objects only, so there is no circle:
 //
-//	BatchRelease, Gates ──► report.Next ──► commit status, deployment ──► BatchRelease.status.report
-//	ReleaseSource       ──► report.Sync ──► commit status             ──► ReleaseSource.status.report
+//	BatchRelease, Gates ──► report.Next ──► PostStatus, Deploy ──► BatchRelease.status.report
+//	ReleaseSource       ──► report.Sync ──► commit status      ──► ReleaseSource.status.report
 //
 // A rollback that Git did not ask for gets a pull request by which Git follows:
 //
-//	BatchRelease (quarantined) ──► status.revert ──► file at the tip, file of then ──► revert.With ──► pull request
-//	quarantine over ──► close, remove branch ──► status.revert
+//	BatchRelease (quarantined) ──► ClaimRevert (status.revert) ──► file at the tip, file of then ──► revert.With ──► OpenRevert
+//	quarantine over ──► ClosePull, RemoveBranch ──► RecordRevert
 //
 // What must hold:
 //

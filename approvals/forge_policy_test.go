@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -296,30 +297,48 @@ func TestApprovalsByWhatPeopleDo(t *testing.T) {
 		s.sync()
 		s.hint(s.gate)
 	}
-	open, shut := outcomes(shops, func(s *shop) (says, reason string) {
+	seen := outcomes(shops, func(s *shop) (says, reason string) {
 		return approvalCases[s.name].says, approvalCases[s.name].reason
 	})
-	t.Logf("F20: %d kinds of approval opened, %d stayed shut: 0 false opens, 0 false holds", open, shut)
+	t.Logf("F20: kinds of approval: %s", seen)
 }
 
-// outcomes waits until each gate is open, or says why it is not, and counts them.
-func outcomes(shops []*shop, wanted func(*shop) (says, reason string)) (open, shut int) {
+// tally counts the gates that are open in the end and those that are shut, and of each those that should not be.
+type tally struct{ open, shut, falseOpens, falseHolds int }
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d opened, %d stayed shut; %d false opens, %d false holds", t.open, t.shut, t.falseOpens, t.falseHolds)
+}
+
+// outcomes waits until each gate is open, or says why it is not, and counts how they are by then.
+func outcomes(shops []*shop, wanted func(*shop) (says, reason string)) tally {
 	for _, s := range shops {
 		if says, _ := wanted(s); says == "" {
 			s.awaitDecision(s.gate, v1alpha1.DecisionPassed)
-			open++
 		} else {
 			s.awaitMessage(s.gate, says)
-			shut++
 		}
 	}
 	// By now each has been looked at that many times that none opens late.
+	var seen tally
 	for _, s := range shops {
-		if says, reason := wanted(s); says != "" && s.decision() == v1alpha1.DecisionPassed {
+		says, reason := wanted(s)
+		switch open := s.decision() == v1alpha1.DecisionPassed; {
+		case open && says != "":
+			seen.falseOpens++
 			s.Errorf("%s: want the gate shut: %s", s.name, reason)
+			fallthrough
+		case open:
+			seen.open++
+		case says == "":
+			seen.falseHolds++
+			s.Errorf("%s: want the gate open: %s", s.name, reason)
+			fallthrough
+		default:
+			seen.shut++
 		}
 	}
-	return open, shut
+	return seen
 }
 
 // Where the forge removes the branch of what is merged, nothing is asked for that.

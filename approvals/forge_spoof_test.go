@@ -151,10 +151,10 @@ func TestReportsByWhoMakesThem(t *testing.T) {
 	for _, s := range shops {
 		s.waits(reportCases[s.name].policy)
 	}
-	open, shut := outcomes(shops, func(s *shop) (says, reason string) {
+	seen := outcomes(shops, func(s *shop) (says, reason string) {
 		return reportCases[s.name].says, reportCases[s.name].reason
 	})
-	t.Logf("F21: %d kinds of report opened, %d stayed shut: 0 false opens, 0 false holds", open, shut)
+	t.Logf("F21: kinds of report: %s", seen)
 }
 
 // F21. What is posted while a gate waits is judged when it is looked at, and a gate that is open stays so.

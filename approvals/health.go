@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -24,6 +24,9 @@ var reasons = map[forge.Kind]string{
 	forge.NotFound:     v1alpha1.ReasonForgeNotFound,
 	forge.Invalid:      v1alpha1.ReasonForgeInvalid,
 }
+
+// longestMessage of a condition, in bytes: forges say what they like.
+const longestMessage = 1000
 
 // health is the condition ForgeReady of a source, as far as the last request tells: false where it
 // tells nothing of the connection, but of the one thing that was asked.
@@ -65,26 +68,26 @@ func (c *connections) publish(ctx context.Context, con *connection, generation i
 	if !tells || con.told(condition) {
 		return nil
 	}
-	problem := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		source := &v1alpha1.ReleaseSource{}
-		if err := c.live.Get(ctx, con.source, source); err != nil {
-			return err
-		}
-		before := source.DeepCopy()
-		if !meta.SetStatusCondition(&source.Status.Conditions, condition) {
-			return nil
-		}
-		guard := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		return c.writer.Status().Patch(ctx, source, guard)
+	source := &v1alpha1.ReleaseSource{}
+	switch err := c.live.Get(ctx, con.source, source); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read ReleaseSource: %w", err)
+	}
+	_, outcome := kube.ChangeStatus(ctx, c.writer, c.live, source, func(source *v1alpha1.ReleaseSource) {
+		meta.SetStatusCondition(&source.Status.Conditions, condition)
 	})
-	if client.IgnoreNotFound(problem) != nil {
-		return fmt.Errorf("write condition of source: %w", problem)
+	switch outcome.(type) {
+	case kube.Written, kube.Unchanged, kube.Gone:
+	case kube.Outdated, kube.Refused, kube.Failed:
+		return fmt.Errorf("write condition of source: %w", kube.Err(outcome))
 	}
 	con.remember(condition)
 	return nil
 }
 
-// told tells whether the condition was written before.
+// told reports whether the condition was written before.
 func (c *connection) told(condition metav1.Condition) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,14 +100,14 @@ func (c *connection) remember(condition metav1.Condition) {
 	c.condition = condition
 }
 
-// proved tells whether the present client has been let in once.
+// proved reports whether the present client has been let in once.
 func (c *connection) proved() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.letIn
 }
 
-// current tells whether what is known of the connection is about the source as it is now.
+// current reports whether what is known of the connection is about the source as it is now.
 func (c *connection) current(source *v1alpha1.ReleaseSource) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

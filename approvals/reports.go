@@ -8,16 +8,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // doubtful is how young a report must be to be compared with what the forge has, when a process sees
@@ -26,11 +27,11 @@ const doubtful = 10 * time.Minute
 
 // Reports tells the forge how each release goes.
 type Reports struct {
-	*Reconciler
+	cluster
 	forges *connections
 	words  report.Options
 	seen   *sightings
-	told   *written[*v1alpha1.BatchRelease]
+	told   *kube.Overlay[*v1alpha1.BatchRelease]
 }
 
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases/status,verbs=patch
@@ -40,31 +41,47 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	release := &v1alpha1.BatchRelease{}
 	if err := r.client.Get(ctx, req.NamespacedName, release); err != nil {
 		r.seen.forget(req.NamespacedName)
+		r.told.Forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	release = r.told.newest(release)
+	release, _ = r.told.Newest(release)
 	source, err := r.sourceOf(ctx, r.client, release)
 	if err != nil || source == nil || source.Spec.Forge == nil {
 		return reconcile.Result{}, err
 	}
-	gates, err := r.gatesOf(ctx, release)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	err = r.confirm(ctx, release, source)
+	facts, err := r.gather(ctx, release, source)
 	if err == nil {
-		err = r.tellWaiting(ctx, release, source)
-	}
-	if err == nil {
-		err = r.post(ctx, release, source, gates)
-	}
-	if err == nil {
-		err = r.deploy(ctx, release, source)
+		err = (&reporting{Reports: r, release: release, source: source}).carryOut(ctx, facts)
 	}
 	if kind := forge.KindOf(err); kind == forge.Forbidden || kind == forge.NotFound || kind == forge.Invalid {
 		r.events.Eventf(release, source, corev1.EventTypeWarning, "ReportFailed", "Report", "%v", err)
 	}
 	return r.forges.outcome(ctx, source, err)
+}
+
+// gather reads what is needed to tell how a release goes. What was told last is compared with what the forge has, once for
+// each process.
+func (r *Reports) gather(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (lifecycle.ReportFacts, error) {
+	facts := lifecycle.ReportFacts{Words: r.words, Environment: source.Spec.Forge.Environment}
+	var err error
+	if facts.Gates, err = r.gatesOf(ctx, release); err != nil {
+		return facts, err
+	}
+	last, key := release.Status.Report, client.ObjectKeyFromObject(release)
+	if !r.seen.first(key, release.UID) || last == nil || last.Time == nil || r.clock.Since(last.Time.Time) > doubtful {
+		return facts, nil
+	}
+	err = r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
+		standing, err := api.CommitStatuses(ctx, last.Commit, last.Context)
+		if facts.Doubted = err == nil; len(standing) > 0 {
+			facts.Standing = &standing[0]
+		}
+		return err
+	})
+	if err != nil {
+		r.seen.forget(key)
+	}
+	return facts, err
 }
 
 // gatesOf lists the gates that a release waits for, or waited for.
@@ -84,146 +101,120 @@ func (r *Reports) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) (
 	return found, nil
 }
 
-// post tells what is new, one status after the other. Each is written down before the next is sent.
-func (r *Reports) post(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, gates []v1alpha1.Gate) error {
-	for _, post := range report.Next(release, gates, r.words) {
-		if !post.Posted {
-			posted, err := r.forges.post(ctx, source, release.UID, post.Status)
-			if err != nil {
-				return err
-			}
-			if !posted {
-				continue
-			}
-		}
-		told := report.After(release.Status.Report, post, r.clock.Now())
-		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
-		if err != nil || !written {
+// reporting is one release of which the forge is told, as it was last read or written.
+type reporting struct {
+	*Reports
+	release *v1alpha1.BatchRelease
+	source  *v1alpha1.ReleaseSource
+}
+
+// carryOut tells what is to be told, one thing after the other. Each is written down before the next is sent.
+func (r *reporting) carryOut(ctx context.Context, facts lifecycle.ReportFacts) error {
+	for _, intent := range lifecycle.NextOfReport(r.release, facts) {
+		if done, err := r.do(ctx, intent); err != nil || !done {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellWaiting tells of commits that can't be released, or not yet, one status after the other.
-func (r *Reports) tellWaiting(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	for _, post := range report.Waiting(release, r.words) {
-		posted, err := r.forges.post(ctx, source, release.UID, post.Status)
-		if err != nil || !posted {
-			return err
-		}
-		told := report.After(release.Status.Refusal, post, r.clock.Now())
-		written, err := r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Refusal = told })
-		if err != nil || !written {
-			return err
-		}
+// do carries out one intent. It reports false if the release is gone.
+func (r *reporting) do(ctx context.Context, intent lifecycle.ReportIntent) (bool, error) {
+	switch intent := intent.(type) {
+	case lifecycle.RepeatStatus:
+		return r.repeat(ctx)
+	case lifecycle.PostStatus:
+		return r.post(ctx, intent)
+	case lifecycle.EndDeployment:
+		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+			return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{
+				DeploymentID: intent.ID, State: forge.DeploymentInactive, Description: "superseded",
+			})
+		})
+		return err == nil, err
+	case lifecycle.Deploy:
+		return r.deploy(ctx, intent)
 	}
-	return nil
+	return false, nil
 }
 
-// confirm compares what was reported last with what the forge has, once for each process. What
-// differs is told again.
-func (r *Reports) confirm(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	last := release.Status.Report
-	key := client.ObjectKeyFromObject(release)
-	if !r.seen.first(key, release.UID) || last == nil || last.Time == nil || r.clock.Since(last.Time.Time) > doubtful {
-		return nil
-	}
-	var standing []forge.Status
-	err := r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		var err error
-		standing, err = api.CommitStatuses(ctx, last.Commit, last.Context)
-		return err
-	})
+// repeat posts what was posted last once more.
+func (r *reporting) repeat(ctx context.Context) (bool, error) {
+	last := r.release.Status.Report
+	posted, err := r.forges.post(ctx, r.source, r.release.UID, report.Again(last))
 	if err != nil {
-		r.seen.forget(key)
-		return err
-	}
-	if len(standing) > 0 && string(standing[0].State) == last.State &&
-		standing[0].Description == forge.Description(last.Description) {
-		return nil
-	}
-	again := report.Again(last)
-	posted, err := r.forges.post(ctx, source, release.UID, again)
-	if err != nil {
-		r.seen.forget(key)
+		r.seen.forget(client.ObjectKeyFromObject(r.release))
 	}
 	if err != nil || !posted {
-		return err
+		return err == nil, err
 	}
 	told := report.Repeated(last, r.clock.Now())
-	_, err = r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
-	return err
+	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
 }
 
-// deploy has the release shown as a deployment, if the source asks for it.
-func (r *Reports) deploy(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	environment, last := source.Spec.Forge.Environment, release.Status.Report
-	if environment == "" || last == nil {
-		return nil
-	}
-	request, state, description, ok := report.Deployment(release, environment)
-	task := request.Task + "@" + request.SHA
-	if !ok || last.DeploymentTask == task && last.DeploymentState == string(state) {
-		return nil
-	}
-	next := last.DeepCopy()
-	err := r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		if err := endDeployment(ctx, api, last, task); err != nil {
-			return err
+// post tells one status, unless the forge has it, or has refused it before.
+func (r *reporting) post(ctx context.Context, intent lifecycle.PostStatus) (bool, error) {
+	if !intent.Post.Posted {
+		posted, err := r.forges.post(ctx, r.source, r.release.UID, intent.Post.Status)
+		if err != nil || !posted {
+			return err == nil, err
 		}
-		made, err := api.OpenDeployment(ctx, request)
+	}
+	slot := func(s *v1alpha1.BatchReleaseStatus) **v1alpha1.ForgeReport {
+		if intent.Of == lifecycle.ToldOfWaiting {
+			return &s.Refusal
+		}
+		return &s.Report
+	}
+	told := report.After(*slot(&r.release.Status), intent.Post, r.clock.Now())
+	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { *slot(s) = told })
+}
+
+// deploy has the release shown as a deployment, once something has been told of it.
+func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, error) {
+	if r.release.Status.Report == nil {
+		return true, nil
+	}
+	next := r.release.Status.Report.DeepCopy()
+	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		made, err := api.OpenDeployment(ctx, intent.Request)
 		if err != nil {
 			return err
 		}
-		next.DeploymentID, next.DeploymentTask, next.DeploymentState = made.ID, task, string(state)
+		next.DeploymentID, next.DeploymentTask, next.DeploymentState = made.ID, intent.Task, string(intent.State)
 		return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{
-			DeploymentID: made.ID, State: state, Description: description, LogURL: last.URL,
+			DeploymentID: made.ID, State: intent.State, Description: intent.Description, LogURL: intent.LogURL,
 		})
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = r.writeDown(ctx, release, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
-	return err
+	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
 }
 
-// endDeployment ends one that another release took over from.
-func endDeployment(ctx context.Context, api *github.Client, last *v1alpha1.ForgeReport, task string) error {
-	if last.DeploymentID == 0 || last.DeploymentTask == task || last.DeploymentState != string(forge.DeploymentInProgress) {
-		return nil
-	}
-	return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{
-		DeploymentID: last.DeploymentID, State: forge.DeploymentInactive, Description: "superseded",
-	})
-}
-
-// writeDown keeps what was told, on the version of the release that it was told of. It reports false
-// if that is an older one by now: the watch brings the newer, and what is still new is told then.
-func (r *Reports) writeDown(ctx context.Context, release *v1alpha1.BatchRelease, told func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
-	before := release.DeepCopy()
-	told(&release.Status)
-	if equality.Semantic.DeepEqual(before.Status, release.Status) {
-		return true, nil
-	}
-	// Nobody else writes these fields, and what was told stays true whatever else has changed.
-	err := r.client.Status().Patch(ctx, release, client.MergeFrom(before))
-	switch {
-	case apierrors.IsNotFound(err):
+// writeDown keeps what was told. Nobody else writes it, and it stays true whatever else changes. It reports false if the
+// release is gone.
+func (r *reporting) writeDown(ctx context.Context, tell func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
+	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, r.release, func(release *v1alpha1.BatchRelease) { tell(&release.Status) })
+	switch outcome.(type) {
+	case kube.Written:
+		r.release = written
+		r.told.Saw(written)
+	case kube.Unchanged:
+	case kube.Gone:
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("write report of release: %w", err)
+	case kube.Outdated, kube.Refused, kube.Failed:
+		return false, fmt.Errorf("write report of release: %w", kube.Err(outcome))
 	}
-	r.told.keep(release)
 	return true, nil
 }
 
 // SyncReports tells the forge of files that are wrong.
 type SyncReports struct {
-	*Reconciler
+	cluster
 	forges *connections
 	words  report.Options
-	told   *written[*v1alpha1.ReleaseSource]
+	told   *kube.Overlay[*v1alpha1.ReleaseSource]
 }
 
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources/status,verbs=patch
@@ -233,13 +224,14 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	source := &v1alpha1.ReleaseSource{}
 	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
 		r.forges.forget(req.NamespacedName)
+		r.told.Forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if source.Spec.Forge == nil {
 		r.forges.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	source = r.told.newest(source)
+	source, _ = r.told.Newest(source)
 	post, due := report.Sync(source, r.words)
 	var err error
 	switch {
@@ -256,12 +248,14 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 
 // writeDown keeps what was told. Nobody else writes this field.
 func (r *SyncReports) writeDown(ctx context.Context, source *v1alpha1.ReleaseSource, told *v1alpha1.ForgeReport) error {
-	before := source.DeepCopy()
-	source.Status.Report = told
-	if err := r.client.Status().Patch(ctx, source, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(err)
+	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, source, func(source *v1alpha1.ReleaseSource) { source.Status.Report = told })
+	switch outcome.(type) {
+	case kube.Written:
+		r.told.Saw(written)
+	case kube.Unchanged, kube.Gone:
+	case kube.Outdated, kube.Refused, kube.Failed:
+		return fmt.Errorf("write report of source: %w", kube.Err(outcome))
 	}
-	r.told.keep(source)
 	return nil
 }
 

@@ -3,20 +3,19 @@ package approvals
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // seldom is how many of a source's intervals are between two looks at the pull request of a revert. Nothing
@@ -26,9 +25,9 @@ const seldom = 10
 // Reverts has Git follow rollbacks that it did not ask for: it opens a pull request for each, and closes
 // it when it is no longer needed.
 type Reverts struct {
-	*Reconciler
+	cluster
 	forges *connections
-	own    *written[*v1alpha1.BatchRelease]
+	own    *kube.Overlay[*v1alpha1.BatchRelease]
 }
 
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list
@@ -38,181 +37,177 @@ type Reverts struct {
 func (r *Reverts) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	release := &v1alpha1.BatchRelease{}
 	if err := r.client.Get(ctx, req.NamespacedName, release); err != nil {
+		r.own.Forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	release = r.own.newest(release)
-	if !concernsReverts(release) {
+	release, _ = r.own.Newest(release)
+	if lifecycle.RevertStageOf(release) == lifecycle.RevertIdle {
 		return reconcile.Result{}, nil
 	}
 	source, err := r.sourceOf(ctx, r.client, release)
 	if err != nil || source == nil || source.Spec.Forge == nil {
 		return reconcile.Result{}, err
 	}
-	err = r.follow(ctx, release, source)
-	result, err := r.forges.outcome(ctx, source, err)
-	if err == nil && result.RequeueAfter == 0 && concernsReverts(release) {
+	revert := &reverting{Reverts: r, release: release, source: source}
+	result, err := r.forges.outcome(ctx, source, revert.follow(ctx))
+	if err == nil && result.RequeueAfter == 0 && lifecycle.RevertStageOf(revert.release) != lifecycle.RevertIdle {
 		result.RequeueAfter = seldom * intervalOf(source)
 	}
 	return result, err
 }
 
-// concernsReverts tells whether there is, or is to be, a pull request of a release's rollback.
-func concernsReverts(release *v1alpha1.BatchRelease) bool {
-	last := release.Status.Revert
-	return report.RevertWanted(release) && (last == nil || last.Attempt != release.Status.Attempt || last.State != v1alpha1.RevertRefused) ||
-		pends(last)
+// reverting is one release whose revert is brought further, as it was last read or written.
+type reverting struct {
+	*Reverts
+	release *v1alpha1.BatchRelease
+	source  *v1alpha1.ReleaseSource
+	// first says that the claim is of this pass: nothing can have been opened before.
+	first bool
 }
 
-// pends reports whether a pull request may be open.
-func pends(revert *v1alpha1.Revert) bool {
-	open := []v1alpha1.RevertState{v1alpha1.RevertOpening, v1alpha1.RevertOpen, v1alpha1.RevertDeclined}
-	return revert != nil && slices.Contains(open, revert.State)
-}
-
-// follow makes one step: what was opened for an earlier rollback is closed before another is opened.
-func (r *Reverts) follow(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	last := release.Status.Revert
-	current := last != nil && last.Attempt == release.Status.Attempt
-	switch wanted := report.RevertWanted(release); {
-	case pends(last) && !(wanted && current):
-		if err := r.finish(ctx, release, source); err != nil || !wanted {
-			return err
-		}
-		return r.begin(ctx, release, source)
-	case wanted && !current:
-		return r.begin(ctx, release, source)
-	case last.State == v1alpha1.RevertOpening:
-		return r.open(ctx, release, source, false)
-	}
-	return r.look(ctx, release, source)
-}
-
-// begin writes down that something is about to be opened, before it is.
-func (r *Reverts) begin(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	status := &release.Status
-	claim := v1alpha1.Revert{
-		Attempt: status.Attempt, From: status.Rollback.From, To: status.RollbackTo,
-		State: v1alpha1.RevertOpening, File: templateFile(release),
-	}
-	claim.Branch = newBranch(release, &claim)
-	written, err := r.write(ctx, release, claim, true)
-	if err != nil || !written {
-		return err
-	}
-	return r.open(ctx, release, source, true)
-}
-
-// templateFile is the file that the template of a release stands in.
-func templateFile(release *v1alpha1.BatchRelease) string {
-	if file := release.Annotations[v1alpha1.TemplateFileAnnotation]; file != "" {
-		return file
-	}
-	return release.Annotations[v1alpha1.FileAnnotation]
-}
-
-// look sees whether people have closed the pull request, or opened it again.
-func (r *Reverts) look(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	next := *release.Status.Revert.DeepCopy()
-	pull, err := r.read(ctx, source, next.PullRequest.Number)
-	if err != nil {
-		return err
-	}
-	next.State, next.Message = v1alpha1.RevertOpen, report.RevertOpened(pull.Number)
-	if pull.Rejected() {
-		next.State, next.Message = v1alpha1.RevertDeclined, report.RevertDeclined(pull.Number)
-	}
-	_, err = r.write(ctx, release, next, false)
-	return err
-}
-
-func (r *Reverts) read(ctx context.Context, source *v1alpha1.ReleaseSource, number int64) (forge.PullRequest, error) {
-	var pull forge.PullRequest
-	err := r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		var err error
-		pull, err = api.PullRequest(ctx, int(number))
-		return err
-	})
-	return pull, err
-}
-
-// finish closes what is open for a rollback that Git has followed, or that is over in another way,
-// and removes the branch.
-func (r *Reverts) finish(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) error {
-	next := *release.Status.Revert.DeepCopy()
-	err := r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		pull, found, err := r.findPull(ctx, api, release, source)
+// follow carries out what is to be done, stage by stage: what was opened for an earlier rollback is closed before another
+// is claimed, and what is claimed is opened at once.
+func (r *reverting) follow(ctx context.Context) error {
+	for {
+		stage := lifecycle.RevertStageOf(r.release)
+		facts, err := r.gather(ctx, stage)
 		if err != nil {
-			return err
+			return r.trouble(ctx, err)
 		}
-		next.State, next.Message = v1alpha1.RevertClosed, report.RevertClosed(release)
-		switch {
-		case found && pull.Merged:
-			next.State, next.Message = v1alpha1.RevertMerged, report.RevertMerged(pull.Number)
-		case found && pull.State == forge.PullOpen:
-			if err := api.CloseApproval(ctx, pull.Number, report.RevertClosed(release)); err != nil {
-				return err
+		for _, intent := range lifecycle.NextOfRevert(r.release, facts) {
+			if done, err := r.do(ctx, intent); err != nil || !done {
+				return r.trouble(ctx, err)
 			}
 		}
-		return api.DeleteBranch(ctx, branchOf(release, &next))
-	})
-	if err != nil {
-		return err
+		if stage != lifecycle.RevertOver && stage != lifecycle.RevertUnclaimed || stage == lifecycle.RevertStageOf(r.release) {
+			return nil
+		}
 	}
-	_, err = r.write(ctx, release, next, false)
-	return err
 }
 
-// findPull finds the pull request that was, or was about to be, opened.
-func (r *Reverts) findPull(ctx context.Context, api *github.Client, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (forge.PullRequest, bool, error) {
-	revert := release.Status.Revert
-	if revert.PullRequest == nil {
-		return api.FindChange(ctx, forge.ChangeRequest{
-			Branch: branchOf(release, revert), Base: source.Branch(), Path: revert.File, ByBranch: true,
-		})
+// gather reads what the stage needs.
+func (r *reverting) gather(ctx context.Context, stage lifecycle.RevertStage) (lifecycle.RevertFacts, error) {
+	facts := lifecycle.RevertFacts{First: r.first}
+	var err error
+	switch stage {
+	case lifecycle.RevertUnclaimed:
+		facts.NewBranch = newBranch(r.release)
+	case lifecycle.RevertUnopened:
+		facts.Proposal, err = r.proposal(ctx)
+	case lifecycle.RevertOpened, lifecycle.RevertOver:
+		facts.Pull, err = r.pull(ctx)
+	case lifecycle.RevertIdle:
 	}
-	pull, err := api.PullRequest(ctx, int(revert.PullRequest.Number))
-	if forge.KindOf(err) == forge.NotFound {
-		return pull, false, nil
+	return facts, err
+}
+
+// pull finds the pull request that was, or was about to be, opened; nil if there is none.
+func (r *reverting) pull(ctx context.Context) (*forge.PullRequest, error) {
+	revert, pull, found := r.release.Status.Revert, forge.PullRequest{}, false
+	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		var err error
+		if revert.PullRequest == nil {
+			pull, found, err = api.FindChange(ctx, forge.ChangeRequest{
+				Branch: lifecycle.BranchOfRevert(r.release), Base: r.source.Branch(), Path: revert.File, ByBranch: true,
+			})
+			return err
+		}
+		pull, err = api.PullRequest(ctx, int(revert.PullRequest.Number))
+		found = err == nil
+		return err
+	})
+	switch {
+	case forge.KindOf(err) == forge.NotFound && lifecycle.RevertStageOf(r.release) == lifecycle.RevertOver:
+		return nil, nil
+	case err != nil || !found:
+		return nil, err
 	}
-	return pull, err == nil, err
+	return &pull, nil
 }
 
 // newBranch names a branch for a revert, which nobody can make before us.
-func newBranch(release *v1alpha1.BatchRelease, revert *v1alpha1.Revert) string {
+func newBranch(release *v1alpha1.BatchRelease) string {
 	const random = 12
-	return branchOf(release, revert) + "-" + strings.ToLower(rand.Text()[:random])
+	return lifecycle.BranchOfNewRevert(release) + "-" + strings.ToLower(rand.Text()[:random])
 }
 
-// branchOf is the branch of a revert. The attempt tells two rollbacks of one revision apart. What an earlier version
-// began has a name that follows from these.
-func branchOf(release *v1alpha1.BatchRelease, revert *v1alpha1.Revert) string {
-	if revert.Branch != "" {
-		return revert.Branch
+// do carries out one intent. It reports false if the release is not what it was: the watch brings what it is.
+func (r *reverting) do(ctx context.Context, intent lifecycle.RevertIntent) (bool, error) {
+	switch intent := intent.(type) {
+	case lifecycle.ClaimRevert:
+		claimed, err := r.claim(ctx, intent.Revert)
+		r.first = claimed
+		return claimed, err
+	case lifecycle.OpenRevert:
+		return r.open(ctx, intent.Request)
+	case lifecycle.RecordRevert:
+		return r.write(ctx, intent.Revert)
+	case lifecycle.ClosePull:
+		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+			return api.CloseApproval(ctx, intent.Number, intent.Comment)
+		})
+		return err == nil, err
+	case lifecycle.RemoveBranch:
+		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+			return api.DeleteBranch(ctx, intent.Branch)
+		})
+		return err == nil, err
 	}
-	return fmt.Sprintf("%s%s/%s/revert-%s-%d", forge.BranchPrefix, release.Namespace, release.Name, revert.From, revert.Attempt)
+	return false, nil
 }
 
-// write keeps what is new, and reports false if the release is not what it was: the watch brings what it is.
-func (r *Reverts) write(ctx context.Context, release *v1alpha1.BatchRelease, next v1alpha1.Revert, guarded bool) (bool, error) {
-	before := release.DeepCopy()
-	if equality.Semantic.DeepEqual(before.Status.Revert, &next) {
-		return true, nil
+// open makes the pull request, or finds the one that was made before, and writes down what came of it.
+func (r *reverting) open(ctx context.Context, request forge.ChangeRequest) (bool, error) {
+	var pull forge.PullRequest
+	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		var err error
+		pull, err = api.OpenChange(ctx, request)
+		return err
+	})
+	if err != nil {
+		return false, err
 	}
-	patch := client.MergeFrom(before)
-	if guarded {
-		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return r.write(ctx, lifecycle.OpenedRevert(r.release, r.source, pull))
+}
+
+// trouble writes down what keeps a pull request from being opened, where that is for people to know.
+func (r *reverting) trouble(ctx context.Context, err error) error {
+	next, told := lifecycle.TroubledRevert(r.release, err)
+	if !told {
+		return err
 	}
-	release.Status.Revert = &next
-	err := r.client.Status().Patch(ctx, release, patch)
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		before.DeepCopyInto(release)
+	_, problem := r.write(ctx, next)
+	return errors.Join(err, problem)
+}
+
+// claim writes that something is about to be opened onto the version of the release that was decided on.
+func (r *reverting) claim(ctx context.Context, next v1alpha1.Revert) (bool, error) {
+	wanted := r.release.DeepCopy()
+	wanted.Status.Revert = &next
+	return r.took(wanted, kube.PatchStatus(ctx, r.client, r.release, wanted))
+}
+
+// write keeps what is new. Nobody else writes it, and it stays true whatever else changes.
+func (r *reverting) write(ctx context.Context, next v1alpha1.Revert) (bool, error) {
+	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, r.release, func(release *v1alpha1.BatchRelease) {
+		release.Status.Revert = &next
+	})
+	return r.took(written, outcome)
+}
+
+func (r *reverting) took(written *v1alpha1.BatchRelease, outcome kube.Outcome) (bool, error) {
+	before := r.release.Status.Revert
+	switch outcome.(type) {
+	case kube.Written:
+		r.release = written
+		r.own.Saw(written)
+		r.announce(written, before)
+	case kube.Unchanged:
+	case kube.Outdated, kube.Gone:
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("write revert of release: %w", err)
+	case kube.Refused, kube.Failed:
+		return false, fmt.Errorf("write revert of release: %w", kube.Err(outcome))
 	}
-	r.own.keep(release)
-	r.announce(release, before.Status.Revert)
 	return true, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/approvals/revert"
 	"github.com/sluice-dev/sluice/forge"
@@ -29,51 +30,27 @@ func refuse(format string, args ...any) error { return &refusedError{fmt.Sprintf
 // errAhead says that the tracked branch has another template by now, which gitsync has not brought yet.
 var errAhead = errors.New("the branch is ahead of the release")
 
-// open makes the pull request, or finds the one that was made before.
-func (r *Reverts) open(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, first bool) error {
-	next := *release.Status.Revert.DeepCopy()
-	pull, err := r.propose(ctx, release, source, first)
-	refused, isRefused := errors.AsType[*refusedError](err)
-	switch kind := forge.KindOf(err); {
-	case errors.Is(err, errAhead):
-		return nil
-	case isRefused:
-		next.State, next.Message = v1alpha1.RevertRefused, report.RevertRefused(release, next.File, refused.reason)
-		err = nil
-	case kind == forge.Invalid:
-		next.State, next.Message = v1alpha1.RevertRefused, report.RevertRefused(release, next.File, err.Error())
-	case kind == forge.Forbidden, kind == forge.Unauthorised:
-		next.Message = "the pull request of the revert can't be opened: " + err.Error()
-	case err != nil:
-		return err
-	default:
-		next.State, next.Message = v1alpha1.RevertOpen, report.RevertOpened(pull.Number)
-		next.PullRequest = &v1alpha1.PullRequestReference{
-			Source: v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name},
-			Branch: branchOf(release, &next), Number: int64(pull.Number), URL: pull.URL,
-		}
-	}
-	_, problem := r.write(ctx, release, next, false)
-	return errors.Join(err, problem)
-}
-
-// propose has the pull request made from what the forge has of the file now and then.
-func (r *Reverts) propose(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, first bool) (forge.PullRequest, error) {
-	kept, err := r.kept(ctx, release)
-	if err != nil {
-		return forge.PullRequest{}, err
-	}
-	var pull forge.PullRequest
-	err = r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		change, err := proposal{api, release, source}.change(ctx, kept)
-		if err != nil {
+// proposal is what the pull request is to be, made from what the forge has of the file now and then.
+func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
+	request := forge.ChangeRequest{}
+	kept, err := r.kept(ctx, r.release)
+	if err == nil {
+		err = r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+			var err error
+			request, err = proposed{api, r.release, r.source}.change(ctx, kept)
 			return err
-		}
-		change.First = first
-		pull, err = api.OpenChange(ctx, change)
-		return err
-	})
-	return pull, err
+		})
+	}
+	refused, isRefused := errors.AsType[*refusedError](err)
+	switch {
+	case errors.Is(err, errAhead):
+		return lifecycle.Ahead{}, nil
+	case isRefused:
+		return lifecycle.Refusal{Reason: refused.reason}, nil
+	case err != nil:
+		return nil, err
+	}
+	return lifecycle.Change{Request: request}, nil
 }
 
 // kept is the template that is put back, as the cluster has it.
@@ -115,15 +92,15 @@ func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kep
 	return nil, refuse("no commit is known that brought revision %s", release.Status.RollbackTo)
 }
 
-// proposal is what Git is asked to change for a release.
-type proposal struct {
+// proposed is what Git is asked to change for a release.
+type proposed struct {
 	api     *github.Client
 	release *v1alpha1.BatchRelease
 	source  *v1alpha1.ReleaseSource
 }
 
 // change is that of the file, as it is at the tip of the tracked branch.
-func (p proposal) change(ctx context.Context, kept *appsv1.ControllerRevision) (forge.ChangeRequest, error) {
+func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (forge.ChangeRequest, error) {
 	status, then := &p.release.Status, kept.Annotations[v1alpha1.CommitAnnotation]
 	tip, err := p.api.Tip(ctx, p.source.Branch())
 	if err != nil {
@@ -149,13 +126,13 @@ func (p proposal) change(ctx context.Context, kept *appsv1.ControllerRevision) (
 	}
 	words := report.RevertWords{Release: p.release, Commit: then, File: status.Revert.File, Before: text, After: changed}
 	return forge.ChangeRequest{
-		Branch: branchOf(p.release, status.Revert), Base: p.source.Branch(), Path: status.Revert.File, Content: changed, ByBranch: true,
+		Branch: lifecycle.BranchOfRevert(p.release), Base: p.source.Branch(), Path: status.Revert.File, Content: changed, ByBranch: true,
 		Tip: tip.Commit, Tree: tip.Tree, Message: words.CommitMessage(), Title: words.Title(), Body: words.Body(),
 	}, nil
 }
 
 // read reads the file with the template as it was at a commit.
-func (p proposal) read(ctx context.Context, commit string) (*revert.File, []byte, error) {
+func (p proposed) read(ctx context.Context, commit string) (*revert.File, []byte, error) {
 	text, err := p.api.ReadFile(ctx, p.release.Status.Revert.File, commit)
 	if kind := forge.KindOf(err); kind == forge.NotFound || kind == forge.Invalid {
 		return nil, nil, refuse("it can't be read at commit %.10s: %v", commit, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
@@ -33,30 +34,26 @@ const (
 
 // Setup lets mgr answer gates and report to forges.
 func Setup(mgr ctrl.Manager, options Options) error {
-	now := clock.RealClock{}
-	gates := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerApprovals), mgr.GetLogger().WithName(v1alpha1.OwnerApprovals)), now)
-	gates.shared = options.SharedNamespaces
-	if err := gates.SetupWithManager(mgr); err != nil {
+	recorder := kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerApprovals), mgr.GetLogger().WithName(v1alpha1.OwnerApprovals))
+	in := newCluster(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, options.SharedNamespaces...)
+	forges, words := newConnections(in.client, in.live, in.clock, options), report.Options{Cluster: options.Cluster}
+	if err := (&Reconciler{newJudge(in)}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gates: %w", err)
 	}
-	forges := newConnections(gates.client, mgr.GetAPIReader(), now, options)
-	words := report.Options{Cluster: options.Cluster}
-	if err := setupForgeGates(mgr, &ForgeGates{
-		Reconciler: gates, forges: forges, looks: newLooks(), prefix: words.Prefix(),
-	}); err != nil {
+	if err := setupForgeGates(mgr, &ForgeGates{judge: newJudge(in), forges: forges, polls: newPolls(), prefix: words.Prefix()}); err != nil {
 		return fmt.Errorf("set up gates of forges: %w", err)
 	}
 	if err := setupReports(mgr, &Reports{
-		Reconciler: gates, forges: forges, words: words,
-		seen: &sightings{all: map[types.NamespacedName]types.UID{}}, told: newWritten[*v1alpha1.BatchRelease](),
+		cluster: in, forges: forges, words: words,
+		seen: &sightings{all: map[types.NamespacedName]types.UID{}}, told: kube.NewOverlay[*v1alpha1.BatchRelease](in.clock, 0),
 	}); err != nil {
 		return fmt.Errorf("set up reports: %w", err)
 	}
-	if err := setupReverts(mgr, &Reverts{Reconciler: gates, forges: forges, own: newWritten[*v1alpha1.BatchRelease]()}); err != nil {
+	if err := setupReverts(mgr, &Reverts{cluster: in, forges: forges, own: kube.NewOverlay[*v1alpha1.BatchRelease](in.clock, 0)}); err != nil {
 		return fmt.Errorf("set up reverts: %w", err)
 	}
 	if err := setupSyncReports(mgr, &SyncReports{
-		Reconciler: gates, forges: forges, words: words, told: newWritten[*v1alpha1.ReleaseSource](),
+		cluster: in, forges: forges, words: words, told: kube.NewOverlay[*v1alpha1.ReleaseSource](in.clock, 0),
 	}); err != nil {
 		return fmt.Errorf("set up reports of sources: %w", err)
 	}
@@ -70,7 +67,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsNoForge))).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(false))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(r.client, r))
+		Complete(reconcile.AsReconciler(r.judge.client, r))
 }
 
 func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
@@ -81,7 +78,7 @@ func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
 		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.gatesOfSource),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: brings})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
-		Complete(reconcile.AsReconciler(r.client, r))
+		Complete(reconcile.AsReconciler(r.judge.client, r))
 }
 
 func setupReports(mgr ctrl.Manager, r *Reports) error {
@@ -98,7 +95,7 @@ func setupReports(mgr ctrl.Manager, r *Reports) error {
 func setupReverts(mgr ctrl.Manager, r *Reverts) error {
 	concerned := func(object client.Object) bool {
 		release, ok := object.(*v1alpha1.BatchRelease)
-		return ok && concernsReverts(release)
+		return ok && lifecycle.RevertStageOf(release) != lifecycle.RevertIdle
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals-reverts").
@@ -126,7 +123,7 @@ func asksForge(object client.Object) bool {
 	return ok && gate.Asks(g.Spec.Type)
 }
 
-// brings tells whether a source has changed in a way that can decide a gate.
+// brings reports whether a source has changed in a way that can decide a gate.
 func brings(e event.UpdateEvent) bool {
 	before, okBefore := e.ObjectOld.(*v1alpha1.ReleaseSource)
 	after, okAfter := e.ObjectNew.(*v1alpha1.ReleaseSource)
@@ -162,7 +159,7 @@ func requestsFor(release *v1alpha1.BatchRelease, onForge bool) []reconcile.Reque
 // gatesOfSource are the gates that releases from a source wait for.
 func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, release := range r.fromSource(ctx, object) {
+	for _, release := range r.judge.fromSource(ctx, object) {
 		requests = append(requests, requestsFor(&release, true)...)
 	}
 	return requests
@@ -179,12 +176,12 @@ func (r *Reports) releasesOfSource(ctx context.Context, object client.Object) []
 
 // fromSource lists the releases from a source as the cache has them. A cache has no errors but
 // that it is not started, and then it brings every object later.
-func (r *Reconciler) fromSource(ctx context.Context, object client.Object) []v1alpha1.BatchRelease {
+func (c cluster) fromSource(ctx context.Context, object client.Object) []v1alpha1.BatchRelease {
 	source, ok := object.(*v1alpha1.ReleaseSource)
 	if !ok {
 		return nil
 	}
-	releases, err := r.releasesOf(ctx, source)
+	releases, err := c.releasesOf(ctx, source)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "find what came from source", "source", client.ObjectKeyFromObject(source))
 	}

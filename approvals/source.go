@@ -15,11 +15,11 @@ import (
 // sourceOf finds the ReleaseSource by the label of something that came from it, or belongs to what
 // did. It is nil where there is none. Whoever may write to a namespace can set labels there, so a source of
 // another namespace, whose credentials would be used, is found from shared namespaces alone.
-func (r *Reconciler) sourceOf(ctx context.Context, reader client.Reader, object client.Object) (*v1alpha1.ReleaseSource, error) {
+func (c cluster) sourceOf(ctx context.Context, reader client.Reader, object client.Object) (*v1alpha1.ReleaseSource, error) {
 	label, namespace := object.GetLabels()[v1alpha1.SourceLabel], object.GetNamespace()
 	distant := strings.Contains(label, "_")
 	switch {
-	case label == "", distant && !slices.Contains(r.shared, namespace):
+	case label == "", distant && !slices.Contains(c.shared, namespace):
 		return nil, nil
 	case distant:
 		return distantSource(ctx, reader, namespace, label)
@@ -50,14 +50,14 @@ func distantSource(ctx context.Context, reader client.Reader, namespace, label s
 }
 
 // releasesOf lists what came from a source.
-func (r *Reconciler) releasesOf(ctx context.Context, source *v1alpha1.ReleaseSource) ([]v1alpha1.BatchRelease, error) {
-	namespaces := append([]string{source.Namespace}, r.shared...)
+func (c cluster) releasesOf(ctx context.Context, source *v1alpha1.ReleaseSource) ([]v1alpha1.BatchRelease, error) {
+	namespaces := append([]string{source.Namespace}, c.shared...)
 	slices.Sort(namespaces)
 	var found []v1alpha1.BatchRelease
 	for _, namespace := range slices.Compact(namespaces) {
 		var list v1alpha1.BatchReleaseList
 		mine := client.MatchingLabels{v1alpha1.SourceLabel: source.LabelIn(namespace)}
-		if err := r.client.List(ctx, &list, client.InNamespace(namespace), mine, client.UnsafeDisableDeepCopy); err != nil {
+		if err := c.client.List(ctx, &list, client.InNamespace(namespace), mine, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list releases of the source in %s: %w", namespace, err)
 		}
 		found = append(found, list.Items...)

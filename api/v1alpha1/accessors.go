@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -27,6 +28,31 @@ func (p GatePolicy) Type() GateType {
 	default:
 		return ""
 	}
+}
+
+// AwaitedOnForge names what the gate of a policy waits for, as people find it on the forge: the pull request with this number, 0 where
+// there is none yet, a status or a check. It is empty for a gate that waits for nothing on a forge.
+func (p GatePolicy) AwaitedOnForge(number int64) string {
+	switch {
+	case p.PullRequest != nil && number == 0:
+		return "approval"
+	case p.PullRequest != nil:
+		return fmt.Sprintf("approval #%d", number)
+	case p.CommitStatus != nil:
+		return p.CommitStatus.Context
+	case p.CheckRun != nil:
+		return "check " + p.CheckRun.Name
+	default:
+		return ""
+	}
+}
+
+// PullRequestNumber is the number of the pull request that was opened for a gate; 0 where none is known.
+func (g *Gate) PullRequestNumber() int64 {
+	if g.Status.PullRequest == nil {
+		return 0
+	}
+	return g.Status.PullRequest.Number
 }
 
 // EvidenceForced is the kind of the evidence of a gate that somebody has passed past its policy.

@@ -36,7 +36,7 @@ func blocked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) (standing, b
 	}
 	for i := range gates {
 		if g := &gates[i]; g.Status.Refusal != nil && g.Spec.Attempt == status.Attempt && g.DeletionTimestamp == nil {
-			return atGate(release, g, v1alpha1.ReportApprovalRefused, fmt.Sprintf("approval #%d was refused: %s", number(g), g.Status.Refusal.Message)), true
+			return atGate(release, g, v1alpha1.ReportApprovalRefused, fmt.Sprintf("approval #%d was refused: %s", g.PullRequestNumber(), g.Status.Refusal.Message)), true
 		}
 	}
 	now := inRelease(release, v1alpha1.ReportWaiting, strings.Join(waits, ", "))
@@ -65,7 +65,7 @@ func find(gates []v1alpha1.Gate, reference v1alpha1.GateReference, status *v1alp
 // asking reports whether a pull request is being opened, and nothing is known to keep it from being: a gate that has been
 // looked at is decided, or waits.
 func asking(g *v1alpha1.Gate) bool {
-	return g.Spec.Type == v1alpha1.GatePullRequest && number(g) == 0 && g.Status.Decision == ""
+	return g.Spec.Type == v1alpha1.GatePullRequest && g.PullRequestNumber() == 0 && g.Status.Decision == ""
 }
 
 // maxReason is how much is shown of why an approval is refused.
@@ -92,15 +92,11 @@ func pastPolicy(g *v1alpha1.Gate) string {
 
 // wait says what a gate waits for, in words that stay the same while it does.
 func wait(g *v1alpha1.Gate) string {
-	switch policy := &g.Spec.Policy; {
-	case policy.PullRequest != nil && number(g) != 0:
-		return fmt.Sprintf("for approval #%d", number(g))
-	case policy.PullRequest != nil:
-		return "for approval"
-	case policy.CommitStatus != nil:
-		return "for " + policy.CommitStatus.Context
-	case policy.CheckRun != nil:
-		return "for check " + policy.CheckRun.Name
+	policy := &g.Spec.Policy
+	if name := policy.AwaitedOnForge(g.PullRequestNumber()); name != "" {
+		return "for " + name
+	}
+	switch {
 	case policy.Soak != nil:
 		return "until " + soaked(g).Format("2006-01-02 15:04 MST")
 	case policy.Window != nil:
@@ -116,13 +112,6 @@ func wait(g *v1alpha1.Gate) string {
 func soaked(g *v1alpha1.Gate) time.Time {
 	over := g.CreationTimestamp.Add(g.Spec.Policy.Soak.Duration.Duration)
 	return over.UTC().Truncate(time.Minute).Add(time.Minute)
-}
-
-func number(g *v1alpha1.Gate) int64 {
-	if g.Status.PullRequest == nil {
-		return 0
-	}
-	return g.Status.PullRequest.Number
 }
 
 // pullURL is where the pull request of a gate is; empty where that is nothing to send people to.

@@ -258,15 +258,10 @@ func (p *pass) block(waiting []waitingGate) {
 func awaitedWords(waiting []waitingGate) string {
 	var words, types []string
 	for _, w := range waiting {
-		switch policy := w.policy; {
-		case policy.PullRequest != nil:
-			words = append(words, w.approval())
-		case policy.CommitStatus != nil:
-			words = append(words, policy.CommitStatus.Context)
-		case policy.CheckRun != nil:
-			words = append(words, "check "+policy.CheckRun.Name)
-		default:
-			types = append(types, string(policy.Type()))
+		if name := w.onForge(); name != "" {
+			words = append(words, name)
+		} else {
+			types = append(types, string(w.policy.Type()))
 		}
 	}
 	if len(types) > 0 {
@@ -275,12 +270,12 @@ func awaitedWords(waiting []waitingGate) string {
 	return strings.Join(words, ", ")
 }
 
-// approval names the pull request, once there is one.
-func (w waitingGate) approval() string {
-	if w.gate == nil || w.gate.Status.PullRequest == nil || w.gate.Status.PullRequest.Number == 0 {
-		return "approval"
+// onForge names what is waited for on the forge, and says so if it has come in vain.
+func (w waitingGate) onForge() string {
+	if w.gate == nil {
+		return w.policy.AwaitedOnForge(0)
 	}
-	words := fmt.Sprintf("approval #%d", w.gate.Status.PullRequest.Number)
+	words := w.policy.AwaitedOnForge(w.gate.PullRequestNumber())
 	if w.refused() {
 		words += ", which was merged and refused: " + w.gate.Status.Refusal.Message
 	}

@@ -1,0 +1,79 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/approvals/lifecycle"
+	"github.com/sluice-dev/sluice/internal/kube"
+)
+
+// judge has gates judged, and writes down what comes of it.
+type judge struct {
+	cluster
+	own *kube.Overlay[*v1alpha1.Gate]
+}
+
+// judged are the facts that a gate is decided by: those that are known, or those of a live read of the cluster where the
+// decision would open it.
+func (j judge) judged(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (gate.Facts, error) {
+	if gate.Evaluate(g, known, j.clock.Now()).Status.Decision != v1alpha1.DecisionPassed || gate.Decided(g) {
+		return known, nil
+	}
+	return j.reread(ctx, g, known)
+}
+
+// reread are facts of a live read of the cluster, with what the forge has said.
+func (j judge) reread(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (gate.Facts, error) {
+	live, err := j.factsOf(ctx, j.live, g)
+	live.Forge = known.Forge
+	return live, err
+}
+
+// record writes a status that differs from the gate's, with the event of a gate that was decided, and leaves g as it is then. It
+// reports false if g is no longer what was judged: the watch brings what it is now, and it is judged anew.
+func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) (bool, error) {
+	wanted := g.DeepCopy()
+	wanted.Status = lifecycle.Fit(status)
+	outcome := kube.PatchStatus(ctx, j.client, g, wanted)
+	switch outcome.(type) {
+	case kube.Unchanged:
+		return true, nil
+	case kube.Outdated, kube.Gone:
+		return false, nil
+	case kube.Refused, kube.Failed:
+		return false, fmt.Errorf("write status of gate: %w", kube.Err(outcome))
+	case kube.Written:
+	}
+	before := g.Status.Decision
+	j.take(g, wanted)
+	if release != nil && before != g.Status.Decision {
+		j.announce(g, release)
+	}
+	return true, nil
+}
+
+// take has g be as it was written. One that is about to go is of no use to anybody.
+func (j judge) take(g, written *v1alpha1.Gate) {
+	written.DeepCopyInto(g)
+	if g.DeletionTimestamp == nil {
+		j.own.Saw(g)
+	}
+}
+
+// announce makes the event of a decision.
+func (j judge) announce(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
+	const words = "%s gate after batch %d: %s"
+	switch {
+	case g.Forced() != nil:
+		j.events.Eventf(release, g, corev1.EventTypeWarning, "GateForced", "PassGate", words, g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+	case g.Status.Decision == v1alpha1.DecisionPassed:
+		j.events.Eventf(release, g, corev1.EventTypeNormal, "GatePassed", "PassGate", words, g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+	case g.Status.Decision == v1alpha1.DecisionRejected:
+		j.events.Eventf(release, g, corev1.EventTypeWarning, "GateRejected", "RejectGate", words, g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+	}
+}

@@ -1,0 +1,111 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/forge"
+)
+
+// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, EndDeployment or Deploy.
+//
+//sumtype:decl
+type ReportIntent interface{ reportIntent() }
+
+type (
+	// RepeatStatus posts what was posted last once more: the forge has something else.
+	RepeatStatus struct{}
+	// PostStatus posts a status, if the forge does not have it, and writes it down.
+	PostStatus struct {
+		// Of says whether status.report or status.refusal keeps it.
+		Of   Told
+		Post report.Post
+	}
+	// EndDeployment ends a deployment that another release took over from.
+	EndDeployment struct{ ID int64 }
+	// Deploy shows the release as a deployment, or how it stands.
+	Deploy struct {
+		Request     forge.DeploymentRequest
+		State       forge.DeploymentState
+		Description string
+		LogURL      string
+		// Task is what status.report knows it by.
+		Task string
+	}
+)
+
+func (RepeatStatus) reportIntent()  {}
+func (PostStatus) reportIntent()    {}
+func (EndDeployment) reportIntent() {}
+func (Deploy) reportIntent()        {}
+
+// Told is what a status speaks of.
+type Told int
+
+// What a status speaks of.
+const (
+	// ToldOfRelease: the commit that is, or was last, released.
+	ToldOfRelease Told = iota
+	// ToldOfWaiting: a commit that can't be released, or not yet.
+	ToldOfWaiting
+)
+
+// ReportFacts is what is known of a release's reports beside what it says itself.
+type ReportFacts struct {
+	// Gates are those that the release waits for.
+	Gates []v1alpha1.Gate
+	// Words say how we name ourselves, and Environment where the release is deployed to; empty for nowhere.
+	Words       report.Options
+	Environment string
+	// Doubted says that the forge was asked what it has of the last status, and Standing is the newest that it has; nil for none.
+	Doubted  bool
+	Standing *forge.Status
+}
+
+// NextOfReport says what is to be told of a release now, in this order.
+func NextOfReport(release *v1alpha1.BatchRelease, facts ReportFacts) []ReportIntent {
+	posts, last := report.Next(release, facts.Gates, facts.Words), release.Status.Report
+	var next []ReportIntent
+	if facts.Doubted && !stands(last, facts.Standing) && !follows(last, posts) {
+		next = append(next, RepeatStatus{})
+	}
+	for _, post := range report.Waiting(release, facts.Words) {
+		next = append(next, PostStatus{ToldOfWaiting, post})
+	}
+	told := release.DeepCopy()
+	for _, post := range posts {
+		next = append(next, PostStatus{ToldOfRelease, post})
+		told.Status.Report = report.After(told.Status.Report, post, time.Time{})
+	}
+	return append(next, deploying(told, facts.Environment)...)
+}
+
+// stands reports whether the forge has what was posted last.
+func stands(last *v1alpha1.ForgeReport, standing *forge.Status) bool {
+	return standing != nil && string(standing.State) == last.State && standing.Description == forge.Description(last.Description)
+}
+
+// follows reports whether a status of the same commit is to be posted, which makes up for one that was lost.
+func follows(last *v1alpha1.ForgeReport, posts []report.Post) bool {
+	return slices.ContainsFunc(posts, func(p report.Post) bool { return !p.Posted && p.Status.SHA == last.Commit })
+}
+
+// deploying shows a release of which something was told as a deployment, if the source asks for it.
+func deploying(release *v1alpha1.BatchRelease, environment string) []ReportIntent {
+	last := release.Status.Report
+	if environment == "" || last == nil {
+		return nil
+	}
+	request, state, description, ok := report.Deployment(release, environment)
+	task := request.Task + "@" + request.SHA
+	if !ok || last.DeploymentTask == task && last.DeploymentState == string(state) {
+		return nil
+	}
+	var next []ReportIntent
+	if last.DeploymentID != 0 && last.DeploymentTask != task && last.DeploymentState == string(forge.DeploymentInProgress) {
+		next = append(next, EndDeployment{last.DeploymentID})
+	}
+	return append(next, Deploy{Request: request, State: state, Description: description, LogURL: last.URL, Task: task})
+}

@@ -1,0 +1,219 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/lifecycle"
+	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/forge"
+)
+
+// reportWorld is a release, and what a forge was told of it.
+type reportWorld struct {
+	process
+	release *v1alpha1.BatchRelease
+	// statuses are those of each commit, the last one last, and deployments the states of each, by its task.
+	statuses    map[string][]forge.StatusRequest
+	deployments map[string][]forge.DeploymentState
+	tasks       []string
+	// fresh says that this process has told nothing yet.
+	fresh bool
+}
+
+func newReportWorld(t testing.TB, crash int) *reportWorld {
+	return &reportWorld{
+		process: process{TB: t, crash: crash}, fresh: true,
+		statuses: map[string][]forge.StatusRequest{}, deployments: map[string][]forge.DeploymentState{},
+		release: &v1alpha1.BatchRelease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+			Spec: v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{
+				{Replicas: intstr.FromInt32(1)}, {Replicas: intstr.FromString("100%")},
+			}}},
+		},
+	}
+}
+
+// updates has a batch of the release of a commit be updated.
+func updates(commit string, attempt int64, step int32) func(*reportWorld) {
+	return func(w *reportWorld) {
+		s := &w.release.Status
+		s.Phase, s.Commit, s.Attempt, s.CurrentStepIndex = v1alpha1.PhaseRollingUpdate, commit, attempt, step
+		s.Batch, s.Replicas, s.TargetReplicas, s.UpdateRevision = fmt.Sprintf("%d/2", step+1), 10, 1+9*step, "v"+commit[:4]
+		s.Queued = nil
+	}
+}
+
+func (w *reportWorld) complete() { w.release.Status.Phase = v1alpha1.PhaseCompleted }
+
+func (w *reportWorld) queue() {
+	w.release.Status.Queued = &v1alpha1.QueuedTemplate{Commit: otherTip}
+	w.release.Annotations = map[string]string{v1alpha1.CommitAnnotation: otherTip}
+}
+
+func (w *reportWorld) facts() lifecycle.ReportFacts {
+	facts := lifecycle.ReportFacts{Environment: "production"}
+	last := w.release.Status.Report
+	if !w.fresh || last == nil {
+		return facts
+	}
+	facts.Doubted = true
+	if told := w.statuses[last.Commit]; len(told) > 0 {
+		newest := told[len(told)-1]
+		facts.Standing = &forge.Status{State: newest.State, Description: newest.Description}
+	}
+	return facts
+}
+
+func (w *reportWorld) do(intent lifecycle.ReportIntent) error {
+	status := &w.release.Status
+	post := func(request forge.StatusRequest) error {
+		return w.does(func() { w.statuses[request.SHA] = append(w.statuses[request.SHA], request) })
+	}
+	switch intent := intent.(type) {
+	case lifecycle.RepeatStatus:
+		if err := post(report.Again(status.Report)); err != nil {
+			return err
+		}
+		return w.does(func() { status.Report = report.Repeated(status.Report, start) })
+	case lifecycle.PostStatus:
+		slot := &status.Report
+		if intent.Of == lifecycle.ToldOfWaiting {
+			slot = &status.Refusal
+		}
+		if err := post(intent.Post.Status); err != nil {
+			return err
+		}
+		return w.does(func() { *slot = report.After(*slot, intent.Post, start) })
+	case lifecycle.EndDeployment:
+		return w.deployed(intent.ID, forge.DeploymentInactive)
+	case lifecycle.Deploy:
+		id := w.deploymentOf(intent.Task)
+		if err := w.deployed(id, intent.State); err != nil {
+			return err
+		}
+		return w.does(func() {
+			status.Report.DeploymentID, status.Report.DeploymentTask, status.Report.DeploymentState = id, intent.Task, string(intent.State)
+		})
+	}
+	w.Fatalf("nobody carries out %T", intent)
+	return nil
+}
+
+// deploymentOf is the deployment of a task, which is made if there is none.
+func (w *reportWorld) deploymentOf(task string) int64 {
+	for i, made := range w.tasks {
+		if made == task {
+			return int64(i + 1)
+		}
+	}
+	w.tasks = append(w.tasks, task)
+	return int64(len(w.tasks))
+}
+
+func (w *reportWorld) deployed(id int64, state forge.DeploymentState) error {
+	task := w.tasks[id-1]
+	return w.does(func() { w.deployments[task] = append(w.deployments[task], state) })
+}
+
+func (w *reportWorld) run() {
+	w.Helper()
+	for range 20 {
+		intents := lifecycle.NextOfReport(w.release, w.facts())
+		w.fresh = false
+		if len(intents) == 0 {
+			return
+		}
+		for _, intent := range intents {
+			if w.do(intent) != nil {
+				w.fresh = true
+				break
+			}
+		}
+	}
+	w.Fatal("there is always something to tell")
+}
+
+// lasts are the last statuses and deployment states.
+func (w *reportWorld) lasts() map[string]string {
+	lasts := map[string]string{}
+	for commit, told := range w.statuses {
+		lasts[commit] = fmt.Sprintf("%s %s", told[len(told)-1].State, told[len(told)-1].Description)
+	}
+	for task, states := range w.deployments {
+		lasts[task] = string(states[len(states)-1])
+	}
+	return lasts
+}
+
+// TestReportEndsAlikeAfterACrash: wherever a process is stopped, the next one tells the same in the end, and repeats at most one
+// status of a commit, and one state of a deployment.
+func TestReportEndsAlikeAfterACrash(t *testing.T) {
+	t.Parallel()
+	lives := map[string][]func(*reportWorld){
+		"released":   {updates(tipCommit, 1, 0), updates(tipCommit, 1, 1), (*reportWorld).complete},
+		"superseded": {updates(tipCommit, 1, 0), updates(otherTip, 2, 0), (*reportWorld).complete},
+		"queued":     {updates(tipCommit, 1, 0), (*reportWorld).queue, (*reportWorld).complete, updates(otherTip, 2, 1), (*reportWorld).complete},
+	}
+	counts := func(w *reportWorld) map[string]int {
+		n := map[string]int{}
+		for commit, told := range w.statuses {
+			n[commit] = len(told)
+		}
+		for task, states := range w.deployments {
+			n[task] = len(states)
+		}
+		return n
+	}
+	for name, events := range lives {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := func(crash int) *reportWorld {
+				w := newReportWorld(t, crash)
+				for _, event := range events {
+					event(w)
+					w.run()
+				}
+				return w
+			}
+			want := live(0)
+			for crash := 1; crash <= want.effects; crash++ {
+				got := live(crash)
+				if diff := cmp.Diff(want.lasts(), got.lasts()); diff != "" {
+					t.Errorf("a crash after effect %d has something else told in the end: -want +got:\n%s", crash, diff)
+				}
+				for what, n := range counts(got) {
+					if most := counts(want)[what] + 1; n > most {
+						t.Errorf("a crash after effect %d has %s told %d times, want at most %d", crash, what, n, most)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRepeatedStatus: what the forge has lost, or has of a process before, is told again once.
+func TestRepeatedStatus(t *testing.T) {
+	t.Parallel()
+	w := newReportWorld(t, 0)
+	updates(tipCommit, 1, 0)(w)
+	w.run()
+	told := len(w.statuses[tipCommit])
+	w.statuses[tipCommit] = append(w.statuses[tipCommit], forge.StatusRequest{SHA: tipCommit, State: forge.StatePending, Description: "an older one"})
+	w.fresh = true
+	w.run()
+	if got := w.statuses[tipCommit]; len(got) != told+2 || got[told+1] != got[told-1] {
+		t.Errorf("want the last status told once more, got %+v", got)
+	}
+	w.fresh, w.release.Status.Report.Time = true, new(metav1.NewTime(start.Add(time.Minute)))
+	w.run()
+	if got := w.statuses[tipCommit]; len(got) != told+2 {
+		t.Errorf("want nothing told again where the forge has it, got %+v", got)
+	}
+}
