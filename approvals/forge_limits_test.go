@@ -74,19 +74,22 @@ func TestLimitedSourceSendsNothing(t *testing.T) {
 			latest = max(latest, s.caughtUp())
 		}
 	}
-	sent := 0
+	sent, opened := 0, 0
 	for _, s := range shops {
 		early := s.sentWhileLimited()
 		if sent += early; early > 0 {
 			t.Errorf("%s: want no request while limited, got %d", s.name, early)
 		}
 		g := s.readGate(s.gate)
+		if !s.limit().short() && g.Status.Decision == v1alpha1.DecisionPassed {
+			opened++
+		}
 		if !s.limit().short() && (g.Status.Decision != v1alpha1.DecisionWaiting || g.ResourceVersion != versions[s.name]) {
 			t.Errorf("%s: want the gate shut, and nothing written to it while it has to wait: got %+v", s.name, g.Status)
 		}
 	}
-	t.Logf("F18: %d kinds of limit: %d requests while limited, 0 gates opened, manual gates and other sources went on, "+
-		"asked again at most %s after the end of the limit", len(limits), sent, latest.Round(time.Millisecond))
+	t.Logf("F18: %d kinds of limit: %d requests while limited, %d gates opened, manual gates and other sources went on, "+
+		"asked again at most %s after the end of the limit", len(limits), sent, opened, latest.Round(time.Millisecond))
 }
 
 func (s *shop) limit() limited {

@@ -63,12 +63,7 @@ func (r *ForgeGates) do(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.G
 		}
 		status.Refusal.ToldDigest = intent.Digest
 	case lifecycle.ClosePull:
-		err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
-			return api.CloseApproval(ctx, intent.Number, intent.Comment)
-		})
-		if forge.KindOf(err) == forge.NotFound {
-			err = nil
-		}
+		err := r.closePull(ctx, g, facts, intent)
 		return err == nil, err
 	case lifecycle.RemoveBranch:
 		err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
@@ -134,6 +129,17 @@ func (r *ForgeGates) open(ctx context.Context, g *v1alpha1.Gate, facts lifecycle
 		r.polls.done(g, gate.RecordOnBranch(g, facts.Source), r.judge.clock.Now().Add(intervalOf(facts.Source)))
 	}
 	return r.judge.record(ctx, g, facts.Release, lifecycle.OpenedStatus(g, facts.Source, intent, pull))
+}
+
+// closePull closes a pull request. One that is gone is closed.
+func (r *ForgeGates) closePull(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.ClosePull) error {
+	err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
+		return api.CloseApproval(ctx, intent.Number, intent.Comment)
+	})
+	if forge.KindOf(err) == forge.NotFound {
+		return nil
+	}
+	return err
 }
 
 // move reports whether the branch of a pull request had to be put onto the tracked branch anew.

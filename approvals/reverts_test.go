@@ -108,7 +108,8 @@ func (s *shop) follow() {
 }
 
 // revertAll has rollbacks of shops go through Git: some by the pull request, some by another commit, which has it closed.
-func revertAll(merged, closed []*shop) {
+// It returns how many pull requests a rollback had at most, and how many are left open.
+func revertAll(merged, closed []*shop) (most, open int) {
 	shops := slices.Concat(merged, closed)
 	for _, s := range shops {
 		s.rolledBack()
@@ -129,10 +130,18 @@ func revertAll(merged, closed []*shop) {
 			state = v1alpha1.RevertClosed
 		}
 		s.awaitRevert(state)
-		if pulls := s.pulls(); len(pulls) != 1 || pulls[0].State != "closed" {
+		pulls := s.pulls()
+		if len(pulls) != 1 || pulls[0].State != "closed" {
 			s.Errorf("%s: want one pull request, closed, got %+v", s.name, pulls)
 		}
+		most = max(most, len(pulls))
+		for _, pull := range pulls {
+			if pull.State != "closed" {
+				open++
+			}
+		}
 	}
+	return most, open
 }
 
 // Each request for the pull request of a revert meets bad answers: there is one in the end, and it is gone
@@ -145,14 +154,14 @@ func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	revertAll([]*shop{merged}, []*shop{closed})
 	merges, mergesMet := merged.troubled()
 	closes, closesMet := closed.troubled()
-	revertAll(merges, closes)
+	most, open := revertAll(merges, closes)
 	met := slices.Concat(mergesMet, closesMet)
 	for i, s := range slices.Concat(merges, closes) {
 		if met[i]() != 1 {
 			t.Errorf("%s must have met its fault", s.name)
 		}
 	}
-	t.Logf("each of %d requests of a revert met 3 bad answers: 1 pull request each, none left open", len(met)/3)
+	t.Logf("each of %d requests of a revert met 3 bad answers: %d pull request each at most, %d left open", len(met)/3, most, open)
 }
 
 // troubled are shops like this one: for each request that it has sent, one for each bad answer. met tells of each how

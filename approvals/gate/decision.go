@@ -50,8 +50,8 @@ func (d Decision) keeping(g *v1alpha1.Gate) Decision {
 	if d.Status.Record == nil {
 		d.Status.Record = before.Record
 	}
-	if d.Status.Refusal != nil && before.Refusal != nil && d.Status.Refusal.Message == before.Refusal.Message {
-		d.Status.Refusal = before.Refusal
+	if d.Status.Refusal != nil && before.Refusal != nil {
+		d.Status.Refusal.ToldDigest = before.Refusal.ToldDigest // who tells it compares the digests
 	}
 	if d.Status.Decision == before.Decision && before.DecidedAt != nil {
 		d.Status.DecidedAt = before.DecidedAt
