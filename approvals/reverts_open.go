@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals/revert"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
@@ -118,7 +119,7 @@ func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (
 		return forge.ChangeRequest{}, err
 	}
 	if !podtemplate.Within(before.Template(), kept.Data.Raw) {
-		return forge.ChangeRequest{}, refuse("the template in it at commit %.10s is not that of revision %s", then, status.RollbackTo)
+		return forge.ChangeRequest{}, refuse("the template in it at commit %s is not that of revision %s", plain.Commit(then), status.RollbackTo)
 	}
 	changed, err := now.With(before)
 	if err != nil {
@@ -135,7 +136,7 @@ func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (
 func (p proposed) read(ctx context.Context, commit string) (*revert.File, []byte, error) {
 	text, err := p.api.ReadFile(ctx, p.release.Status.Revert.File, commit)
 	if kind := forge.KindOf(err); kind == forge.NotFound || kind == forge.Invalid {
-		return nil, nil, refuse("it can't be read at commit %.10s: %v", commit, err)
+		return nil, nil, refuse("it can't be read at commit %s: %v", plain.Commit(commit), err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +145,7 @@ func (p proposed) read(ctx context.Context, commit string) (*revert.File, []byte
 		Namespace: p.release.Namespace, Name: p.release.Name, Workload: p.release.Spec.WorkloadRef.Name, Default: p.source.Namespace,
 	})
 	if err != nil {
-		return nil, nil, refuse("at commit %.10s %v", commit, err)
+		return nil, nil, refuse("at commit %s %v", plain.Commit(commit), err)
 	}
 	return file, text, nil
 }

@@ -35,7 +35,7 @@ func standingOf(o outcome) standing {
 	case leaving:
 		s = standing{
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDeleting, failed: true,
-			message: "waits for " + counted(o.releases, "release") + " and " + counted(o.gates, "gate") + " to go",
+			message: "waits for " + plain.Count(o.releases, "release") + " and " + plain.Count(o.gates, "gate") + " to go",
 		}
 	case unread:
 		s = standingOfUnread(o)
@@ -78,7 +78,7 @@ func standingOfFollowed(o followed) standing {
 		s.reason, s.message = v1alpha1.ReasonPruneHeld, heldWords(*o.held)
 	default:
 		s.ready, s.stalled = metav1.ConditionTrue, false
-		s.reason, s.message = v1alpha1.ReasonSynced, fmt.Sprintf("%s as of commit %.12s", counted(o.releases, "release"), o.commit)
+		s.reason, s.message = v1alpha1.ReasonSynced, fmt.Sprintf("%s as of commit %s", plain.Count(o.releases, "release"), plain.Commit(o.commit))
 	}
 	return s
 }
@@ -163,7 +163,7 @@ func at(release *spec.Release, message string) spec.Error {
 
 // heldWords say why releases that Git lacks are kept.
 func heldWords(held plan.Held) string {
-	kept := counted(held.Gone, "release") + " not in the repository any more, and kept: "
+	kept := plain.Count(held.Gone, "release") + " not in the repository any more, and kept: "
 	switch held.Doubt {
 	case plan.FilesWrong:
 		return kept + "they may be in files that have errors"
@@ -173,14 +173,6 @@ func heldWords(held plan.Held) string {
 		return kept + fmt.Sprintf("more would be deleted than stay (%d); delete them with kubectl if that is meant", held.Left)
 	}
 	return kept
-}
-
-// counted is a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func firstOf(errors []spec.Error) string {

@@ -19,7 +19,7 @@ func TestFollowsPushes(t *testing.T) {
 	w.controller(gitsync.Options{})
 	w.source(nil)
 	source := w.sync("shop")
-	w.wantReady(source, v1alpha1.ReasonSynced, "1 release as of", first[:12])
+	w.wantReady(source, v1alpha1.ReasonSynced, "1 release as of", first[:7])
 	if source.Status.ObservedCommit != first || source.Status.Releases != 1 || source.Status.Files != 2 || source.Status.LastSyncTime == nil {
 		t.Errorf("got status %+v", source.Status)
 	}
@@ -42,7 +42,7 @@ func TestFollowsPushes(t *testing.T) {
 	w.wantImage("web", "web:1")
 
 	second := w.push(map[string]string{"web/deploy.yaml": deploymentText("web", "web:2")})
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced, second[:12])
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced, second[:7])
 	w.wantImage("web", "web:2")
 	if got := w.release("web").Annotations[v1alpha1.CommitAnnotation]; got != second {
 		t.Errorf("the commit of a new template is %s, want %s", got, second)

@@ -57,7 +57,7 @@ func TestForcePushHolds(t *testing.T) {
 
 	w.set(`{"allowRewrite":true}`)
 	accepted := w.sync("shop")
-	w.wantReady(accepted, v1alpha1.ReasonSynced, third[:12])
+	w.wantReady(accepted, v1alpha1.ReasonSynced, third[:7])
 	if accepted.Status.RefusedHead != "" {
 		t.Errorf("refused head %q, want none", accepted.Status.RefusedHead)
 	}

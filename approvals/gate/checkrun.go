@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // checkCheckRun passes when the newest run of the check is completed as the policy asks for.
@@ -16,7 +17,7 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return decision
 	}
 	policy := g.Spec.Policy.CheckRun
-	what := fmt.Sprintf("check %s of %s on commit %s", policy.Name, policy.App, short(g.Spec.Commit))
+	what := fmt.Sprintf("check %s of %s on commit %s", policy.Name, policy.App, plain.Commit(g.Spec.Commit))
 	newest := newestRun(g, facts.Forge.CheckRuns)
 	meant := kept(facts.Source, v1alpha1.AccountApp, policy.App)
 	switch {

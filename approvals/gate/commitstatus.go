@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // sluicePrefix begins the contexts of every Sluice, whichever its cluster.
@@ -22,7 +23,7 @@ func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	if prefix := facts.Forge.OwnPrefix; ownContext(policy.Context, prefix) {
 		return waiting(fmt.Sprintf("can't pass: contexts that begin with %s are Sluice's own", prefix), time.Time{})
 	}
-	what := fmt.Sprintf("status %s on commit %s", policy.Context, short(g.Spec.Commit))
+	what := fmt.Sprintf("status %s on commit %s", policy.Context, plain.Commit(g.Spec.Commit))
 	known := *facts.Forge
 	creators, changed := sameAsBefore(facts.Source, policy.Creators, known.Creators)
 	known.Creators = creators

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/record"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // askAnew is what helps where nothing else does: the pull request can't be merged a second time.
@@ -133,7 +134,7 @@ func (a approval) mergedAlone() string {
 	case sha == "" || sha != a.PullRequest.MergeCommit:
 		return "it is not known what the merge changed"
 	case made.More || len(made.Files) != 1 || made.Files[0].Path != path:
-		return fmt.Sprintf("along with something else: commit %s changes more than %s: %s", short(sha), path, a.askAnew())
+		return fmt.Sprintf("along with something else: commit %s changes more than %s: %s", plain.Commit(sha), path, a.askAnew())
 	}
 	at := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == sha })
 	switch {
@@ -236,6 +237,3 @@ func name(who forge.Account) string {
 	}
 	return who.Login
 }
-
-// short is a commit as people name it.
-func short(sha string) string { return sha[:min(len(sha), 7)] }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/record"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // behind are those who have a part in a release, by the number of their account, with what they did.
@@ -127,12 +128,12 @@ func (a approval) unknownOrigin() string {
 		return "it is not known who is behind the release"
 	case origin.Total > forge.MaxCommits:
 		return fmt.Sprintf("%d commits came since %s, and at most %d can be looked at for who is behind them%s",
-			origin.Total, short(origin.Stable), forge.MaxCommits, otherwise)
+			origin.Total, plain.Commit(origin.Stable), forge.MaxCommits, otherwise)
 	case a.namesTooMany() != "":
-		return fmt.Sprintf("the release has too many co-authors: it is not known who those of commit %s are%s", short(a.namesTooMany()), otherwise)
+		return fmt.Sprintf("the release has too many co-authors: it is not known who those of commit %s are%s", plain.Commit(a.namesTooMany()), otherwise)
 	case origin.Total == 0 || len(origin.Commits) != origin.Total:
 		return fmt.Sprintf("%s brings no commit that %s had not, so that nobody is known to be behind the release%s",
-			short(origin.Head), short(origin.Stable), otherwise)
+			plain.Commit(origin.Head), plain.Commit(origin.Stable), otherwise)
 	}
 	return ""
 }
@@ -158,7 +159,7 @@ func (a approval) namesTooMany() string {
 func (a approval) unattributed(commit forge.Commit) string {
 	return fmt.Sprintf("it is not known who brought commit %s, whose author is free text: it came by no pull request that the "+
 		"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign "+
-		"commits; for this release: %s", short(commit.SHA), a.pastPolicy())
+		"commits; for this release: %s", plain.Commit(commit.SHA), a.pastPolicy())
 }
 
 // answeredFor reports whether all who made a pull request what it is are known: by who pushed to its branch or, where the forge does

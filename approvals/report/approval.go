@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge/record"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 const (
@@ -137,7 +138,7 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 }
 
 func batchText(batch Batch) string {
-	text := fmt.Sprintf("%d of %s updated, %d ready, %d available.", batch.Updated, pods(batch.Replicas), batch.Ready, batch.Available)
+	text := fmt.Sprintf("%d of %s updated, %d ready, %d available.", batch.Updated, plain.Count(batch.Replicas, "pod"), batch.Ready, batch.Available)
 	if len(batch.Pods) == 0 {
 		return text
 	}
@@ -210,10 +211,7 @@ func approvers(g *v1alpha1.Gate) string {
 }
 
 func approvals(n int32) string {
-	if n == 1 {
-		return "It takes 1 approving review"
-	}
-	return fmt.Sprintf("It takes %d approving reviews", n)
+	return "It takes " + plain.Count(n, "approving review")
 }
 
 // named lists those whom a policy names; logins are shown as code, so that nobody is called for.
@@ -250,7 +248,7 @@ func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+
 			"Opening this pull request again does not take that back.", Code(g.Spec.Revision))
 	}
-	return fmt.Sprintf("the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, pods(batch.Replicas))
+	return fmt.Sprintf("the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, plain.Count(batch.Replicas, "pod"))
 }
 
 // following says what comes after the step of g.
@@ -263,7 +261,7 @@ func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) st
 	if all[next].Replicas.Type == intstr.Int {
 		target = fmt.Sprintf("%d", min(all[next].Replicas.IntVal, batch.Replicas))
 	}
-	return fmt.Sprintf("the release goes on with batch %d/%d, at whose end %s of %s are updated.", next+1, len(all), target, pods(batch.Replicas))
+	return fmt.Sprintf("the release goes on with batch %d/%d, at whose end %s of %s are updated.", next+1, len(all), target, plain.Count(batch.Replicas, "pod"))
 }
 
 // otherGates are the types of what the step waits for beside g.

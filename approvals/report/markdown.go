@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	printed "github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // maxValue is how much is shown of a value that others chose, in characters.
@@ -24,11 +24,11 @@ func codeUpTo(value string, longest int) string {
 	return "`" + value + "`"
 }
 
-// plain is a value as one line without what ends a span of code or a cell.
-func plain(value string) string { return plainUpTo(value, maxValue) }
+// clean is a value as one line without what ends a span of code or a cell.
+func clean(value string) string { return plainUpTo(value, maxValue) }
 
 func plainUpTo(value string, longest int) string {
-	line := []rune(printed.Line(strings.Map(harmless, value)))
+	line := []rune(plain.Line(strings.Map(harmless, value)))
 	if len(line) > longest {
 		line = append(line[:longest-1], '…')
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // stand is how the release of the present commit stands, with the gates of it that were forced; false where
@@ -145,7 +146,7 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 	if ended := endedWith(status, last.Commit); ended != nil && !final(last) {
 		return endOf(ended, last), true
 	}
-	by, back := cmp.Or(short(status.Commit), "revision "+status.UpdateRevision), status.RollbackTo != ""
+	by, back := cmp.Or(plain.Commit(status.Commit), "revision "+status.UpdateRevision), status.RollbackTo != ""
 	kind := v1alpha1.ReportSuperseded
 	if back {
 		kind = v1alpha1.ReportRolledBack

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
-	printed "github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // standing is how a release or a source stands. What is posted next depends on the content; the rest is only shown.
@@ -64,7 +64,7 @@ func (s standing) text() string { return s.words() + forcedWords(s.forced) }
 func (s standing) words() string {
 	switch s.Kind {
 	case v1alpha1.ReportUpdating:
-		return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, pods(s.replicas))
+		return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, plain.Count(s.replicas, "pod"))
 	case v1alpha1.ReportWaiting:
 		return s.done() + ", waiting " + s.detail
 	case v1alpha1.ReportRejected:
@@ -137,7 +137,7 @@ const longestCause = 600
 
 // said is a cause that a sentence says.
 func said(sentence string) *v1alpha1.ReportCause {
-	return &v1alpha1.ReportCause{Kind: v1alpha1.CauseMessage, Message: printed.UpTo(printed.Line(sentence), longestCause)}
+	return &v1alpha1.ReportCause{Kind: v1alpha1.CauseMessage, Message: plain.UpTo(plain.Line(sentence), longestCause)}
 }
 
 func causeWords(cause *v1alpha1.ReportCause) string {
@@ -174,14 +174,4 @@ func forcedWords(gates []v1alpha1.ForcedGate) string {
 		return ""
 	}
 	return " (" + strings.Join(words, "; ") + ")"
-}
-
-// short is a commit as people name it.
-func short(sha string) string { return sha[:min(len(sha), 7)] }
-
-func pods(n int32) string {
-	if n == 1 {
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d pods", n)
 }

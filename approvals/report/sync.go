@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Sync says what is to be told of the files of a source: a failure that names the first that is wrong,
@@ -16,7 +17,7 @@ func Sync(source *v1alpha1.ReleaseSource, o Options) (Post, bool) {
 	}
 	if status.RefusedHead != "" {
 		now := of(v1alpha1.ReportRewriteRefused, fmt.Sprintf("not released: the branch was rewritten, this does not follow on %s: push that again, or set spec.allowRewrite of ReleaseSource %s",
-			short(status.ObservedCommit), source.Name))
+			plain.Commit(status.ObservedCommit), source.Name))
 		post := now.post(status.RefusedHead, o.SyncContext())
 		return post, due(post.Status, status.Report)
 	}
@@ -38,7 +39,7 @@ func Sync(source *v1alpha1.ReleaseSource, o Options) (Post, bool) {
 func mistakes(status *v1alpha1.ReleaseSourceStatus) string {
 	count := max(int(status.ErrorCount), len(status.Errors))
 	if len(status.Errors) == 0 {
-		return fmt.Sprintf("%d errors", count)
+		return plain.Count(count, "error")
 	}
 	first := status.Errors[0]
 	text := first.File

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Waiting is what is to be posted, in this order, of commits that can't be released, or not yet, while the
@@ -52,7 +53,7 @@ func waiting(release *v1alpha1.BatchRelease) (commit string, now standing) {
 func queuedBehind(status *v1alpha1.BatchReleaseStatus) string {
 	var waits []string
 	if seen(status) && !done(status) {
-		waits = append(waits, "queued behind "+cmp.Or(short(status.Commit), "revision "+status.UpdateRevision))
+		waits = append(waits, "queued behind "+cmp.Or(plain.Commit(status.Commit), "revision "+status.UpdateRevision))
 	}
 	if stopped := stop(status); stopped != nil {
 		waits = append(waits, "waits: "+stopped.Message)
@@ -75,7 +76,7 @@ func dropped(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) standin
 		return of(v1alpha1.ReportDeleted, " before it began")
 	case asked != last.Commit && asked != "":
 		now = of(v1alpha1.ReportSuperseded, " before it began")
-		now.by = short(asked)
+		now.by = plain.Commit(asked)
 	case len(status.Quarantined) > 0:
 		now = of(v1alpha1.ReportNotReleased, "")
 		now.Revision = status.RollbackTo

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/lint"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Repository is one that is looked at from here, with the credentials that are given.
@@ -27,7 +28,7 @@ func (r *Repository) Check(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{{Failed, r.Of + "repository", err.Error(), unreadable(err)}}
 	}
-	read := Finding{OK, r.Of + "repository", fmt.Sprintf("branch %s can be read, at %.12s: %s", r.Source.Branch, head.Commit, head.Subject), ""}
+	read := Finding{OK, r.Of + "repository", fmt.Sprintf("branch %s can be read, at %s: %s", r.Source.Branch, plain.Commit(head.Commit), head.Subject), ""}
 	return append([]Finding{read}, r.manifests(head)...)
 }
 

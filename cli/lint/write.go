@@ -64,13 +64,10 @@ func (r *Report) found() string {
 }
 
 func count(n int, of string) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "no " + of + "s"
-	case 1:
-		return "1 " + of
 	}
-	return fmt.Sprintf("%d %ss", n, of)
+	return plain.Count(n, of)
 }
 
 func line(f Finding) string {

@@ -120,8 +120,6 @@ func (c *Change) origin(subject string) string {
 // from is the commit before; nothing was before the first of all.
 func (p *Preview) from() string { return cmp.Or(p.From.Commit, "nothing") }
 
-func short(commit string) string { return commit[:min(len(commit), 12)] }
-
 // pods says how many run the new template after a batch.
 func (c *Change) pods(b *Batch) string {
 	if b.Pods == nil || c.Replicas == nil {
@@ -142,7 +140,7 @@ func (b *Batch) added() string {
 
 func (p *Preview) text() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s -> %s: %s\n", short(p.from()), short(p.To.Commit), p.summary())
+	fmt.Fprintf(&text, "%s -> %s: %s\n", plain.Commit(p.from()), plain.Commit(p.To.Commit), p.summary())
 	for _, problem := range p.Errors {
 		fmt.Fprintf(&text, "\nerror: %s\n", plain.Line(problem))
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // batches are the steps of a release or rollback, each with its gates: as they are, or as they will be.
@@ -139,7 +139,7 @@ func Needs(policy v1alpha1.GatePolicy) string {
 func pullRequestNeeds(policy *v1alpha1.PullRequestGate) string {
 	words := "the merge of a pull request"
 	if policy.MinApprovals > 0 {
-		words += ", " + plural(policy.MinApprovals, "approval")
+		words += ", " + plain.Count(policy.MinApprovals, "approval")
 	}
 	var who []string
 	who = append(who, policy.Approvers...)
@@ -153,11 +153,4 @@ func pullRequestNeeds(policy *v1alpha1.PullRequestGate) string {
 		words += ", not of an author"
 	}
 	return words
-}
-
-func plural(n int32, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return strconv.Itoa(int(n)) + " " + word + "s"
 }

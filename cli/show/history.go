@@ -46,7 +46,7 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 	return marked(marker,
 		strconv.FormatInt(kept.Revision, 10), revision, imagesOf(kept.Data.Raw),
 		annotations[v1alpha1.OutcomeAnnotation], releasedAgo(annotations[v1alpha1.ReleasedAtAnnotation], now), took(annotations),
-		shortCommit(annotations[v1alpha1.CommitAnnotation]), annotations[v1alpha1.AuthorAnnotation],
+		plain.Commit(annotations[v1alpha1.CommitAnnotation]), annotations[v1alpha1.AuthorAnnotation],
 		annotations[v1alpha1.ApprovedByAnnotation], annotations[v1alpha1.SubjectAnnotation],
 	)
 }
@@ -63,7 +63,7 @@ func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) 
 func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	status := &release.Status
 	author, subject := commitWords(release)
-	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", "-", shortCommit(status.Commit), author, "-", subject)
+	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", "-", plain.Commit(status.Commit), author, "-", subject)
 }
 
 // releasedAgo is how long ago a time was that an annotation holds.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Releases is the table of releases, with their namespaces where they are of several.
@@ -36,7 +37,7 @@ func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
 	return []string{
 		release.Name, Standing(release), status.Batch,
 		share(status, status.UpdatedReplicas), share(status, status.UpdatedAvailableReplicas),
-		WaitsFor(release, now), shortCommit(status.Commit), since(release.CreationTimestamp, now),
+		WaitsFor(release, now), plain.Commit(status.Commit), since(release.CreationTimestamp, now),
 		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
 		status.UpdateRevision, images(release), status.Message,
 	}

@@ -47,9 +47,3 @@ func since(then metav1.Time, now time.Time) string {
 	}
 	return duration.HumanDuration(now.Sub(then.Time))
 }
-
-// shortCommit is as much of a commit as people read.
-func shortCommit(commit string) string {
-	const length = 7
-	return commit[:min(len(commit), length)]
-}

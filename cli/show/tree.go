@@ -113,7 +113,7 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	status := &release.Status
 	var nodes []Node
 	if status.Commit != "" {
-		node := Node{Name: "commit " + shortCommit(status.Commit), Text: bySubject(commitWords(release))}
+		node := Node{Name: "commit " + plain.Commit(status.Commit), Text: bySubject(commitWords(release))}
 		if status.RollbackTo != "" && unasked(status) {
 			node.Text = strings.TrimSuffix("rolled back: "+node.Text, ": ")
 		}
@@ -123,7 +123,7 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	if status.Queued != nil {
 		text := "a newer template, of revision " + status.Queued.Revision
 		if status.Queued.Commit != "" {
-			text += " and commit " + shortCommit(status.Queued.Commit)
+			text += " and commit " + plain.Commit(status.Queued.Commit)
 		}
 		nodes = append(nodes, Node{Name: "queued", State: Waiting, Text: text, Since: status.Queued.Since})
 	}
@@ -207,7 +207,7 @@ func replicasOf(replicas *int32) int32 {
 	return *replicas
 }
 
-func pods(n int32) string { return plural(n, "pod") }
+func pods(n int32) string { return plain.Count(n, "pod") }
 
 // sets are the ReplicaSets that have pods or are about to, the one that is released first.
 func sets(w *Whole) []Node {

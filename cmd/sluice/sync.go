@@ -87,7 +87,7 @@ func (f *actFlags) awaitSync(ctx context.Context, c *cluster, source *v1alpha1.R
 // synced says at which commit a source is; that it will be looked at where that is not known yet.
 func synced(source *v1alpha1.ReleaseSource) string {
 	if commit := source.Status.ObservedCommit; commit != "" {
-		return "read at commit " + commit[:min(len(commit), 12)]
+		return "read at commit " + plain.Commit(commit)
 	}
 	return "to be read"
 }

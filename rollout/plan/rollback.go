@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // answerRollback turns the rollback annotation into a recorded intent, then removes it.
@@ -156,7 +157,7 @@ func (p *pass) keptWords() string {
 	for _, k := range kept[:min(len(kept), mostNamed)] {
 		word := k.Revision
 		if k.Commit != "" {
-			word += " (commit " + k.Commit[:min(len(k.Commit), 10)] + ")"
+			word += " (commit " + plain.Commit(k.Commit) + ")"
 		}
 		words = append(words, word)
 	}

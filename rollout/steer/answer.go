@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Words are what a person says to gates.
@@ -172,7 +173,7 @@ func wait(gate *v1alpha1.Gate) string {
 func approvers(policy *v1alpha1.PullRequestGate) string {
 	var words []string
 	if policy.MinApprovals > 0 {
-		words = append(words, "needs "+approvals(policy.MinApprovals))
+		words = append(words, "needs "+plain.Count(policy.MinApprovals, "approval"))
 	}
 	if who := append(slices.Clone(policy.Approvers), policy.Teams...); len(who) > 0 {
 		words = append(words, "of "+strings.Join(who, ", "))
@@ -181,11 +182,4 @@ func approvers(policy *v1alpha1.PullRequestGate) string {
 		return ""
 	}
 	return " (" + strings.Join(words, " ") + ")"
-}
-
-func approvals(n int32) string {
-	if n == 1 {
-		return "1 approval"
-	}
-	return fmt.Sprintf("%d approvals", n)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Template is one that is kept in the history of a release.
@@ -30,7 +31,7 @@ func (t *Template) words() string {
 	if t.Commit == "" {
 		return fmt.Sprintf("%d: %s", t.Number, t.Revision)
 	}
-	return fmt.Sprintf("%d: %s (commit %s)", t.Number, t.Revision, t.Commit[:min(len(t.Commit), 10)])
+	return fmt.Sprintf("%d: %s (commit %s)", t.Number, t.Revision, plain.Commit(t.Commit))
 }
 
 // previous asks for the stable template in a release, and for the one before after it.

@@ -215,7 +215,7 @@ func TestRefusals(t *testing.T) {
 		"another gate":        {second(Force(release(rolling()), []v1alpha1.Gate{pull}, another)), `no gate "checkRun" is open; the release waits for web-p (pullRequest)`},
 		"two commits":         {second(RollBack(release(rolling()), history, "abcdef0")), `more than one commit begins with "abcdef0"`},
 		"rolled back":         {second(RollBack(release(rolling()), history, "v4")), "was rolled back itself"},
-		"not kept":            {second(Undo(release(rolling()), history, 9)), "revision 9 is not kept; kept are 3: v3 (commit abcdef0987), 2: v2 (commit abcdef0123), 1: v1"},
+		"not kept":            {second(Undo(release(rolling()), history, 9)), "revision 9 is not kept; kept are 3: v3 (commit abcdef0), 2: v2 (commit abcdef0), 1: v1"},
 		"runs":                {second(Undo(release(completed), history, 2)), "is what runs already"},
 		"nothing before":      {second(RollBack(release(completed), history, "")), "there is no earlier template"},
 		"goes back":           {second(RollBack(release(failed), history, "")), "it is rolling back to v1 already; a revision"},
