@@ -2,7 +2,8 @@
 //
 //	pages FOLDER    # in the root of the checkout
 //
-// reasons.md comes from the comments in api/v1alpha1/reasons.go, features.md from docs/features.yaml.
+// reasons.md comes from the comments in api/v1alpha1/reasons.go, features.md and reliability.md from the YAML files
+// beside them.
 package main
 
 import (
@@ -24,8 +25,9 @@ func main() {
 
 func write(folder string) error {
 	for name, page := range map[string]func() (string, error){
-		"reasons.md":  func() (string, error) { return reasonsPage("api/v1alpha1/reasons.go") },
-		"features.md": func() (string, error) { return featuresPage("docs/features.yaml", ".") },
+		"reasons.md":     func() (string, error) { return reasonsPage("api/v1alpha1/reasons.go") },
+		"features.md":    func() (string, error) { return featuresPage("docs/features.yaml", ".") },
+		"reliability.md": func() (string, error) { return reliabilityPage("docs/reliability.yaml", ".") },
 	} {
 		text, err := page()
 		if err != nil {
