@@ -147,7 +147,7 @@ func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) 
 	}
 	own := fmt.Sprintf(`{"gate":"another","verdict":"Approve","by":%q}`, approver)
 	for _, answers := range []string{`[]`, `null`, `[` + own + `]`} {
-		s.wantRefused(approver, release, `{"status":{"answers":`+answers+`}}`, "nobody takes back what another has answered")
+		s.wantRefused(approver, release, `{"status":{"answers":`+answers+`}}`, "people may remove only their own answers")
 	}
 	beside := fmt.Sprintf(`{"gate":"one more","verdict":"Approve","by":%q}`, approver)
 	if err := s.tryStatus(approver, release, `{"status":{"answers":[`+hers+`,`+beside+`]}}`); err != nil {
