@@ -55,7 +55,7 @@ func (c *Cluster) server() Finding {
 	const subject = "Kubernetes"
 	info, err := c.Discovery.ServerVersion()
 	if err != nil {
-		return Finding{Failed, subject, "the API server can't be asked: " + err.Error(), "see to the kubeconfig and the network"}
+		return Finding{Failed, subject, "the API server does not answer: " + err.Error(), "check the kubeconfig and the network"}
 	}
 	running, err := version.ParseGeneric(info.GitVersion)
 	switch {

@@ -49,7 +49,7 @@ func TestSource(t *testing.T) {
 		"NotSeen": {v1alpha1.ReleaseSourceSpec{Forge: &v1alpha1.Forge{}}, v1alpha1.ReleaseSourceStatus{}, []string{
 			"warning releasesource/shop repository: the controller has not looked at it yet",
 			"warning releasesource/shop forge: the controller has not looked at it yet",
-			"warning releasesource/shop webhooks: none are taken: Git and the forge are looked at every 0s",
+			"warning releasesource/shop webhooks: none are received: Git and the forge are polled every 0s",
 		}},
 		"NoForge": {v1alpha1.ReleaseSourceSpec{}, v1alpha1.ReleaseSourceStatus{Conditions: []metav1.Condition{
 			condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended),

@@ -68,7 +68,7 @@ func (f *Forge) stranger(ctx context.Context, err error) Finding {
 
 // failed is the finding of what the forge did not answer.
 func (f *Forge) failed(subject string, err error) Finding {
-	found := Finding{Failed, f.Of + subject, err.Error(), "see to the network between here and the forge: names, proxy, certificates"}
+	found := Finding{Failed, f.Of + subject, err.Error(), "check the network between this machine and the forge: DNS, proxy, certificates"}
 	switch forge.KindOf(err) {
 	case forge.Unauthorised:
 		found.Remedy = "make another token or key, it is wrong, revoked or expired: " + keysPage
@@ -136,11 +136,11 @@ func (f *Forge) protection(ctx context.Context) Finding {
 func unprotected(found forge.Protection) string {
 	switch {
 	case !found.Protected:
-		return "there is none: whoever may push can approve without a pull request"
+		return "there is none: anyone who may push can approve without a pull request"
 	case found.Hidden:
 		return "there is some that is not shown to this account: approvals may be got round"
 	case !found.PullRequest:
-		return "changes take no pull request: whoever may push can approve without one"
+		return "changes need no pull request: anyone who may push can approve without one"
 	case found.WeBypass:
 		return "it does not hold the account of Sluice itself"
 	case found.AdminsBypass:
@@ -169,7 +169,7 @@ func (f *Forge) webhook(ctx context.Context) Finding {
 	}
 	at := slices.IndexFunc(hooks, func(h forge.Hook) bool { return strings.HasSuffix(h.URL, f.Receiver) })
 	if at < 0 {
-		return Finding{Warning, f.Of + subject, "there is none to " + f.Receiver + ": Git and the forge are looked at by interval alone", "add it: " + webhookPage}
+		return Finding{Warning, f.Of + subject, "there is none to " + f.Receiver + ": Git and the forge are only polled", "add it: " + webhookPage}
 	}
 	if text := unheard(hooks[at]); text != "" {
 		return Finding{Failed, f.Of + subject, text, "set it right: " + webhookPage}

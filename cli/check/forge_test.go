@@ -14,7 +14,7 @@ func TestUnprotected(t *testing.T) {
 	for want, change := range map[string]func(*forge.Protection){
 		"there is none":                    func(p *forge.Protection) { *p = forge.Protection{} },
 		"not shown to this account":        func(p *forge.Protection) { *p = forge.Protection{Protected: true, Hidden: true} },
-		"changes take no pull request":     func(p *forge.Protection) { p.PullRequest = false },
+		"changes need no pull request":     func(p *forge.Protection) { p.PullRequest = false },
 		"does not hold the account":        func(p *forge.Protection) { p.WeBypass = true },
 		"does not hold administrators":     func(p *forge.Protection) { p.AdminsBypass = true },
 		"pull requests take no approval":   func(p *forge.Protection) { p.Approvals = 0 },

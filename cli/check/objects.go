@@ -31,8 +31,8 @@ func Source(source *v1alpha1.ReleaseSource) []Finding {
 	}
 	findings = append(findings, judged(subject+" forge", meta.FindStatusCondition(conditions, v1alpha1.ConditionForgeReady)))
 	if source.Spec.WebhookSecretRef == nil {
-		findings = append(findings, Finding{Warning, subject + " webhooks", "none are taken: Git and the forge are looked at every " +
-			cmp.Or(source.Spec.Interval.Duration.String(), "while"), "set spec.webhookSecretRef to be told of pushes and merges at once: docs/forge.md"})
+		findings = append(findings, Finding{Warning, subject + " webhooks", "none are received: Git and the forge are polled every " +
+			cmp.Or(source.Spec.Interval.Duration.String(), "while"), "set spec.webhookSecretRef to see pushes and merges at once: docs/forge.md"})
 	}
 	return findings
 }

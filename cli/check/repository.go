@@ -46,9 +46,9 @@ func unreadable(err error) string {
 	case gitrepo.LimitExceeded:
 		return "keep large files elsewhere, or start the controller with higher --git-max limits"
 	case gitrepo.Unreachable, gitrepo.Timeout:
-		return "see to the network between here and there: names, proxy, firewall, certificates (--ca-file, or ca.crt)"
+		return "check the network between this machine and the server: DNS, proxy, firewall, certificates (--ca-file, or ca.crt)"
 	}
-	return "see to the server, and try again"
+	return "check the server, and try again"
 }
 
 // manifests are what is wrong with the files, and how many there are if nothing is.

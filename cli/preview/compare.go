@@ -82,7 +82,7 @@ func (c *comparison) gone(was *spec.Release) Change {
 	change := Change{Namespace: was.Namespace, Name: was.Name, File: was.File, Workload: was.Workload, Kind: Removed}
 	if slices.ContainsFunc(c.after.Read.Errors, func(e spec.Error) bool { return e.File == was.File || e.File == was.Kustomization }) {
 		change.Kind = Kept
-		change.note("Its file is at fault: the release stays as it is.")
+		change.note("Its file has errors: the release stays as it is.")
 		return change
 	}
 	change.note("A ReleaseSource that prunes deletes it, and its Deployment is handed back; any other leaves it as it is.")

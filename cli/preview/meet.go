@@ -187,9 +187,9 @@ func (f *Found) lines() []string {
 func (f *Found) prospect() string {
 	switch f.Prospect {
 	case plan.Supersedes:
-		return "the new template takes the place of what is under way"
+		return "the new template replaces the release in progress"
 	case plan.Queues:
-		return "the new template waits until what is under way has ended"
+		return "the new template waits until the release in progress has ended"
 	case plan.Waits:
 		return "the new template waits: " + f.Why
 	case plan.Known:

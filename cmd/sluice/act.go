@@ -46,9 +46,9 @@ func newActFlags() *actFlags {
 func (f *actFlags) register(command *cobra.Command) {
 	set := command.Flags()
 	set.StringVar(&f.dryRun, "dry-run", dryRunNone,
-		"`how` far to go: none does it, client says what would be done, server has the API server check that, too")
-	set.BoolVar(&f.wait, "wait", true, "wait until the controller has taken it up")
-	set.DurationVar(&f.timeout, "timeout", 30*time.Second, "how `long` to wait")
+		"`mode`: \"none\", \"client\" (print what would be done) or \"server\" (and let the API server check it)")
+	set.BoolVar(&f.wait, "wait", true, "wait until the controller has acted")
+	set.DurationVar(&f.timeout, "timeout", 30*time.Second, "maximum `duration` to wait")
 	f.output.register(command)
 	f.kube.register(command)
 	_ = command.RegisterFlagCompletionFunc("dry-run",
@@ -65,10 +65,10 @@ var dryRunWords = map[string]string{dryRunNone: "", dryRunClient: " (dry run)", 
 // check refuses flags that mean nothing.
 func (f *actFlags) check() error {
 	if _, known := dryRunWords[f.dryRun]; !known {
-		return usageError{fmt.Errorf("--dry-run %q is none of none, client, server", f.dryRun)}
+		return usageError{fmt.Errorf("--dry-run %q is not one of none, client, server", f.dryRun)}
 	}
 	if f.dryRun == dryRunClient && *f.output.print.OutputFormat != "" {
-		return usageError{errors.New("--output with --dry-run=client would show nothing new: give --dry-run=server")}
+		return usageError{errors.New("--output with --dry-run=client would show nothing new: use --dry-run=server")}
 	}
 	return f.output.check()
 }
@@ -77,7 +77,7 @@ func (f *actFlags) check() error {
 type act struct {
 	// decide says what is to be written to the release as it is; it is asked again if the release has changed meanwhile.
 	decide func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error)
-	// taken tells whether the controller has taken up what was written to a release, or why not; nil where there is nothing
+	// taken reports whether the controller has acted on what was written to a release, or why not; nil where there is nothing
 	// to wait for but the gates that are decided.
 	taken func(*v1alpha1.BatchRelease) (bool, error)
 }
@@ -108,7 +108,7 @@ func (f *actFlags) run(command *cobra.Command, args []string, what act) error {
 	return nil
 }
 
-// tries is how often a release that changes meanwhile is decided on anew.
+// tries is how often a release that changes meanwhile is decided on again.
 const tries = 10
 
 // write decides and writes, on the release as it was decided on.
@@ -211,7 +211,7 @@ func (f *actFlags) await(ctx context.Context, c *cluster, object client.Object, 
 	defer cancel()
 	now, err := c.until(ctx, object, holds)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("it is asked for, but nothing has come of it within %s: does the controller run? (%s check)", f.timeout, commandName)
+		return nil, fmt.Errorf("the request was written, but the controller did not act within %s; run \"%s check\"", f.timeout, commandName)
 	}
 	return now, err
 }

@@ -23,23 +23,22 @@ func newApprove() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "approve [RELEASE]",
 		Short: "Approve what a release waits for",
-		Long: `Approve the batch that a release has stopped after: its manual gates pass, and you are named in their evidence. Where a release
-holds at a pause point, it goes on past that pod.
+		Long: `Approve the current batch of a release: its manual gates pass, with your name in their evidence. If the release waits at a
+pause point, it continues past that pod.
 
-Gates of other types pass by themselves, or on the forge: the command says what they wait for, with the address of the pull
-request.
+Other gates pass on their own, or on the forge: the command prints what they wait for, with the URL of the pull request.
 
-With --force gates of any type pass, in an emergency. It takes the role sluice-breakglass and a reason. Both your name and the
-reason stay in the evidence, the history, an event, and the status of the commit.`,
+With --force, gates of any type pass, for emergencies. This needs the role sluice-breakglass and a reason. Your name and the
+reason are recorded in the evidence, the history, an event and the commit status.`,
 		Example: `  sluice approve web --message='looks well'
   sluice approve web --force --gate=soak --reason='INC-42: the fix for the outage'`,
 		RunE: flags.approve,
 	}
 	set := command.Flags()
-	set.StringVar(&flags.words.Only, "gate", "", "the `name` of a Gate, or a type of gates, to approve alone")
-	set.StringVarP(&flags.words.Text, "message", "m", "", "`words` for the evidence")
-	set.BoolVar(&flags.force, "force", false, "break-glass: pass gates past their policies")
-	set.StringVar(&flags.reason, "reason", "", "`why` gates are forced")
+	set.StringVar(&flags.words.Only, "gate", "", "approve only the Gate of this `name`, or gates of this type")
+	set.StringVarP(&flags.words.Text, "message", "m", "", "`message` for the evidence")
+	set.BoolVar(&flags.force, "force", false, "break-glass: pass gates of any type, despite their policies")
+	set.StringVar(&flags.reason, "reason", "", "`reason` for forcing gates")
 	flags.register(command)
 	return command
 }
@@ -48,17 +47,17 @@ func newReject() *cobra.Command {
 	flags := &answerFlags{actFlags: newActFlags()}
 	command := &cobra.Command{
 		Use:   "reject [RELEASE]",
-		Short: "Reject what a release waits for: it stays where it is, or rolls back if its gate says so",
-		Long: `Reject the batch that a release has stopped after, at its manual gate. That is final: the release stays where it is until another
-template or a rollback comes, or is rolled back at once where the gate has onReject: Rollback.
+		Short: "Reject what a release waits for",
+		Long: `Reject the current batch of a release at its manual gate. This is final: the release stops until another template or a
+rollback comes, or rolls back at once if the gate has onReject: Rollback.
 
-Where it waits for a pull request, close that instead.`,
+To reject a pullRequest gate, close the pull request instead.`,
 		Example: `  sluice reject web --reason='errors on the checkout page'`,
 		RunE:    flags.reject,
 	}
 	set := command.Flags()
-	set.StringVar(&flags.words.Only, "gate", "", "the `name` of a Gate to reject alone")
-	set.StringVar(&flags.reason, "reason", "", "`why` it is rejected")
+	set.StringVar(&flags.words.Only, "gate", "", "reject only the Gate of this `name`")
+	set.StringVar(&flags.reason, "reason", "", "`reason` for the rejection")
 	flags.register(command)
 	return command
 }
@@ -66,9 +65,9 @@ Where it waits for a pull request, close that instead.`,
 func (f *answerFlags) approve(command *cobra.Command, args []string) error {
 	switch {
 	case f.force && f.reason == "":
-		return usageError{errors.New("--force needs a --reason: it stays in the evidence and the history")}
+		return usageError{errors.New("--force needs a --reason: it is recorded in the evidence and the history")}
 	case !f.force && f.reason != "":
-		return usageError{errors.New("--reason goes with --force; say it with --message")}
+		return usageError{errors.New("--reason needs --force; without it, use --message")}
 	case f.force:
 		f.words.Text = f.reason
 		return f.answer(command, args, steer.Force)
@@ -78,7 +77,7 @@ func (f *answerFlags) approve(command *cobra.Command, args []string) error {
 
 func (f *answerFlags) reject(command *cobra.Command, args []string) error {
 	if f.words.Text = f.reason; f.reason == "" {
-		return usageError{errors.New("give a --reason: it is what others find at the gate")}
+		return usageError{errors.New("--reason is required: it is recorded at the gate")}
 	}
 	return f.answer(command, args, steer.Reject)
 }
@@ -92,7 +91,7 @@ func (f *answerFlags) answer(command *cobra.Command, args []string, decide decis
 	return f.run(command, args, act{
 		decide: func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
 			if first != nil && !sameGates(first, release) {
-				return nil, errors.New("the release has gone on meanwhile: look at it again")
+				return nil, errors.New("the release has continued meanwhile: check it again")
 			}
 			var err error
 			if f.words.By, err = c.whoami(ctx); err != nil {

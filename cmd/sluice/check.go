@@ -31,18 +31,17 @@ func newCheck() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "check",
 		GroupID: groupServer,
-		Short:   "Check whether the cluster, the repositories and the forges are ready for Sluice",
-		Long: `Check what Sluice needs: the version of Kubernetes, its kinds and policies and whether they are of this version, a controller that
-runs, and its rights; of each ReleaseSource in the namespace, whether its repository and its forge let the controller work, and
-what is wrong in its files; of each release, what stands against it.
+		Short:   "Check whether the cluster, repositories and forges are ready for Sluice",
+		Long: `Check what Sluice needs: the version of Kubernetes, the CRDs and policies and their versions, a running controller and its
+permissions; for each ReleaseSource in the namespace its repository, forge and files; and for each release what blocks it.
 
-With --source the repository and the forge of that one are also asked from here, with the credentials of its Secrets, if you may
-read those. With --repository no cluster is needed: it is asked whether a repository that is to be a source can be read, and is
-well, and with --forge whether the account there has the rights that it needs, and whether the branch is protected. Nothing is
-changed. -n names the namespace that the source will be in.
+With --source, also check that source's repository and forge from your machine, with the credentials in its Secrets if you may
+read them. With --repository, check a repository before there is a source, or a cluster: whether it can be read and its files
+are valid, and with --forge whether the account has the permissions it needs and the branch is protected. -n is the namespace
+that the source will be in. Nothing is changed.
 
-Each line is ok, a warning or failed, with what to do. It exits with 1 if anything has failed. What you may not look at is a
-warning.`,
+Each line is ok, a warning or failed, with what to do. The exit code is 1 if a check failed. What you have no permission to
+read is a warning.`,
 		Example: `  sluice check -A
   sluice check -n shop --source=shop
   sluice check --repository=https://github.com/example/shop-releases --forge=github --token-file=token`,
@@ -50,7 +49,7 @@ warning.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              flags.run,
 	}
-	command.Flags().StringVar(&flags.source, "source", "", "the `name` of the one ReleaseSource to check")
+	command.Flags().StringVar(&flags.source, "source", "", "check only the ReleaseSource of this `name`")
 	flags.repository.register(command.Flags())
 	flags.kube.registerAll(command)
 	return command
@@ -63,7 +62,7 @@ func (f *checkFlags) run(command *cobra.Command, _ []string) error {
 	find := f.cluster
 	if f.repository.url != "" {
 		if f.source != "" || f.kube.allNamespaces {
-			return usageError{errors.New("--repository is looked at without a cluster: leave out --source and --all-namespaces")}
+			return usageError{errors.New("--repository is checked without a cluster: leave out --source and --all-namespaces")}
 		}
 		find = func(command *cobra.Command) ([]check.Finding, error) {
 			return f.repository.findings(command.Context(), *f.kube.config.Namespace)
@@ -105,7 +104,7 @@ func (f *checkFlags) cluster(command *cobra.Command) ([]check.Finding, error) {
 func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]check.Finding, error) {
 	findings, err := f.sources(ctx, c)
 	switch {
-	case meta.IsNoMatchError(err): // that the kinds are missing is found already
+	case meta.IsNoMatchError(err): // missing CRDs are found already
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -120,7 +119,7 @@ func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]check.Finding, 
 	return findings, nil
 }
 
-// sources are what is found of all sources, or of the one that is named, which is looked at from here, too.
+// sources are the findings for all sources, or for the one that is named, which is also checked from here.
 func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]check.Finding, error) {
 	var sources v1alpha1.ReleaseSourceList
 	if err := c.List(ctx, &sources, client.InNamespace(c.namespace)); err != nil {

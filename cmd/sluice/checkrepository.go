@@ -39,20 +39,20 @@ type repositoryFlags struct {
 }
 
 func (f *repositoryFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "repository", "", "`address` of a repository to look at from here, without a cluster")
+	set.StringVar(&f.url, "repository", "", "`URL` of a repository to check from this machine, without a cluster")
 	set.StringVar(&f.branch, "branch", "main", "`branch` of --repository")
-	set.StringVar(&f.path, "path", ".", "`folder` of --repository that is read")
+	set.StringVar(&f.path, "path", ".", "`folder` of --repository to read")
 	set.StringVar(&f.tokenFile, "token-file", "", "`file` with a token, for Git over https and for --forge")
 	set.StringVar(&f.tokenVariable, "token-env", "", "environment `variable` with that token instead")
 	set.StringVar(&f.sshKeyFile, "ssh-key-file", "", "`file` with a private key, for Git over ssh")
-	set.StringVar(&f.knownHostsFile, "known-hosts-file", "", "`file` with the keys of ssh servers, as ~/.ssh/known_hosts")
-	set.StringVar(&f.caFile, "ca-file", "", "`file` with certificates (PEM) to trust beside the system's")
-	set.StringVar(&f.forge, "forge", "", "`type` of the forge that --repository is on, to look at that, too: github")
-	set.StringVar(&f.apiURL, "api-url", "", "`address` of the forge (default the server of --repository)")
-	set.Int64Var(&f.appID, "app-id", 0, "`number` of a GitHub App to be, instead of a token")
+	set.StringVar(&f.knownHostsFile, "known-hosts-file", "", "`file` with host keys of ssh servers, such as ~/.ssh/known_hosts")
+	set.StringVar(&f.caFile, "ca-file", "", "`file` with certificates (PEM) to trust in addition to the system's")
+	set.StringVar(&f.forge, "forge", "", "`type` of the forge of --repository, to check it too: github")
+	set.StringVar(&f.apiURL, "api-url", "", "`URL` of the forge (default the server of --repository)")
+	set.Int64Var(&f.appID, "app-id", 0, "`ID` of a GitHub App to use instead of a token")
 	set.StringVar(&f.appKeyFile, "app-key-file", "", "`file` with the private key of that App")
-	set.BoolVar(&f.deployments, "deployments", false, "look for the right to make deployments, too")
-	set.StringVar(&f.webhook, "webhook-url", "", "`address` that the forge is to send webhooks to")
+	set.BoolVar(&f.deployments, "deployments", false, "also check the permission to create deployments")
+	set.StringVar(&f.webhook, "webhook-url", "", "`URL` that the forge sends webhooks to")
 	set.BoolVar(&f.git.AllowHTTP, "git-allow-http", false, "allow http:// repositories, as the controller's flag does")
 	set.BoolVar(&f.git.AllowFile, "git-allow-file", false, "allow file:// repositories, as the controller's flag does")
 	set.BoolVar(&f.forgeHTTP, "forge-allow-http", false, "allow http:// forges on loopback addresses, as the controller's flag does")
@@ -190,7 +190,7 @@ func (l *look) findings(ctx context.Context) []check.Finding {
 	if err := l.takeGitToken(ctx); err != nil {
 		findings = append(findings, check.Finding{
 			Grade: check.Failed, Subject: l.of + "repository", Text: err.Error(),
-			Remedy: "see to the App: docs/github-app.md#give-it-to-sluice",
+			Remedy: "check the App: docs/github-app.md#give-it-to-sluice",
 		})
 	} else {
 		findings = l.repository.Check(ctx)

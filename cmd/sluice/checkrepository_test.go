@@ -145,7 +145,7 @@ func TestCheckRepository(t *testing.T) {
 		"BadFile":   {append(as(good), "--repository="+forge.URL()+"/shop/broken"), exitError, []string{"failed|deploy/web.yaml:9|", "stratgy", "-> correct the file"}},
 		"Unknown":   {append(as(good), "--repository="+forge.URL()+"/shop/none"), exitError, []string{"failed|repository|", "-> correct the address", "failed|forge|"}},
 		"TooLarge":  {append(as(good), "--git-max-inflated=100"), exitError, []string{"failed|repository|", "--git-max limits"}},
-		"NoServer":  {[]string{"--repository=http://127.0.0.1:1/shop/web"}, exitError, []string{"failed|repository|", "-> see to the network"}},
+		"NoServer":  {[]string{"--repository=http://127.0.0.1:1/shop/web"}, exitError, []string{"failed|repository|", "-> check the network"}},
 		"Webhook":   {append(as(admin), "--webhook-url=http://127.0.0.1:1/hooks/shop/web"), exitOK, []string{"ok|webhook|sends what is needed"}},
 		"NoWebhook": {append(as(admin), "--webhook-url=http://127.0.0.1:1/hooks/shop/api"), exitOK, []string{"warning|webhook|there is none to"}},
 		"Unshown":   {append(as(good), "--webhook-url=http://127.0.0.1:1/hooks/shop/web"), exitOK, []string{"warning|webhook|not shown to this account"}},

@@ -12,8 +12,8 @@ import (
 type clusterFlags struct{ kubeconfig, context string }
 
 func (f *clusterFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`path` of the kubeconfig file to use")
-	set.StringVar(&f.context, "context", "", "`name` of the context of the kubeconfig to use (default its current context)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`path` of the kubeconfig file")
+	set.StringVar(&f.context, "context", "", "`name` of the kubeconfig context to use (default the current context)")
 }
 
 // connect finds the cluster, and the namespace that is meant where none is named.

@@ -31,12 +31,10 @@ func newController() *cobra.Command {
 		Use:     "controller",
 		GroupID: groupServer,
 		Short:   "Run the controller",
-		Long: `Run the controller: read releases from Git, take them through their batches, and answer
-their gates, on a forge too. It runs until it gets SIGINT or SIGTERM, and ends with an error when it loses
-its lease.
+		Long: `Run the controller: read releases from Git, take them through their batches, and decide their gates. It runs until
+SIGINT or SIGTERM, and exits with an error when it loses its Lease.
 
-The cluster is that of --kubeconfig, else of $KUBECONFIG, else of ~/.kube/config, else the one
-that the process runs in.`,
+It uses the cluster of --kubeconfig, or else of $KUBECONFIG, of ~/.kube/config, or the one it runs in.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
@@ -47,31 +45,31 @@ that the process runs in.`,
 func (f *controllerFlags) register(set *pflag.FlagSet) {
 	f.cluster.register(set)
 	set.StringSliceVar(&f.app.Namespaces, "namespaces", nil,
-		"`namespaces` to watch, separated by commas (default all; then the controller needs its rights in the whole cluster)")
+		"`namespaces` to watch, separated by commas (default all, which needs permissions in the whole cluster)")
 	set.StringVar(&f.app.MetricsAddress, "metrics-address", "127.0.0.1:8080",
-		"`host:port` to serve Prometheus metrics on at /metrics, over plain HTTP; 0 serves none")
+		"`host:port` to serve Prometheus metrics on at /metrics, over plain HTTP; 0 disables it")
 	set.StringVar(&f.app.ProbeAddress, "probe-address", "127.0.0.1:8081",
-		"`host:port` to serve /healthz and /readyz on, over plain HTTP; 0 serves none")
+		"`host:port` to serve /healthz and /readyz on, over plain HTTP; 0 disables it")
 	set.BoolVar(&f.app.LeaderElection, "leader-elect", true,
-		"of several controllers let only the one act that holds the Lease sluice-controller")
+		"let only the controller act that holds the Lease sluice-controller")
 	set.StringVar(&f.app.LeaseNamespace, "leader-elect-namespace", "",
 		"`namespace` of that Lease (default the controller's own, or that of the kubeconfig's context)")
 	set.StringSliceVar(&f.app.SharedNamespaces, "shared-namespaces", nil,
 		"`namespaces` that ReleaseSources of any namespace may write into, separated by commas (default none: each writes into its own)")
 	set.StringVar(&f.app.DefaultServiceAccount, "default-service-account", "",
-		"`name` of the service account, in the namespace of the ReleaseSource, to write as where the source names none (default the controller's own)")
+		"`name` of the service account, in the namespace of the ReleaseSource, to write as, if the source names none (default the controller's own)")
 	set.StringVar(&f.app.Cluster, "cluster-name", "",
 		"`name` of this cluster in the contexts of commit statuses, for a repository that several clusters release from (default none)")
 	set.StringVar(&f.app.WebhookAddress, "webhook-address", "0",
-		"`host:port` to take webhooks of forges on at /hooks/NAMESPACE/SOURCE, over plain HTTP; 0 takes none")
+		"`host:port` to receive webhooks of forges on, at /hooks/NAMESPACE/SOURCE, over plain HTTP; 0 disables it")
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
-		"allow http:// forges on loopback addresses, to try things out; needs --git-allowed-networks, too")
-	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "`time` that one request to a forge may take")
+		"allow http:// forges on loopback addresses, for trying things out; also needs --git-allowed-networks")
+	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "maximum `duration` of one request to a forge")
 	registerGit(set, &f.app.Git, &f.app.Manifests, &f.app.Builds)
 	f.log.register(set)
 }
 
-// run checks the flags, then runs the controller until it is told to stop.
+// run checks the flags, then runs the controller until it gets a signal.
 func (f *controllerFlags) run(cmd *cobra.Command) error {
 	logger, err := f.log.logger(cmd.ErrOrStderr())
 	if err != nil {

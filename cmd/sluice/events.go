@@ -17,15 +17,15 @@ func newEvents() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "events [RELEASE]",
 		GroupID: groupLook,
-		Short:   "List what happened to a release",
-		Long: `List the events of a release, its gates and its Deployment, the oldest first; with --pods also those of the ReplicaSets and
-their pods. The API server keeps events for an hour unless told otherwise.`,
+		Short:   "List the events of a release",
+		Long: `List the events of a release, its gates and its Deployment, oldest first; with --pods also those of its ReplicaSets and
+pods. The API server keeps events for an hour by default.`,
 		Example: `  sluice events web -n shop
   sluice events web -n shop --pods`,
 		ValidArgsFunction: kube.completeReleases,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runEvents(cmd, kube, args, pods) },
 	}
-	command.Flags().BoolVar(&pods, "pods", false, "list the events of ReplicaSets and pods as well")
+	command.Flags().BoolVar(&pods, "pods", false, "also list the events of ReplicaSets and pods")
 	kube.register(command)
 	return command
 }

@@ -19,7 +19,7 @@ func checkAddress(flag, address string) error {
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("--%s %q is not host:port, nor 0 for none: %w", flag, address, err)
+		return fmt.Errorf("--%s %q must be host:port, or 0 for none: %w", flag, address, err)
 	}
 	return nil
 }
@@ -28,15 +28,15 @@ func checkAddress(flag, address string) error {
 type logFlags struct{ format, level string }
 
 func (f *logFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.format, "log-format", "json", "`format` of the log: json, one object a line, or console, for people")
-	set.StringVar(&f.level, "log-level", "info", "least `level` to log: debug, info, warn or error")
+	set.StringVar(&f.format, "log-format", "json", "`format` of the log: json (one object in each line), or console")
+	set.StringVar(&f.level, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
 }
 
 // logger writes to w, one line at a time.
 func (f *logFlags) logger(w io.Writer) (logr.Logger, error) {
 	level, err := zapcore.ParseLevel(f.level)
 	if err != nil {
-		return logr.Logger{}, fmt.Errorf("--log-level %q is none of debug, info, warn, error", f.level)
+		return logr.Logger{}, fmt.Errorf("--log-level %q is not one of debug, info, warn, error", f.level)
 	}
 	encoder, err := f.encoder()
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *logFlags) encoder() (zap.Opts, error) {
 	case "console":
 		return zap.ConsoleEncoder(rfc3339), nil
 	default:
-		return nil, fmt.Errorf("--log-format %q is neither json nor console", f.format)
+		return nil, fmt.Errorf("--log-format %q is not one of json, console", f.format)
 	}
 }
 

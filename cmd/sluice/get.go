@@ -29,11 +29,11 @@ func newGet() *cobra.Command {
 		Aliases: []string{"show"},
 		GroupID: groupLook,
 		Short:   "Show a release with its batches, gates, ReplicaSets and pods",
-		Long: `Show a release as a tree: the commit that it releases, its batches with the gates that they have or are going to have,
-what each gate waits for and who can pass it, and the ReplicaSets with their pods.
+		Long: `Show a release as a tree: its commit, its batches with their gates, what each gate waits for and who can pass it, and the
+ReplicaSets with their pods.
 
-With --watch the tree is drawn anew whenever something changes. Without a terminal each change is a line with its time.
-There are colours on a terminal, unless --no-color is given or the variable NO_COLOR is set.`,
+With --watch, redraw the tree on each change. Without a terminal, print one line for each change, with its time. Output to a
+terminal is coloured, unless --no-color or the variable NO_COLOR is set.`,
 		Example: `  sluice get web -n shop
   sluice get web --watch
   sluice get web -o json`,
@@ -41,8 +41,8 @@ There are colours on a terminal, unless --no-color is given or the variable NO_C
 		RunE:              flags.run,
 	}
 	set := command.Flags()
-	set.BoolVarP(&flags.watch, "watch", "w", false, "go on, and show what changes")
-	set.BoolVar(&flags.noColor, "no-color", false, "use no colours")
+	set.BoolVarP(&flags.watch, "watch", "w", false, "keep running, and show changes")
+	set.BoolVar(&flags.noColor, "no-color", false, "disable colours")
 	flags.output.register(command)
 	flags.kube.register(command)
 	return command
@@ -50,7 +50,7 @@ There are colours on a terminal, unless --no-color is given or the variable NO_C
 
 func (f *getFlags) run(command *cobra.Command, args []string) error {
 	if f.watch && f.output.given() {
-		return usageError{errors.New("--watch shows the tree: it goes with no --output")}
+		return usageError{errors.New("--watch shows the tree and takes no --output")}
 	}
 	if err := f.output.check(); err != nil {
 		return err

@@ -18,15 +18,15 @@ import (
 // defaults are those of packages gitrepo and spec.
 func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.Limits, builds *sandbox.Options) {
 	set.BoolVar(&options.AllowHTTP, "git-allow-http", false,
-		"allow http:// repositories: what is read can be changed on its way")
+		"allow http:// repositories: others can then change what is read")
 	set.BoolVar(&options.AllowFile, "git-allow-file", false,
-		"allow file:// repositories: whoever writes a ReleaseSource can read any on the controller's disk")
-	set.Func("git-denied-networks", "`networks`, as a.b.c.d/n separated by commas, that neither Git nor forges are connected to in; "+
+		"allow file:// repositories: anyone who may write a ReleaseSource can then read every repository on the controller's disk")
+	set.Func("git-denied-networks", "comma-separated `networks` (a.b.c.d/n) to which connections for Git and forges are refused; "+
 		"loopback, link-local and the metadata addresses of clouds always are", networks(&options.Networks.Denied))
 	registerAllowedNetworks(set, options)
-	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories that are polled at once; a namespace has an eighth of it (default 256)")
-	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories that are fetched, and held in memory, at once; a namespace has an eighth of it (default 24)")
-	set.Func("git-memory", "`size` of what all repositories together may take in memory (default 256Mi)", size(&options.MemoryBytes))
+	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories to poll at once; a namespace may use an eighth of it (default 256)")
+	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories to fetch, and hold in memory, at once; a namespace may use an eighth of it (default 24)")
+	set.Func("git-memory", "memory `size` for all repositories together (default 256Mi)", size(&options.MemoryBytes))
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
 	registerGitLimits(set, &options.Limits)
 	registerManifestLimits(set, manifests, builds)
@@ -39,26 +39,26 @@ func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
 		value       *int64
 	}{
 		{"git-max-advertisement", "greatest `size` of a repository's list of references (default 16Mi)", &limits.AdvertisementBytes},
-		{"git-max-pack", "greatest `size` of one fetch as it is sent (default 100Mi)", &limits.PackBytes},
+		{"git-max-pack", "greatest `size` of one fetch as transferred (default 100Mi)", &limits.PackBytes},
 		{"git-max-inflated", "greatest `size` of all objects of one fetch (default 1Gi)", &limits.InflatedBytes},
 		{"git-max-kept", "greatest `size` of all files and folders at one commit, at most half of --git-memory (default three eighths of that)", &limits.KeptBytes},
-		{"git-max-cached", "`size` up to which a commit's files are kept to make the next fetch smaller (default 16Mi)", &limits.CachedBytes},
+		{"git-max-cached", "`size` up to which a commit's files are cached to make the next fetch smaller (default 16Mi)", &limits.CachedBytes},
 	}
 	for _, limit := range sizes {
 		set.Func(limit.flag, limit.usage, size(limit.value))
 	}
 	set.IntVar(&limits.Objects, "git-max-objects", 0, "greatest `number` of objects in one fetch (default 500000)")
 	set.IntVar(&limits.History, "git-max-history", 0,
-		"`number` of commits back that a branch's head is searched for the one known before (default 16384)")
+		"`number` of commits to search back for the previous head of a branch (default 16384)")
 }
 
 // registerManifestLimits has the flags that bound what the manifests of one repository may cost.
 func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits, builds *sandbox.Options) {
-	set.Func("manifests-max-build", "greatest `size` of all files that one kustomization is built from (default 8Mi)", size(&limits.BuildBytes))
-	set.Func("build-memory", "greatest `size` of what building one kustomization holds in memory (default 128Mi)", size(&builds.Limits.Memory))
-	set.DurationVar(&builds.Limits.Time, "build-timeout", 0, "longest `time` that building one kustomization takes (default 10s)")
-	set.DurationVar(&builds.Limits.Total, "build-total-timeout", 0, "longest `time` that building all kustomizations of one commit takes (default 1m0s)")
-	set.IntVar(&builds.Processes, "builds", 0, "`number` of kustomizations that are built at once, each in a process of its own (default 2)")
+	set.Func("manifests-max-build", "greatest `size` of all files for one kustomization (default 8Mi)", size(&limits.BuildBytes))
+	set.Func("build-memory", "memory `size` for building one kustomization (default 128Mi)", size(&builds.Limits.Memory))
+	set.DurationVar(&builds.Limits.Time, "build-timeout", 0, "maximum `duration` of building one kustomization (default 10s)")
+	set.DurationVar(&builds.Limits.Total, "build-total-timeout", 0, "maximum `duration` of building all kustomizations of one commit (default 1m0s)")
+	set.IntVar(&builds.Processes, "builds", 0, "`number` of kustomizations to build at once, each in its own process (default 2)")
 	set.Func("manifests-max-total", "greatest `size` of all manifest files (default 64Mi)", size(&limits.TotalBytes))
 	numbers := []struct {
 		flag, usage string
@@ -66,10 +66,10 @@ func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits, builds *san
 	}{
 		{"manifests-max-entries", "greatest `number` of files and folders (default 50000)", &limits.Entries},
 		{"manifests-max-documents", "greatest `number` of documents in one file (default 2000)", &limits.Documents},
-		{"manifests-max-values", "greatest `number` of values in a document with its aliases written out (default 20000)", &limits.Values},
-		{"manifests-max-depth", "greatest `number` of folders that a manifest is deep (default 64)", &limits.Depth},
-		{"manifests-max-objects", "greatest `number` of objects that one kustomization makes (default 2000)", &limits.Objects},
-		{"manifests-max-kustomizations", "greatest `number` of times that one kustomization may lead to another (default 500)", &limits.Kustomizations},
+		{"manifests-max-values", "greatest `number` of values in a document with aliases expanded (default 20000)", &limits.Values},
+		{"manifests-max-depth", "greatest `depth` of folders (default 64)", &limits.Depth},
+		{"manifests-max-objects", "greatest `number` of objects from one kustomization (default 2000)", &limits.Objects},
+		{"manifests-max-kustomizations", "greatest `number` of references from one kustomization to others (default 500)", &limits.Kustomizations},
 	}
 	for _, limit := range numbers {
 		set.IntVar(limit.value, limit.flag, 0, limit.usage)
@@ -95,8 +95,8 @@ func size(into ...*int64) func(string) error {
 
 // registerAllowedNetworks has the flag for exceptions from the networks that are denied.
 func registerAllowedNetworks(set *pflag.FlagSet, options *gitrepo.Options) {
-	set.Func("git-allowed-networks", "`networks`, as a.b.c.d/n separated by commas, that may be connected to although they are denied, "+
-		"such as 127.0.0.0/8 to try things out", networks(&options.Networks.Allowed))
+	set.Func("git-allowed-networks", "comma-separated `networks` (a.b.c.d/n) to allow although they are denied, "+
+		"such as 127.0.0.0/8 for trying things out", networks(&options.Networks.Allowed))
 }
 
 // networks reads a list of networks.

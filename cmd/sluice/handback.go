@@ -25,19 +25,17 @@ func newHandback() *cobra.Command {
 		Use:     "handback (DEPLOYMENT... | --all)",
 		GroupID: groupAct,
 		Short:   "Hand Deployments back without a controller",
-		Long: `Hand back Deployments that Sluice holds, when the controller is gone or is to go: each gets its
-strategy back, is no longer paused, and is the native controller's again. It needs nothing but the
-Deployments. A second run finds nothing to do.
+		Long: `Hand back Deployments that Sluice holds, when the controller is gone or about to go: each gets its strategy back, is no longer
+paused, and belongs to the native controller again. The command needs only the Deployments. A second run finds nothing to do.
 
-In the middle of a release a Deployment goes back to the stable revision, unless its release says otherwise
-(deletionPolicy: Proceed) or --proceed is given. If no template of that revision is left it keeps the
-one that it has, and the native controller takes all pods to it.
+In mid-release, a Deployment goes back to the stable revision, unless its release has deletionPolicy: Proceed, or you
+pass --proceed. If no template of that revision is left, it keeps its current one, and the native controller moves all pods to it.
 
-While a controller runs it takes back what it holds, so that the command refuses to do anything. To have a
-Deployment back then, delete its BatchRelease: in Git, if it comes from there, or it is made anew.
+The command refuses to run while a controller runs, because that controller would take the Deployments over again. In that case,
+delete the BatchRelease: in Git if it comes from there, or it is created again.
 
-It exits with 0 when everything was handed back, or nothing was to be; with 1 when something could not be,
-or a controller runs; with 2 when it was called wrongly.`,
+The exit code is 0 if everything was handed back or nothing had to be, 1 if something could not be handed back or a controller
+runs, and 2 on a usage error.`,
 		Example: `  # One Deployment
   sluice handback web -n shop
 
@@ -52,12 +50,12 @@ or a controller runs; with 2 when it was called wrongly.`,
 func (f *handbackFlags) register(command *cobra.Command) {
 	f.kube.registerAll(command)
 	set := command.Flags()
-	set.BoolVar(&f.all, "all", false, "hand back all Deployments that are held")
-	set.BoolVar(&f.options.Proceed, "proceed", false, "leave each with the template that it has, for the native controller to take all pods to it")
+	set.BoolVar(&f.all, "all", false, "hand back all held Deployments")
+	set.BoolVar(&f.options.Proceed, "proceed", false, "keep the current template, and let the native controller move all pods to it")
 	set.BoolVar(&f.options.RemoveFinalizers, "remove-finalizers", false,
-		"then take Sluice's finalizers off its own objects, so that they can be deleted without a controller")
-	set.BoolVar(&f.options.DryRun, "dry-run", false, "say what would be done, and change nothing")
-	set.BoolVar(&f.force, "force", false, "do it even if a controller runs")
+		"then remove Sluice's finalizers from its objects, so that they can be deleted without a controller")
+	set.BoolVar(&f.options.DryRun, "dry-run", false, "print what would be done, without changes")
+	set.BoolVar(&f.force, "force", false, "run even if a controller runs")
 }
 
 func (f *handbackFlags) run(cmd *cobra.Command, args []string) error {
@@ -79,9 +77,9 @@ func (f *handbackFlags) run(cmd *cobra.Command, args []string) error {
 func (f *handbackFlags) check(names []string) error {
 	switch {
 	case f.all == (len(names) > 0):
-		return errors.New("name Deployments, or give --all to hand back all that are held")
+		return errors.New("name Deployments, or use --all to hand back all held ones")
 	case len(names) > 0 && f.kube.allNamespaces:
-		return errors.New("all Deployments that are named are in one namespace: leave out --all-namespaces")
+		return errors.New("named Deployments are in one namespace: leave out --all-namespaces")
 	}
 	return nil
 }
@@ -94,9 +92,9 @@ func (f *handbackFlags) checkController(ctx context.Context, c client.Reader) er
 	holder, lease, err := handback.Controller(ctx, c, time.Now())
 	switch {
 	case err != nil:
-		return fmt.Errorf("see whether a controller runs (--force skips that): %w", err)
+		return fmt.Errorf("check for a running controller (--force skips this): %w", err)
 	case holder != "":
-		return fmt.Errorf("a controller runs: %s holds the Lease %s; stop it first, or delete the BatchReleases and it hands back", holder, lease)
+		return fmt.Errorf("a controller runs: %s holds the Lease %s; stop it first, or delete the BatchReleases, and it hands their Deployments back", holder, lease)
 	}
 	return nil
 }

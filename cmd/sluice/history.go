@@ -25,16 +25,16 @@ func newHistory() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "history [RELEASE]",
 		GroupID: groupLook,
-		Short:   "List what was released, by which commit, and who let it through",
-		Long: `List the templates of a release that are kept, the oldest first, and the one that is under way: what became of each, the
-commit that brought it, and who passed its gates. The one marked with * is what a rollback in mid-release goes back to.`,
+		Short:   "List what was released, by which commit, and who approved it",
+		Long: `List the templates in the history of a release, oldest first, and the one in progress: the outcome of each, its commit, and who
+passed its gates. A rollback in mid-release goes back to the one marked with *.`,
 		Example: `  sluice history web -n shop
   sluice history web --revision 3
   sluice history web --revision 3 -o yaml`,
 		ValidArgsFunction: flags.kube.completeReleases,
 		RunE:              flags.run,
 	}
-	command.Flags().StringVar(&flags.revision, "revision", "", "tell all of one: its `number`, its revision, or the beginning of its commit")
+	command.Flags().StringVar(&flags.revision, "revision", "", "show the details of one `revision`: its number, its hash, or the beginning of its commit")
 	flags.output.registerTable(command)
 	flags.kube.register(command)
 	return command

@@ -15,11 +15,11 @@ func newInstall() *cobra.Command {
 		Use:     "install",
 		GroupID: groupServer,
 		Short:   "Print the manifests that install Sluice",
-		Long: `Print the manifests that install Sluice in a cluster, for kubectl to apply: the kinds, the
-controller with its account and rights, and the admission policy. It asks no cluster anything.
+		Long: `Print the manifests that install Sluice, for kubectl to apply: the CRDs, the controller with its account and permissions, and the
+admission policies. The command contacts no cluster.
 
-With --namespaced all is confined to one namespace, which has to be there: the controller sees no other,
-and nothing of the cluster's is installed but the kinds.`,
+With --namespaced, everything is confined to one existing namespace: the controller watches only that one, and nothing
+cluster-wide is installed except the CRDs.`,
 		Example: `  sluice install | kubectl apply --server-side -f -
   sluice install --image registry.example.com/sluice:v1.0.0 > sluice.yaml
   sluice install --namespaced --namespace shop --crds=false
@@ -34,12 +34,12 @@ and nothing of the cluster's is installed but the kinds.`,
 func registerInstall(set *pflag.FlagSet, options *install.Options) {
 	set.StringVarP(&options.Namespace, "namespace", "n", options.Namespace, "`namespace` to install the controller in")
 	set.StringVar(&options.Image, "image", options.Image, "`image` of the controller")
-	set.Int32Var(&options.Replicas, "replicas", options.Replicas, "`number` of controllers, of which one acts")
-	set.BoolVar(&options.Namespaced, "namespaced", false, "see, and have rights in, that namespace only")
-	set.BoolVar(&options.CRDs, "crds", options.CRDs, "install the kinds, of which a cluster has one set")
+	set.Int32Var(&options.Replicas, "replicas", options.Replicas, "`number` of controllers; one is active")
+	set.BoolVar(&options.Namespaced, "namespaced", false, "watch only that namespace, with permissions only there")
+	set.BoolVar(&options.CRDs, "crds", options.CRDs, "install the CRDs, one set for each cluster")
 	set.BoolVar(&options.Policy, "policy", options.Policy,
-		"install the admission policies, which need Kubernetes 1.30 (with --namespaced: never, it is the cluster's)")
-	set.StringArrayVar(&options.Args, "controller-arg", nil, "a further `flag` of \"sluice controller\"; can be repeated")
+		"install the admission policies, which need Kubernetes 1.30 (never with --namespaced)")
+	set.StringArrayVar(&options.Args, "controller-arg", nil, "additional `flag` for \"sluice controller\"; can be repeated")
 }
 
 func printInstall(cmd *cobra.Command, options install.Options) error {

@@ -58,7 +58,7 @@ func (f *kubeFlags) registerAll(command *cobra.Command) {
 // check refuses flags that contradict each other.
 func (f *kubeFlags) check() error {
 	if f.allNamespaces && *f.config.Namespace != "" {
-		return usageError{errors.New("give --namespace or --all-namespaces, not both")}
+		return usageError{errors.New("use --namespace or --all-namespaces, not both")}
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	case err != nil:
 		return nil, fmt.Errorf("find cluster: %w", err)
 	case f.guessed(config):
-		return nil, errors.New("find cluster: no kubeconfig names one; it is ~/.kube/config unless $KUBECONFIG or --kubeconfig says otherwise")
+		return nil, errors.New("find cluster: no kubeconfig names one; set --kubeconfig or $KUBECONFIG, or create ~/.kube/config")
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	if f.allNamespaces {
 		namespace = ""
 	}
-	ctrl.SetLogger(logr.Discard()) // what went wrong is said by the verb, once
+	ctrl.SetLogger(logr.Discard()) // the verb reports what went wrong, once
 	config.UserAgent = "sluice/" + buildVersion()
 	config.QPS, config.Burst = 50, 300 // as kubectl has it: a check asks for each right by itself
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})

@@ -32,9 +32,9 @@ type sourceFlags struct {
 
 func (f *sourceFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.namespace, "namespace", "n", "",
-		"`namespace` of the ReleaseSource, the only one that releases may be in (default any; those that name none are in \"default\")")
+		"`namespace` of the ReleaseSource; releases may be in no other (default any; a release without one is in \"default\")")
 	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
-		"other `namespaces` that releases may be in, separated by commas, as the controller's flag has them")
+		"other comma-separated `namespaces` that releases may be in, as in the controller's flag")
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.limits.FileBytes))
 	registerManifestLimits(set, &f.limits, &f.builds)
 }
@@ -54,20 +54,16 @@ func newLint() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "lint [PATH...]",
 		GroupID: groupPush,
-		Short:   "Say what is wrong with releases before they are pushed",
-		Long: `Say what is wrong with the releases in files and folders before they are pushed: with file, line
-and column, all of it at once. It needs no cluster.
+		Short:   "Find mistakes in releases before the push",
+		Long: `Find all mistakes in releases in files and folders, with file, line and column. It needs no cluster.
 
-The rules are the controller's own. Beyond them it finds what would only come to light in the cluster, as
-far as files can tell: a template that the Deployment's selector does not match, a gate that nobody can pass.
-What is taken, and hardly meant, is a warning.
+Lint applies the controller's rules. It also finds what would only show in the cluster, as far as files can tell: a template
+that the Deployment's selector does not match, a gate that nobody can pass. Probable mistakes are warnings.
 
-Each PATH is read as the spec.path of a ReleaseSource is: manifests below it, kustomizations as they are built. A
-file is read along with its folder, and only what is wrong with the file is said. Without any it is the folder that
-you are in.
+Each PATH is read as a ReleaseSource reads spec.path: manifests below it, and built kustomizations. For a file, its folder is read
+too, but only mistakes in the file are reported. The default is the current folder.
 
-The exit code is 0 if all is well, 1 if there are errors, or with --strict warnings, and 2 if
-it was called wrongly.`,
+The exit code is 0 on success, 1 on errors (with --strict also on warnings), and 2 on a usage error.`,
 		Example: `  sluice lint
   sluice lint apps/web/release.yaml --strict
   sluice lint deploy -n shop -o github`,
@@ -76,15 +72,15 @@ it was called wrongly.`,
 	}
 	flags.source.register(command.Flags())
 	command.Flags().StringVarP(&flags.output, "output", "o", string(lint.Text),
-		"`format` of what is found: text, json, or github for annotations in GitHub Actions")
-	command.Flags().BoolVar(&flags.strict, "strict", false, "let warnings count as errors")
+		"output output `format`: text, json, or github for annotations in GitHub Actions")
+	command.Flags().BoolVar(&flags.strict, "strict", false, "treat warnings as errors")
 	return command
 }
 
 func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	formats := []lint.Format{lint.Text, lint.JSON, lint.GitHub}
 	if !slices.Contains(formats, lint.Format(f.output)) {
-		return usageError{fmt.Errorf("--output %q is none of text, json, github", f.output)}
+		return usageError{fmt.Errorf("--output %q is not one of text, json, github", f.output)}
 	}
 	if len(paths) == 0 {
 		paths = []string{"."}

@@ -78,7 +78,7 @@ func TestLint(t *testing.T) {
 		"Strict":     {"unless it is to be one", []string{"elsewhere", "--strict"}, exitError, "there is no BatchRelease", ""},
 		"Together":   {"files of one folder are read once", []string{"bad/web.yaml", "bad/other.yaml"}, exitError, "no releases in 2 files: 2 errors", ""},
 		"Here":       {"without a path it is the folder one is in, which has none here", nil, exitOK, "there is no BatchRelease", ""},
-		"NoFormat":   {"formats are few", []string{"good", "-o", "xml"}, exitUsage, "", "none of text, json, github"},
+		"NoFormat":   {"formats are few", []string{"good", "-o", "xml"}, exitUsage, "", "not one of text, json, github"},
 		"NotThere":   {"what is not there can't be read", []string{"bath"}, exitError, "", "no such file"},
 		"SluicesOwn": {"nothing of Sluice's own is a manifest", []string{".git/../.sluice"}, exitError, "", "no such file"},
 	}

@@ -33,9 +33,8 @@ func newList() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		GroupID: groupLook,
-		Short:   "List releases, how far they are, and what they wait for",
-		Long: `List releases: the phase and the batch that each is in, how many pods run what it releases and are available, what it
-waits for, and the commit that brought it.`,
+		Short:   "List releases, their progress, and what they wait for",
+		Long:    `List releases: the phase and batch of each, how many pods run and are available, what it waits for, and its commit.`,
 		Example: `  sluice list -A
   sluice list -n shop -o wide --watch
   sluice list -l rollouts.sluice.dev/source=shop -o json`,
@@ -43,8 +42,8 @@ waits for, and the commit that brought it.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
-	command.Flags().StringVarP(&flags.selector, "selector", "l", "", "`labels` that releases have, for example app=web,tier!=test")
-	command.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on, and print the rows that change")
+	command.Flags().StringVarP(&flags.selector, "selector", "l", "", "`labels` to select releases by, for example app=web,tier!=test")
+	command.Flags().BoolVarP(&flags.watch, "watch", "w", false, "keep running, and print rows that change")
 	flags.output.registerTable(command)
 	flags.kube.registerAll(command)
 	return command
@@ -59,7 +58,7 @@ func (f *listFlags) run(command *cobra.Command) error {
 		return err
 	}
 	if f.watch && !f.output.forPeople() {
-		return usageError{errors.New("--watch prints rows: it goes with no --output but wide")}
+		return usageError{errors.New("--watch prints rows and takes no --output except wide")}
 	}
 	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {

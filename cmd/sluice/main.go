@@ -64,7 +64,7 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 	}
 }
 
-// usageError is a call that makes no sense, whatever the state of the world.
+// usageError is a call that is wrong whatever the state of the world.
 type usageError struct{ error }
 
 func newRoot() *cobra.Command {
@@ -129,7 +129,7 @@ func meant(cmd *cobra.Command, word string) string {
 // onePath takes a path, or none.
 func onePath(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError{fmt.Errorf("one path at a time: %q is one argument too many", args[1])}
+		return usageError{fmt.Errorf("only one path is allowed: remove %q", args[1])}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (c *cluster) meet(ctx context.Context, shown *preview.Preview) error {
 		}
 		live, err := around.of(ctx, change)
 		if err != nil {
-			return fmt.Errorf("look at %s in the cluster: %w", change.Key(), err)
+			return fmt.Errorf("look up %s in the cluster: %w", change.Key(), err)
 		}
 		found[change.Key()] = live
 	}
@@ -44,7 +44,7 @@ type surroundings struct {
 	known   map[string]surrounding
 }
 
-// surrounding is what a namespace has that has a say, and what could not be read.
+// surrounding is what in a namespace affects a release, and what could not be read.
 type surrounding struct {
 	objects preflight.Namespace
 	missing []string

@@ -48,7 +48,7 @@ func (f *outputFlags) register(command *cobra.Command) {
 func (f *outputFlags) registerTable(command *cobra.Command) {
 	f.wide = true
 	f.register(command)
-	command.Flags().BoolVar(&f.noHeaders, "no-headers", false, "print no line of headers")
+	command.Flags().BoolVar(&f.noHeaders, "no-headers", false, "omit the header line")
 }
 
 func (f *outputFlags) formats() []string {
@@ -85,7 +85,7 @@ func (f *outputFlags) table() printers.ResourcePrinter {
 func (f *outputFlags) printer() (printers.ResourcePrinter, error) {
 	printer, err := f.print.ToPrinter()
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		return nil, usageError{fmt.Errorf("--output %q is none of %s", *f.print.OutputFormat, strings.Join(f.formats(), ", "))}
+		return nil, usageError{fmt.Errorf("--output %q is not one of %s", *f.print.OutputFormat, strings.Join(f.formats(), ", "))}
 	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--output: %w", err)}

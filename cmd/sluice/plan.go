@@ -31,23 +31,21 @@ func newPlan() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "plan [PATH]",
 		GroupID: groupPush,
-		Short:   "Say what commits would release, in which batches",
-		Long: `Say what commits would release: which templates change and in which fields, in which batches, how many pods there are in
-each, what is waited for after it and who has a say, and which releases are new or gone. It needs no cluster.
+		Short:   "Show what commits would release, in which batches",
+		Long: `Show what commits would release: which templates change and in which fields, in which batches and with how many pods, the gates
+after each batch and who decides them, and which releases are new or removed. It needs no cluster.
 
-With --cluster it also says what that meets in the cluster which the kubeconfig names, as it is now: the replicas of the
-Deployments that are there, how far their releases are, whether a new template begins, waits, or takes the place of another,
-and what of quotas, disruption budgets and autoscalers stands against it. It only reads, which the roles view and
-sluice-viewer may; what you may not read is said.
+With --cluster, also show what that meets in the kubeconfig's cluster: the replicas of existing Deployments, the progress of their
+releases, whether a new template starts, waits or replaces another, and what quotas, disruption budgets and autoscalers would
+block. It only reads; the roles view and sluice-viewer are enough. What you may not read is reported.
 
-PATH is the folder that a ReleaseSource reads, by default the one that you are in. What is compared are commits
-of its repository. Without --from that is the first parent of --to, which for the merge commit that GitHub Actions checks
-out for a pull request is the branch that it is to be merged into. --merge-base compares with where the two
-have parted instead.
+PATH is the folder that a ReleaseSource reads, by default the current one. The commits are from its repository. --from defaults
+to the first parent of --to; for the merge commit that GitHub Actions checks out for a pull request, that is the target
+branch. --merge-base compares with the common ancestor instead.
 
-A template that one of the earlier commits had already is taken for a rollback. --history says how far to look back.
+A template that an earlier commit already had is shown as a rollback. --history limits how far back to search.
 
-The exit code is 1 if files are at fault after the commits, and 2 if the command was called wrongly.`,
+The exit code is 1 if files are invalid after the commits, and 2 on a usage error.`,
 		Example: `  sluice plan
   sluice plan deploy --from main --merge-base
   sluice plan --from v1.4 --to v1.5 -o markdown
@@ -58,10 +56,10 @@ The exit code is 1 if files are at fault after the commits, and 2 if the command
 	set := command.Flags()
 	set.StringVar(&flags.from, "from", "", "`revision` before (default the first parent of --to)")
 	set.StringVar(&flags.to, "to", "HEAD", "`revision` after")
-	set.BoolVar(&flags.mergeBase, "merge-base", false, "compare with where --from and --to have parted")
-	set.IntVar(&flags.history, "history", 20, "`number` of commits before --from to look for the template in")
-	set.StringVarP(&flags.output, "output", "o", string(preview.Text), "`format`: text, json, or markdown for a comment on a pull request")
-	set.BoolVar(&flags.cluster, "cluster", false, "look at what is in the cluster, too")
+	set.BoolVar(&flags.mergeBase, "merge-base", false, "compare with the common ancestor of --from and --to")
+	set.IntVar(&flags.history, "history", 20, "`number` of commits before --from to search for the template")
+	set.StringVarP(&flags.output, "output", "o", string(preview.Text), "output `format`: text, json, or markdown for a comment on a pull request")
+	set.BoolVar(&flags.cluster, "cluster", false, "also read the cluster")
 	flags.source.register(set)
 	flags.kube.register(command)
 	return command
@@ -71,7 +69,7 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	formats := []preview.Format{preview.Text, preview.JSON, preview.Markdown}
 	switch {
 	case !slices.Contains(formats, preview.Format(f.output)):
-		return usageError{fmt.Errorf("--output %q is none of text, json, markdown", f.output)}
+		return usageError{fmt.Errorf("--output %q is not one of text, json, markdown", f.output)}
 	case f.mergeBase && f.from == "":
 		return usageError{errors.New("--merge-base needs --from")}
 	case f.history < 0:

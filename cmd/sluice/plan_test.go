@@ -93,10 +93,10 @@ func TestPlan(t *testing.T) {
 		"Comment":   {"a comment can be found again", "deploy", []string{"--to=next~1", "-o", "markdown"}, exitOK, "<!-- sluice plan -->\n### Sluice: 1 released\n", ""},
 		"NoCommit":  {"a revision must be there", "deploy", []string{"--from=nowhere"}, exitError, "", "there is no revision nowhere"},
 		"NoFrom":    {"a merge base is one of two", "deploy", []string{"--merge-base"}, exitUsage, "", "needs --from"},
-		"NoFormat":  {"formats are few", "deploy", []string{"-o", "xml"}, exitUsage, "", "none of text, json, markdown"},
-		"Two":       {"one folder is compared", "deploy", []string{"apps"}, exitUsage, "", "one path at a time"},
+		"NoFormat":  {"formats are few", "deploy", []string{"-o", "xml"}, exitUsage, "", "not one of text, json, markdown"},
+		"Two":       {"one folder is compared", "deploy", []string{"apps"}, exitUsage, "", "only one path is allowed"},
 		"NoHistory": {"nobody can look ahead", "deploy", []string{"--history=-1"}, exitUsage, "", "--history"},
-		"NoAnswer":  {"a cluster that is asked must answer", "deploy", []string{"--to=next~1", "--cluster", "--kubeconfig=" + kubeconfig}, exitError, "", "look at shop/web in the cluster: "},
+		"NoAnswer":  {"a cluster that is asked must answer", "deploy", []string{"--to=next~1", "--cluster", "--kubeconfig=" + kubeconfig}, exitError, "", "look up shop/web in the cluster: "},
 		"NotAsked":  {"a cluster that is named is to be asked", "deploy", []string{"--context=nowhere"}, exitUsage, "", "--context needs --cluster"},
 		"NoGit":     {"a repository is needed", elsewhere, nil, exitError, "", "there is no Git repository"},
 	}
@@ -184,7 +184,7 @@ func TestPlanCluster(t *testing.T) {
 
 	s.push("web", 2, secondCommit)
 	s.awaitGate("web")
-	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "takes the place of what is under way")
+	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "replaces the release in progress")
 	tree.commit("Queue", strings.NewReplacer("web:2", "web:4", "maxUnavailable: 2", "supersede: Queue").Replace(plannedWeb))
-	s.want(s.ok(viewer, plan...), "waits until what is under way has ended")
+	s.want(s.ok(viewer, plan...), "waits until the release in progress has ended")
 }

@@ -45,18 +45,18 @@ func TestReference(t *testing.T) {
 const referenceHead = `<!-- Written by make generate from the help of the command: change that. -->
 # The command line
 
-%s works on a cluster with the flags that kubectl has for that, and as its plugin: named %s on the path, it is
-%s. A release is given as ` + "`NAME` or `batchrelease/NAME`" + `, or left out where a namespace has one.
+%s uses the same flags as kubectl to select a cluster. Installed as %s on your path, it is a kubectl plugin:
+%s. Name a release as ` + "`NAME` or `batchrelease/NAME`" + `, or leave the name out if the namespace has only one.
 
-The exit code is 0 when all went well, 1 when something went wrong and 2 when the command was called wrongly; [status](#sluice-status)
-has more. Names of releases, namespaces and contexts are completed by the shell, see [completion](#completion).
+The exit code is 0 on success, 1 on failure and 2 on a usage error; [status](#sluice-status) has more. The shell completes names of
+releases, namespaces and contexts: see [completion](#completion).
 
 `
 
 const referenceTail = `## Completion
 
-%s prints the script for a shell, with how to load it. For the plugin kubectl asks a program %s on
-the path, which make build puts beside the binary.
+%s prints the script for a shell, and how to load it. For the plugin, kubectl runs %s,
+which make build puts beside the binary.
 `
 
 // writeReference writes a page with the verbs in their groups, and then each of them.

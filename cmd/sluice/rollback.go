@@ -24,10 +24,10 @@ func newRollback() *cobra.Command {
 	flags := &rollbackFlags{actFlags: newActFlags()}
 	command := &cobra.Command{
 		Use:   "rollback [RELEASE]",
-		Short: "Roll a release back: in its middle to the stable revision, after it to the one before",
-		Long: `Roll a release back: in its middle to the stable revision, after it to the one before, or to any that is kept. What is
-left is not released again until Git has something else; where the repository is on a forge, a pull request puts the good
-template back into it.`,
+		Short: "Roll a release back to the previous version, or to another one",
+		Long: `Roll a release back: in mid-release to the stable revision, afterwards to the previous one, or to any in the history. The
+version it leaves is not released again until Git changes. If the repository is on a forge, a pull request restores the good template
+in Git.`,
 		Example: `  sluice rollback web
   sluice rollback web --to 3f2a91c`,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ template back into it.`,
 			})
 		},
 	}
-	command.Flags().StringVar(&flags.to, "to", "", "the `revision`, a pod template hash, or the commit to go back to")
+	command.Flags().StringVar(&flags.to, "to", "", "`revision` (pod template hash) or commit to go back to")
 	flags.register(command)
 	return command
 }
@@ -45,9 +45,9 @@ func newUndo() *cobra.Command {
 	flags := &rollbackFlags{actFlags: newActFlags()}
 	command := &cobra.Command{
 		Use:   "undo [RELEASE]",
-		Short: "As rollback, by the number of a revision, as in kubectl rollout undo",
-		Long: `Roll a release back, as rollback does, to the revision with a number, which history shows. It does what kubectl rollout undo
-refuses to do while Sluice holds the Deployment.`,
+		Short: "Roll a release back by revision number, as kubectl rollout undo does",
+		Long: `Roll a release back, as rollback does, to the revision with a number from history. Use it in place of kubectl rollout undo,
+which is refused while Sluice holds the Deployment.`,
 		Example: `  sluice undo web
   sluice undo web --to-revision=3`,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ refuses to do while Sluice holds the Deployment.`,
 			})
 		},
 	}
-	command.Flags().Int64Var(&flags.number, "to-revision", 0, "the `number` of the revision to go back to; 0 for the one before")
+	command.Flags().Int64Var(&flags.number, "to-revision", 0, "`number` of the revision to go back to; 0 for the previous one")
 	flags.register(command)
 	return command
 }

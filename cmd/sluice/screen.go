@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// screen is where a tree is shown that changes: drawn anew in place on a terminal, a line for each change elsewhere.
+// screen shows a changing tree: redrawn in place on a terminal, a line for each change elsewhere.
 type screen struct {
 	out     io.Writer
 	colours bool

@@ -32,16 +32,15 @@ func newSimulate() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "simulate [PATH]",
 		GroupID: groupPush,
-		Short:   "Play a release through, and print how many pods there are at each moment",
-		Long: `Play a release through, by the planner that the controller has, in a simulated cluster: how many pods of the old and of
-the new template there are at each moment, how many are available, which batch it is and what it waits for. It needs
-no cluster, and the same input gives the same timeline.
+		Short:   "Simulate a release, and print its pods at each moment",
+		Long: `Simulate a release with the controller's planner: how many pods of the old and the new template there are at each moment, how many
+are available, the current batch and what it waits for. It needs no cluster, and the same input gives the same output.
 
-PATH is the folder, or a file of it, that has the release and its Deployment, by default the one that you are in. A trace
-says what happens meanwhile: scaling, pods that crash or are slow, approvals, rejections, new templates, a rollback. Without
-one each step is approved a minute after its gates open. docs/before-the-push.md has its fields.
+PATH is the folder with the release and its Deployment, or a file in it, by default the current folder. A trace says what happens
+meanwhile: scaling, crashing or slow pods, approvals, rejections, new templates, a rollback. Without one, each step is approved a
+minute after its gates open. docs/before-the-push.md explains its fields.
 
-The exit code is 1 if something that the trace expects does not come true.`,
+The exit code is 1 if an expectation in the trace is not met.`,
 		Example: `  sluice simulate
   sluice simulate deploy --release shop/web --trace scaled.yaml
   sluice simulate deploy -o json`,
@@ -49,9 +48,9 @@ The exit code is 1 if something that the trace expects does not come true.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, append(args, ".")[0]) },
 	}
 	set := command.Flags()
-	set.StringVar(&flags.release, "release", "", "`name` or namespace/name of the release (default the only one there is)")
-	set.StringVar(&flags.trace, "trace", "", "`file` that says what happens meanwhile")
-	set.StringVarP(&flags.output, "output", "o", string(simulate.Text), "`format`: text or json")
+	set.StringVar(&flags.release, "release", "", "`name` or namespace/name of the release (default the only one)")
+	set.StringVar(&flags.trace, "trace", "", "`file` with the events")
+	set.StringVarP(&flags.output, "output", "o", string(simulate.Text), "output `format`: text or json")
 	flags.source.register(set)
 	return command
 }

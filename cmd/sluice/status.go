@@ -47,24 +47,23 @@ func newStatus() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "status [RELEASE]",
 		GroupID: groupLook,
-		Short:   "Wait for a release to end, and tell by the exit code how",
-		Long: `Print how far a release is, a line for each change, until it ends. The exit code tells how:
+		Short:   "Wait for a release to end, and report how in the exit code",
+		Long: `Print the progress of a release, one line for each change, until it ends. The exit code says how:
 
-  0  it is completed
-  1  something went wrong in asking, or the release was deleted
-  2  the command was called wrongly
-  3  it failed: it made no progress in time, or what is given can't be released
+  0  it completed
+  1  the request failed, or the release was deleted
+  2  usage error
+  3  it failed: it made no progress in time, or its template or strategy can't be released
   4  it was rolled back to an earlier template, and not by Git
-  5  a gate was rejected, and the release holds
-  6  it is still under way: the time was up, or --watch=false was given
-  7  another commit took the place of the one of --commit before its end
-  8  it was completed, and somebody has changed the Deployment, or spec.template of the release, out of band since
+  5  a gate was rejected, and the release stopped
+  6  it is still in progress: the timeout passed, or --watch=false was given
+  7  another commit replaced the one of --commit before its end
+  8  it completed, and somebody has since changed the Deployment, or spec.template of the release, out of band
 
-A release that waits for a gate is under way, and so is one that is suspended or frozen.
+A release that waits for a gate, or is suspended or frozen, is in progress.
 
-With --commit it is about the release of that commit: it waits until the controller has seen it, and tells how it ended even if
-another one is under way since. A commit that does not change the template of the release is never released: give
-a --timeout, too.`,
+With --commit, wait for the release of that commit, even if the controller has not seen it yet or another one has started since. A commit
+that does not change the release's template is never released: set --timeout too.`,
 		Example: `  sluice status web -n shop --timeout 30m
   sluice status web --commit $GITHUB_SHA --timeout 1h
   sluice status web --watch=false`,
@@ -73,8 +72,8 @@ a --timeout, too.`,
 	}
 	set := command.Flags()
 	set.BoolVarP(&flags.watch, "watch", "w", true, "wait for the release to end")
-	set.DurationVar(&flags.timeout, "timeout", 0, "`time` to wait at most, for example 30m (default as long as it takes)")
-	set.StringVar(&flags.commit, "commit", "", "the `commit` whose release is meant, or 7 digits of it and more (default the last that was begun)")
+	set.DurationVar(&flags.timeout, "timeout", 0, "maximum `duration` to wait, for example 30m (default unlimited)")
+	set.StringVar(&flags.commit, "commit", "", "`commit` whose release to wait for, at least 7 digits (default the last one started)")
 	flags.kube.register(command)
 	return command
 }
@@ -183,14 +182,14 @@ func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
 	case show.Drifted:
 		return outcomeError{errors.New(drifted(name, release)), exitDrifted}
 	default:
-		return outcomeError{errors.New(name + " is under way"), exitUnderWay}
+		return outcomeError{errors.New(name + " is in progress"), exitUnderWay}
 	}
 }
 
 // drifted says what was changed since a release was completed. What Git gives can be changed while all pods run what was released.
 func drifted(name string, release *v1alpha1.BatchRelease) string {
 	if release.Status.Reason == v1alpha1.ReasonChangedPastGit {
-		return name + " was completed, and its spec.template was changed past Git since"
+		return name + " completed, and its spec.template has since been changed without Git"
 	}
 	return name + " does not run any more: the Deployment was changed out of band"
 }

@@ -17,9 +17,9 @@ import (
 func newPause() *cobra.Command {
 	return newSuspend(&cobra.Command{
 		Use:   "pause [RELEASE]",
-		Short: "Put a release on hold",
-		Long: `Put a release on hold: no batch is begun or carried on, and what is pushed waits. The Deployment follows
-spec.replicas, and rollbacks go on. It is spec.suspend of the release, and no push lifts it.`,
+		Short: "Pause a release",
+		Long: `Pause a release: no batch starts or continues, and new templates wait. The Deployment follows spec.replicas, and rollbacks
+continue. This sets spec.suspend of the release; a push does not unset it.`,
 		Example: "  sluice pause web",
 	}, true)
 }
@@ -27,7 +27,7 @@ spec.replicas, and rollbacks go on. It is spec.suspend of the release, and no pu
 func newResume() *cobra.Command {
 	return newSuspend(&cobra.Command{
 		Use:     "resume [RELEASE]",
-		Short:   "Let a release go on that was paused",
+		Short:   "Resume a paused release",
 		Example: "  sluice resume web",
 	}, false)
 }
@@ -76,9 +76,9 @@ func newRetry() *cobra.Command {
 	flags := newActFlags()
 	command := &cobra.Command{
 		Use:   "retry [RELEASE]",
-		Short: "Let a release go on that has failed, or whose Deployment was changed out of band",
-		Long: `Let a release go on that has failed because no further pod became available in time, or that is on hold because somebody has
-changed its Deployment out of band: you have dealt with it. A write that the API server refuses is sent again at once.`,
+		Short: "Continue a release that failed, or whose Deployment was changed out of band",
+		Long: `Continue a release that failed because no further pod became available in time, or that stopped because somebody changed its
+Deployment out of band, once you have dealt with the cause. A refused write is sent again at once.`,
 		Example: "  sluice retry web",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -101,10 +101,10 @@ func newJump() *cobra.Command {
 	flags := newActFlags()
 	command := &cobra.Command{
 		Use:   "jump [RELEASE] BATCH",
-		Short: "Take the release that is under way to another batch",
-		Long: `Take the release that is under way to another batch, counted from 1, as in status.batch. Forward, the batches on the way
-are taken one after the other without asking their manual gates; others have to pass, unless they are skippable. Back, the gates
-from that batch on are asked again; no pod is removed, unless strategy.stepBack is RemovePods.`,
+		Short: "Move the current release to another batch",
+		Long: `Move the current release to another batch, counted from 1 as in status.batch. Forward, the release goes through the batches in
+between without asking their manual gates; other gates must pass, unless they are skippable. Back, the gates from that batch on are
+asked again; no pod is removed, unless strategy.stepBack is RemovePods.`,
 		Example: "  sluice jump web 3",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -57,7 +57,7 @@ func TestSummariesAfterChangePastGit(t *testing.T) {
 	})
 	s.want(s.columns(viewer, "list"), "web|Drifted|", "|4/4|4/4|sync|")
 	got := s.as(viewer, "status", "web", "--watch=false")
-	if want := "sluice: release web was completed, and its spec.template was changed past Git since\n"; got.code != exitDrifted || got.stderr != want {
+	if want := "sluice: release web completed, and its spec.template has since been changed without Git\n"; got.code != exitDrifted || got.stderr != want {
 		t.Errorf("want exit code %d and %q, got %d and %q", exitDrifted, want, got.code, got.stderr)
 	}
 }

@@ -22,9 +22,9 @@ func newSync() *cobra.Command {
 	flags := newActFlags()
 	command := &cobra.Command{
 		Use:   "sync [SOURCE | batchrelease/RELEASE]",
-		Short: "Have the controller look at Git now, and say what came of it",
-		Long: `Have the controller look at the repository of a ReleaseSource now, named by itself or by one of its releases, and wait until it
-has. The command fails if the repository can't be read, and prints the file and line of everything that is wrong in it.`,
+		Short: "Make the controller read Git now, and show the result",
+		Long: `Make the controller read the repository of a ReleaseSource now, and wait until it has. Name the source, or one of its
+releases. The command fails if the repository can't be read, and prints file and line of every mistake in it.`,
 		Example: `  sluice sync shop
   sluice sync batchrelease/web`,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -26,9 +26,9 @@ func newTrace() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "trace (pod/NAME | replicaset/NAME | deployment/NAME)",
 		GroupID: groupLook,
-		Short:   "Go back from what runs to the commit that brought it, and to who let it through",
-		Long: `Go back from a pod, or from a ReplicaSet, to the release, the commit with its author, and the gates with what they were
-passed on. Of a Deployment that is so for each version of which pods run. In a format for machines it is a List of these objects.`,
+		Short:   "Find the commit and the approvals behind a pod",
+		Long: `Find the release, the commit with its author, and the gates with their evidence behind a pod or ReplicaSet, or behind each
+running version of a Deployment. With --output, print a List of these objects.`,
 		Example: `  sluice trace pod/web-654cdc8b8d-2dn8h -n shop
   sluice trace deployment/web
   sluice trace pod/web-654cdc8b8d-2dn8h -o yaml`,

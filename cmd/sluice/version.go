@@ -29,15 +29,15 @@ func newVersion() *cobra.Command {
 	flags := &versionFlags{kube: newKubeFlags()}
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, the commit it was built from, and what the cluster runs",
-		Long: `Print the version of the command, the commit that it was built from, and the image of the controller in the cluster, if there
-is one in the namespace or in sluice-system that may be read.`,
+		Short: "Print the versions of the command and of the controller",
+		Long: `Print the version of the command, the commit it was built from, and the image of the controller in the namespace or in
+sluice-system, if there is one that you may read.`,
 		Example:           "  sluice version --client",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
-	command.Flags().BoolVar(&flags.client, "client", false, "ask no cluster")
+	command.Flags().BoolVar(&flags.client, "client", false, "contact no cluster")
 	flags.kube.register(command)
 	return command
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// condition tells whether an object is as somebody waits for it to be, or why it never will be.
+// condition reports whether an object is as somebody waits for it to be, or why it never will be.
 type condition func(client.Object) (bool, error)
 
 // until watches an object, as it was last written or later, until a condition holds. One that is gone is returned as nil:
