@@ -72,7 +72,7 @@ The exit code is 0 on success, 1 on errors (with --strict also on warnings), and
 	}
 	flags.source.register(command.Flags())
 	command.Flags().StringVarP(&flags.output, "output", "o", string(lint.Text),
-		"output output `format`: text, json, or github for annotations in GitHub Actions")
+		"output `format`: text, json, or github for annotations in GitHub Actions")
 	command.Flags().BoolVar(&flags.strict, "strict", false, "treat warnings as errors")
 	return command
 }
