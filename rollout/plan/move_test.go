@@ -23,13 +23,12 @@ func TestWhatIsWrittenFirst(t *testing.T) {
 		"room is replicas + maxSurge - all": {
 			held(10).fence("3", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 4" + batch2},
 		},
-		"growth is written first while it fits": {
+		"growth is written first": {
 			held(10).fence("3", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
 			[]string{"scale v2 1 -> 4" + batch2, "scale v1 9 -> 7" + batch2},
 		},
-		"where only a shrink makes room it is written first": {
-			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
-			[]string{"scale v1 9 -> 7" + batch2, "scale v2 1 -> 3" + batch2},
+		"where only a shrink makes room the growth waits until the pods are deleted": {
+			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v1 9 -> 7" + batch2},
 		},
 		"a new set that is being deleted is waited for: its name is taken, and the native controller still means it": {
 			held(10).sets(set("v1", 10), set("v2", 1, func(s *Set) { s.Deleting = true })), nil,
@@ -109,10 +108,6 @@ func TestScalingKeepsToTheGates(t *testing.T) {
 	})
 }
 
-func stuck(s *Set) {
-	s.Failure = &Failure{Reason: "FailedCreate", Message: "exceeded quota", Since: noon}
-}
-
 func TestSmallChangesAreCollected(t *testing.T) {
 	t.Parallel()
 	scaledBefore := func(d time.Duration) func(*Observation) {
@@ -185,9 +180,6 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 			}),
 			[]string{"needs release"},
 		},
-		"where a shrink comes first the growth waits for its reads too": {
-			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)).cached().but(live), []string{"needs sets"},
-		},
 	})
 }
 
@@ -198,7 +190,7 @@ func TestUpdatedPodsBeyondTheStepGoWhileItWaits(t *testing.T) {
 	for _, action := range next(t, s).Actions {
 		got = append(got, action.String())
 	}
-	want := []string{"scale v2 3 -> 2", "scale v1 8 -> 9"}
+	want := []string{"scale v2 3 -> 2"} // once it is deleted an old one comes in its place
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("somebody had unpaused the workload: what is done about it (-want +got):\n%s", diff)
 	}

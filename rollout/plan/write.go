@@ -11,7 +11,7 @@ import (
 // written: each costs requests, and pods become available one by one.
 const patience = 250 * time.Millisecond
 
-// write turns sizes into actions: growth first, unless only a shrink makes room for it.
+// write turns sizes into actions: growth first, unless it takes the place of what shrinks.
 func (p *pass) write(sizes deployment.Sizes) {
 	grow, shrink := sizes.Changes()
 	if p.Workload.Behind > 0 {

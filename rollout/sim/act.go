@@ -44,6 +44,9 @@ func (x *pass) carryOut(action plan.Action) {
 	}
 	if x.report.Ended == "" && !x.refused {
 		x.process.refusals = x.process.refusals.After(action)
+		if _, scales := action.(plan.ScaleSet); scales && x.refusedEver {
+			x.partly = true
+		}
 		x.world.judge(before)
 		x.wrote(Write{Action: action})
 	}

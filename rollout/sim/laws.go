@@ -90,7 +90,7 @@ type law struct {
 
 // laws are what each write of the process is held against.
 var laws = []law{
-	{"I1 the ReplicaSets add up to at most replicas + maxSurge", withinSurge},
+	{"I1 there are, and will be, at most replicas + maxSurge pods", withinSurge},
 	{"I2 no write takes available pods below replicas - maxUnavailable", staysAvailable},
 	{"I3 updated pods stay within the step whose predecessors' gates have passed", withinStep},
 	{"I3 the version before keeps the pods that the step leaves it", keepsOld},
@@ -150,22 +150,35 @@ func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }
 
-// withinSurge is I1, and I14 as far as it is in our hands: at each write the sizes are within the surge, so that what is
-// taken away is written before what comes in its place. Which of two ReplicaSets their controller looks at first is its own
-// affair, natively too. One pod beyond maxSurge is allowed where a ReplicaSet goes from 0 to 1
-// beside the only active one, or beside two that have one pod each: in any other order there
-// would be a lone one, which the native controller would scale to all replicas (T1).
+// withinSurge is I1, and I14: where a write adds pods, those that run, but for those that are going away, and those that
+// are yet to be made are within the surge. What a write before has taken away counts until the ReplicaSet controller has
+// deleted it, so that there are never more, however late that controller is. Where maxSurge is 0 one pod beyond is allowed if
+// a ReplicaSet goes from 0 to 1 beside the only active one, or beside two that have one pod each: in any other order there
+// would be a lone one, which the native controller would scale to all replicas (T1). So it is where the lone one itself gets
+// the last pod.
 func withinSurge(w *World, c change) string {
 	s := c.grown()
 	if s == nil {
 		return ""
 	}
 	limit := c.pass.window.mostPods(w)
-	sum := total(w.Sets) - c.pass.window.grown
-	if sum <= limit || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
-		return ""
+	alone := s.Replicas == total(w.Sets) && s.Replicas == w.Workload.Replicas
+	if alone || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
+		limit = max(limit, c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas + 1 }))
 	}
-	return fmt.Sprintf("%d pods, at most %d", sum, limit)
+	if peak := peak(w.Sets) - c.pass.window.grown; peak > limit {
+		return fmt.Sprintf("%d pods, at most %d", peak, limit)
+	}
+	return ""
+}
+
+// peak is how many pods there may be, those that are going away aside, until every ReplicaSet has its size.
+func peak(sets []Set) int32 {
+	var n int32
+	for i := range sets {
+		n += max(sets[i].Replicas, sets[i].Pods.total())
+	}
+	return n
 }
 
 // pinned reports whether the ReplicaSets beside one are a lone one, or two of one pod each.

@@ -98,7 +98,7 @@ type pass struct {
 	// refused says that a write of this turn was refused, and refusedEver that one was that is not done since.
 	refused, refusedEver bool
 	refusedIn            int64
-	// partly says that others of its turn were done before it.
+	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after it.
 	partly bool
 	// died says that the process ended in this pass.
 	died bool

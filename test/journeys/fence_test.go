@@ -66,6 +66,28 @@ func TestHundredPods(t *testing.T) {
 	}
 }
 
+// The pods that there are at once stay within maxSurge, though the ReplicaSet controller deletes some after it has made others.
+func TestNoMorePodsThanPromised(t *testing.T) {
+	for replicas, most := range map[int32]int32{7: 9, 10: 13} {
+		for i := range 3 {
+			t.Run(fmt.Sprintf("%d pods, %d", replicas, i), func(t *testing.T) {
+				w := newWorld(t)
+				w.startController()
+				w.deployed(deployment(replicas))
+				w.create(release("web:2", step("30%", none()), step("60%", none()), step("100%")))
+				w.await(all(web.completed, web.serves("web:2", replicas)))
+				f := w.findings(web)
+				if f.mostSeen != most {
+					t.Errorf("%d pods were there at once, want %d: all that maxSurge allows, and no more", f.mostSeen, most)
+				}
+				if len(f.broken) > 0 {
+					t.Errorf("broken: %v", f.broken)
+				}
+			})
+		}
+	}
+}
+
 // One pod is as good as many.
 func TestFewPods(t *testing.T) {
 	for _, n := range []int32{1, 2, 3} {

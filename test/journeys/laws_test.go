@@ -38,8 +38,9 @@ func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeGrowth: I1, all ReplicaSets together ask for at most replicas + maxSurge, but for the
-// first pod of a template where surge leaves no room and one other ReplicaSet has pods (T1).
+// judgeGrowth: I1, a write that adds pods leaves at most replicas + maxSurge of them, those that run and are not yet deleted
+// along with those that are yet to be made. Without surge it may be one more where a ReplicaSet would be alone else: the first
+// pod beside one other that has pods, and the last where all others have none (T1).
 func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	d := r.held()
 	limit := r.most() + r.fence(r.most()).surge
@@ -49,11 +50,11 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 			active++
 		}
 	}
-	if replicas(had) == 0 && replicas(set) == 1 && active == 1 {
-		limit = max(limit, before.total(d)+1)
+	if replicas(had) == 0 && replicas(set) == 1 && active == 1 || r.total(d) == replicas(set) && replicas(set) <= r.most() {
+		limit = max(limit, r.most()+1)
 	}
-	if total := r.total(d); total > limit {
-		r.breaks("I1", "%s %d -> %d makes %d pods, at most %d are allowed", set.Name, replicas(had), replicas(set), total, limit)
+	if peak := r.peak(d); peak > limit {
+		r.breaks("I1", "%s %d -> %d makes %d pods, at most %d are allowed", set.Name, replicas(had), replicas(set), peak, limit)
 	}
 }
 
@@ -120,6 +121,15 @@ func (s *scene) total(d *appsv1.Deployment) int32 {
 		total += replicas(set)
 	}
 	return total
+}
+
+// peak is how many pods of a Deployment there may be until all ReplicaSets have their sizes.
+func (s *scene) peak(d *appsv1.Deployment) int32 {
+	var peak int32
+	for _, set := range s.setsOf(d) {
+		peak += max(replicas(set), int32(s.podsIn(set)))
+	}
+	return peak
 }
 
 // assured is how many pods are available if of each ReplicaSet the worst go first.

@@ -22,6 +22,8 @@ type findings struct {
 	// leastReady is the least number of pods that served while the workload was held, and
 	// mostPods the most that its ReplicaSets asked for.
 	leastReady, mostPods int32
+	// mostSeen is the most pods that there were at once while the workload was held, but for those that were going away.
+	mostSeen int32
 	// scalings counts the changes of a ReplicaSet's spec.replicas while the workload was held,
 	// by the field manager that made them.
 	scalings map[string]int
@@ -244,22 +246,17 @@ func (r *replay) jumpBack(d *appsv1.Deployment, status *v1alpha1.BatchReleaseSta
 	}
 }
 
-func (r *replay) podsIn(set *appsv1.ReplicaSet) int {
-	n := 0
-	for _, pod := range r.pods {
-		if owns(set, pod) && alive(pod) {
-			n++
-		}
-	}
-	return n
-}
-
 // seePod judges that a pod stopped serving.
 func (r *replay) seePod(before *scene) {
 	d := r.held()
 	if d == nil {
 		return
 	}
+	seen := 0
+	for _, set := range r.setsOf(d) {
+		seen += r.podsIn(set)
+	}
+	r.mostSeen = max(r.mostSeen, int32(seen))
 	ready := r.readyPods(d)
 	if r.leastReady < 0 || ready < r.leastReady {
 		r.leastReady = ready

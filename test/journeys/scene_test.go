@@ -135,6 +135,17 @@ func (s *scene) readyPods(d *appsv1.Deployment) int32 {
 	return ready
 }
 
+// podsIn counts the pods of a ReplicaSet that are not going away.
+func (s *scene) podsIn(set *appsv1.ReplicaSet) int {
+	n := 0
+	for _, pod := range s.pods {
+		if owns(set, pod) && alive(pod) {
+			n++
+		}
+	}
+	return n
+}
+
 func alive(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 }

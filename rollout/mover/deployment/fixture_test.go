@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,9 +85,9 @@ func (s *scene) script() []string {
 		sizes = s.Keep()
 	}
 	grow, shrink := sizes.Changes()
-	all := append(shrink, grow...)
+	all := slices.Concat(shrink, grow)
 	if sizes.GrowsFirst() {
-		all = append(grow, shrink...)
+		all = slices.Concat(grow, shrink)
 	}
 	var lines []string
 	for _, scale := range all {

@@ -1,15 +1,15 @@
 package deployment
 
 // growth is how many pods the set of the new version may have right away: as many as there
-// is room for, and one in any case if otherwise the native controller would scale the old
+// is room for, and one beyond without surge if otherwise the native controller would scale the old
 // ones, or none of them could make room (T1).
 func (b *table) growth(target int32) int32 {
 	have := b.updatedTotal()
-	up := max(min(b.room(), target-have), 0)
-	if up == 0 && have == 0 && target > 0 && b.pinned() {
+	room, known := b.room(b.updated)
+	if known && room == 0 && b.Surge == 0 && have == 0 && target > 0 && b.pinned() {
 		return 1
 	}
-	return have + up
+	return have + max(min(room, target-have), 0)
 }
 
 // pinned reports whether the old sets can't shrink before there is an updated pod: the native
@@ -25,33 +25,44 @@ func (b *table) pinned() bool {
 	return active == 1 || active == 2 && single && b.Replicas != 1
 }
 
-// growUpdated adds updated pods and reports whether there is one more now.
-func (b *table) growUpdated(target int32) bool {
-	have := b.updated.want
-	if b.updated.shrinking() {
-		return false
+// growUpdated adds updated pods.
+func (b *table) growUpdated(target int32) {
+	if !b.updated.shrinking() {
+		b.updated.want = b.growth(target)
 	}
-	b.updated.want = b.growth(target)
-	return b.updated.want > have
+}
+
+// replaceLast adds the last updated pod where the last old one goes, if there is no surge: the native controller adds it
+// otherwise, as soon as the set is the only active one (T1).
+func (b *table) replaceLast() {
+	if b.lacksOne() && b.oldTotal() == 0 && b.oldReplicas() > 0 && !b.updated.shrinking() {
+		b.updated.want++
+	}
+}
+
+// lacksOne reports whether, without surge, all pods but one are updated, of a target of all, and no more pods run than there
+// may be.
+func (b *table) lacksOne() bool {
+	room, known := b.room(b.updated)
+	return known && room >= 0 && b.Surge == 0 && b.Target == b.Replicas && b.updated.want == b.Replicas-1
 }
 
 // growOld adds pods of the version before, after spec.replicas grew or pods were taken away.
-// A rollback has none to add: the version before it is the bad one. It reports whether there
-// is one more now.
-func (b *table) growOld(others int32) bool {
-	up := min(others-b.oldTotal(), b.room())
+// A rollback has none to add: the version before it is the bad one.
+func (b *table) growOld(others int32) {
+	r := b.toGrow()
+	if r == nil || r.shrinking() || b.Rollback {
+		return
+	}
+	room, known := b.room(r)
+	up := min(others-b.oldTotal(), room)
 	if !b.Rescaling && !b.Blocked && !b.SteppingBack {
 		up = min(up, b.Replicas-b.total())
 	}
-	if others > 0 && b.alone() {
-		up = max(up, 1)
+	if known && room == 0 && b.Surge == 0 && others > 0 && b.alone() {
+		up = 1
 	}
-	r := b.toGrow()
-	if up <= 0 || r == nil || r.shrinking() || b.Rollback {
-		return false
-	}
-	r.want += up
-	return true
+	r.want += max(up, 0)
 }
 
 // alone reports whether the updated pods, some of which are to go back, are all that there are. The native

@@ -4,15 +4,11 @@ package deployment
 // ReplicaSet.
 func (t Task) Move() Sizes {
 	b, others := t.table(), t.others()
-	grown, filled := b.growUpdated(t.Target), b.growOld(others)
+	b.growUpdated(t.Target)
+	b.growOld(others)
 	b.shrinkUpdated(t.Target)
 	b.shrinkOld(others + b.mayStay())
-	if !grown {
-		b.growUpdated(t.Target)
-	}
-	if !filled {
-		b.growOld(others)
-	}
+	b.replaceLast()
 	return Sizes{b}
 }
 

@@ -23,14 +23,14 @@ func (b *table) shrinkOld(others int32) {
 	broken := min(excess, b.brokenRoom())
 	for _, r := range b.old {
 		down := max(min(broken, r.idle(), b.mayGo(r)), 0)
-		down = b.keepTwoActive(r, down)
+		down = b.keepLast(b.keepTwoActive(r, down))
 		r.want -= down
 		broken -= down
 		excess -= down
 	}
 	for _, r := range b.old {
 		down := max(min(excess, b.spare(), b.mayGo(r)), 0)
-		down = b.keepTwoActive(r, down)
+		down = b.keepLast(b.keepTwoActive(r, down))
 		r.want -= down
 		excess -= down
 	}
@@ -89,6 +89,15 @@ func (b *table) keepTwoActive(r *row, down int32) int32 {
 		return max(down-1, 0)
 	}
 	return down
+}
+
+// keepLast keeps the last old pod until no more than one updated one is missing: the native controller sets a lone new set to all
+// replicas, whether the pods of the old one are deleted or not (T1).
+func (b *table) keepLast(down int32) int32 {
+	if down < b.oldTotal() || down == 0 || b.updated.want >= b.Replicas || b.lacksOne() {
+		return down
+	}
+	return down - 1
 }
 
 // steadiest reports whether there are other old sets that are to have pods, and all of them are less steady.

@@ -26,7 +26,7 @@ const (
 	Unnote
 )
 
-// Changes are the writes that the sizes come to. What shrinks and what grows is one step each: GrowsFirst says which is first.
+// Changes are the writes that the sizes come to: what grows and what shrinks is one step each. GrowsFirst says which is first.
 func (s Sizes) Changes() (grow, shrink []Scale) {
 	b := s.table
 	if u := b.updated; u != nil && u.Noted && b.oldTotal() > b.oldReplicas() {

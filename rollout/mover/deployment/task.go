@@ -137,8 +137,27 @@ func (b *table) least() int32 { return b.Replicas - b.Unavailable }
 // most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the native controller).
 func (b *table) most() int32 { return b.Replicas + b.Surge }
 
-// room is how many pods may be added: replicas + maxSurge - all (NewRSNewReplicas).
-func (b *table) room() int32 { return max(b.most()-b.total(), 0) }
+// room is how many pods may be added to a set: replicas + maxSurge - all (NewRSNewReplicas). It is less than 0 if there are
+// too many already. Unlike the native controller, which reckons with sizes alone, it counts what runs: pods that a write has
+// taken away count until the ReplicaSet controller has deleted them. Where nobody can say how many that are, there is none,
+// and nothing is known.
+func (b *table) room(of *row) (pods int32, known bool) {
+	pods = b.most()
+	for _, r := range b.rows() {
+		if r != of && r.unsure() {
+			return 0, false
+		}
+		pods -= r.peak()
+	}
+	return pods, true
+}
+
+// peak is how many pods of a set there are, or will be, before it has the size wanted.
+func (r *row) peak() int32 { return max(r.want, r.Replicas, r.Current) }
+
+// unsure reports whether nobody can say how many pods of a set there are: its status does not speak of the size that it has.
+// It may have been larger, with pods that the status has never counted.
+func (r *row) unsure() bool { return !r.Observed }
 
 // spare is how many available pods may go: available - (replicas - maxUnavailable)
 // (totalScaleDownCount in scaleDownOldReplicaSetsForRollingUpdate of the native controller).
