@@ -186,6 +186,8 @@ func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
 		Available: set.Status.AvailableReplicas,
 		Noted:     set.Annotations[desiredAnnotation] != "",
 		Failure:   failureOf(set),
+
+		Terminating: set.Status.TerminatingReplicas,
 	}
 }
 

@@ -159,6 +159,13 @@ type ReleaseStrategy struct {
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
+	// PodReplacement says when a pod that goes makes room for another: TerminationStarted as soon as its deletion has
+	// begun, as for a Deployment, Terminated once it is gone, for pods that share what only so many can have, such as GPUs
+	// or licences. Terminated needs Kubernetes 1.35, where ReplicaSets count the pods that are terminating. Default
+	// TerminationStarted.
+	// +optional
+	PodReplacement PodReplacementPolicy `json:"podReplacement,omitempty"`
+
 	// Order says which old pods go first: the first key counts most, and pods that are equal by all
 	// of them go by their own deletion cost, then the newest first, then by name. Pods that are not
 	// ready go before all others. Default: the order of the ReplicaSet controller.
@@ -241,6 +248,17 @@ type SupersedePolicy string
 const (
 	SupersedeRestart SupersedePolicy = "Restart"
 	SupersedeQueue   SupersedePolicy = "Queue"
+)
+
+// PodReplacementPolicy says when a pod that goes makes room for another.
+//
+// +kubebuilder:validation:Enum=TerminationStarted;Terminated
+type PodReplacementPolicy string
+
+// The policies for replacing pods.
+const (
+	ReplaceWhenTerminationStarted PodReplacementPolicy = "TerminationStarted"
+	ReplaceWhenTerminated         PodReplacementPolicy = "Terminated"
 )
 
 // StepBackPolicy says what a jump back does with updated pods beyond the step that it goes to.

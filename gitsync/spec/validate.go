@@ -162,6 +162,7 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 	errs = append(errs, validateOrder(strategy.Order, at.Child("order"))...)
 	errs = append(errs, oneOf(strategy.OnFailure, at.Child("onFailure"), v1alpha1.FailurePause, v1alpha1.FailureRollback)...)
 	errs = append(errs, oneOf(strategy.StepBack, at.Child("stepBack"), v1alpha1.StepBackKeepPods, v1alpha1.StepBackRemovePods)...)
+	errs = append(errs, oneOf(strategy.PodReplacement, at.Child("podReplacement"), v1alpha1.ReplaceWhenTerminationStarted, v1alpha1.ReplaceWhenTerminated)...)
 	return append(errs, oneOf(strategy.Preflight, at.Child("preflight"), v1alpha1.PreflightHold, v1alpha1.PreflightWarn)...)
 }
 

@@ -16,7 +16,8 @@ func (p *pass) refuseStrategy() bool {
 	if p.rollingBack() {
 		spec.Strategy.Steps = spec.Steps(true)
 	}
-	err := Validate(&spec, field.NewPath("spec")).ToAggregate()
+	problems := Validate(&spec, field.NewPath("spec"))
+	err := append(problems, p.uncounted()...).ToAggregate()
 	if err == nil {
 		return false
 	}
@@ -30,6 +31,18 @@ func (p *pass) refuseStrategy() bool {
 		p.invalid = &stop{v1alpha1.ReasonInvalidStrategy, err.Error()}
 	}
 	return p.arrive() || p.hold() || p.roll()
+}
+
+// uncounted refuses to wait for pods that are going away where the cluster does not count them. A rollback goes on without.
+func (p *pass) uncounted() field.ErrorList {
+	policy := p.Release.Spec.Strategy.PodReplacement
+	unknown := func(s Set) bool { return s.Observed && s.Replicas > 0 && s.Terminating == nil }
+	if policy != v1alpha1.ReplaceWhenTerminated || p.rollingBack() || !slices.ContainsFunc(p.Sets, unknown) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "strategy", "podReplacement"), policy,
+		"the cluster does not count the pods that are terminating (status.terminatingReplicas of ReplicaSets): upgrade to Kubernetes 1.35, "+
+			"enable the feature gate DeploymentReplicaSetTerminatingReplicas, or take the field out")}
 }
 
 // underWay reports whether it is on record that the workload is taken over for a release, or a rollback.

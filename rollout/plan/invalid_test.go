@@ -183,3 +183,29 @@ func TestShareThatWasEntered(t *testing.T) {
 		})
 	}
 }
+
+// Where the cluster does not count the pods that are going away, a release that is to wait for them does not begin, and a
+// rollback goes on without.
+func TestPodsThatGoMustBeCounted(t *testing.T) {
+	t.Parallel()
+	waits := func(o *Observation) { o.Release.Spec.Strategy.PodReplacement = v1alpha1.ReplaceWhenTerminated }
+	counted := func(s *Set) { s.Terminating = new(int32(0)) }
+	tests := map[string]struct {
+		scene *scene
+		want  bool
+	}{
+		"not counted":   {running(10).but(waits), true},
+		"counted":       {running(10).sets(set("v1", 10, counted)).but(waits), false},
+		"not asked for": {running(10), false},
+		"in a rollback": {rollingBack(10).sets(set("v1", 1), set("v2", 9)).but(waits), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused := strings.HasPrefix(outcomeOf(next(t, test.scene)).Stalled, v1alpha1.ReasonInvalidStrategy+": spec.strategy.podReplacement")
+			if refused != test.want {
+				t.Errorf("refused is %t, want %t", refused, test.want)
+			}
+		})
+	}
+}

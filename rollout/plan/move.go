@@ -14,6 +14,7 @@ func (p *pass) task() deployment.Task {
 		Mode: deployment.Mode{
 			Rollback: p.status.RollbackTo != "", Rescaling: p.rescaling(), Grown: p.grown(),
 			Blocked: p.blocked, SteppingBack: p.stepsBack(),
+			AwaitTermination: p.Release.Spec.Strategy.PodReplacement == v1alpha1.ReplaceWhenTerminated,
 		},
 	}
 	if t.Grown {

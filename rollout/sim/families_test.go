@@ -125,6 +125,13 @@ func families() map[string]family {
 			begin:       func(s Setup) *State { s.Graceful, s.Strategy = true, Recreate; return releasing(s) },
 			Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: Drift, Text: "v9"}, {Kind: Rollback, Text: "true"}}},
 		},
+		"pods that go are waited for": {
+			begin: func(s Setup) *State {
+				s.Graceful, s.PodReplacement = true, v1alpha1.ReplaceWhenTerminated
+				return releasing(s)
+			},
+			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: PassDies})},
+		},
 		"from zero": {
 			begin:       scaledToZero,
 			Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: PassDies})},

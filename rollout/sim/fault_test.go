@@ -26,9 +26,9 @@ const lag = 12
 const afterFault = 12
 
 // afterMeddling is how many writes it may cost that somebody has changed what is ours: the native controller
-// may have moved every pod meanwhile, which go back and come again, one by one where there is no surge, and
-// it takes a few to tell of it and to have it acknowledged.
-const afterMeddling = afterFault + 2*10 + 4
+// may have moved every pod meanwhile, which go back, one by one where there is no surge. For each of 9 one ReplicaSet shrinks and
+// then the other grows, and the status tells of both; it takes a few more to tell of it and to have it acknowledged.
+const afterMeddling = 9*4 + 6
 
 // mayCost is how many writes more than the whole story a fault may cost.
 func (f fault) mayCost() int {

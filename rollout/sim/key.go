@@ -189,7 +189,7 @@ func (e *encoder) set(s *Set) {
 	e.number(int64(s.Max))
 	e.number(e.rank(s))
 	for _, n := range []int32{
-		s.Replicas, s.Status.Current, s.Status.Ready, s.Status.Available,
+		s.Replicas, s.Status.Current, s.Status.Ready, s.Status.Available, s.Status.Terminating,
 		s.Pods.Pending, s.Pods.Failing, s.Pods.Warming, s.Pods.Available, s.Pods.Going,
 	} {
 		e.number(int64(n))

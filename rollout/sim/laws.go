@@ -166,17 +166,22 @@ func withinSurge(w *World, c change) string {
 	if alone || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
 		limit = max(limit, c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas + 1 }))
 	}
-	if peak := peak(w.Sets) - c.pass.window.grown; peak > limit {
+	if peak := w.peak() - c.pass.window.grown; peak > limit {
 		return fmt.Sprintf("%d pods, at most %d", peak, limit)
 	}
 	return ""
 }
 
-// peak is how many pods there may be, those that are going away aside, until every ReplicaSet has its size.
-func peak(sets []Set) int32 {
+// peak is how many pods there may be until every ReplicaSet has its size. Those that are going away count only for who
+// waits for them to be gone.
+func (w *World) peak() int32 {
 	var n int32
-	for i := range sets {
-		n += max(sets[i].Replicas, sets[i].Pods.total())
+	for i := range w.Sets {
+		s := &w.Sets[i]
+		n += max(s.Replicas, s.Pods.total())
+		if w.Release.Spec.Strategy.PodReplacement == v1alpha1.ReplaceWhenTerminated {
+			n += s.Pods.Going
+		}
 	}
 	return n
 }

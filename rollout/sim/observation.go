@@ -99,7 +99,7 @@ func (s *Set) observed(live bool) plan.Set {
 		Name: Name + "-" + s.Revision, UID: s.UID, Live: live,
 		Digest: Digest(s.Revision), Revision: s.Revision, Created: time.Unix(s.Made, 0),
 		Replicas: s.Replicas, Observed: s.Observed, Noted: s.Desired >= 0,
-		Current: s.Status.Current, Ready: s.Status.Ready, Available: s.Status.Available,
+		Current: s.Status.Current, Ready: s.Status.Ready, Available: s.Status.Available, Terminating: new(s.Status.Terminating),
 	}
 }
 

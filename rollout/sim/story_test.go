@@ -62,6 +62,12 @@ func (s Setup) back() Setup {
 	return s
 }
 
+// waiting has pods take time to go, and be waited for.
+func (s Setup) waiting() Setup {
+	s.Graceful, s.PodReplacement = true, v1alpha1.ReplaceWhenTerminated
+	return s
+}
+
 func (s Setup) born() Setup {
 	s.Newborn = true
 	return s
@@ -109,6 +115,7 @@ func stories() map[string]story {
 		"no-gates":          {setup: ten("25% none", "50% none", "100%")},
 		"soak":              {setup: ten("1 soak", "50% soak manual", "100%")},
 		"no-surge":          {setup: ten("1", "50% none", "100%").limits(0, 1)},
+		"terminated":        {setup: ten("1", "50% none", "100%").of(4).limits(1, 1).waiting()},
 		"no-surge-one-pod":  {setup: ten("1", "100%").of(1).limits(0, 1)},
 		"no-unavailable":    {setup: ten("1", "50% none", "100%").limits(1, 0)},
 		"v1-v2-v3":          {setup: ten("1", "50%", "100%"), twists: []twist{{atStep(1), Event{Kind: Give, Text: "v3"}}}},

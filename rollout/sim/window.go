@@ -14,7 +14,7 @@ func (v *window) passed(before, after *World) {
 	if before.Workload.Version != after.Workload.Version {
 		v.workloads = append(v.workloads, before.Workload)
 	}
-	v.grown += max(peak(after.Sets)-peak(before.Sets), 0)
+	v.grown += max(after.peak()-before.peak(), 0)
 	v.lost += max(effective(before.Sets)-effective(after.Sets), 0)
 	v.lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
 }

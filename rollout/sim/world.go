@@ -121,7 +121,7 @@ type Set struct {
 }
 
 // SetStatus is a ReplicaSet's status. The available pods are among the ready ones.
-type SetStatus struct{ Current, Ready, Available int32 }
+type SetStatus struct{ Current, Ready, Available, Terminating int32 }
 
 // Pods are those of a ReplicaSet as they really are: waiting to be ready, not ready any more, ready but not
 // available yet, available. Those that are going away count for nobody but who looks at the pods themselves.
@@ -161,6 +161,8 @@ type Setup struct {
 	OnFailure      v1alpha1.FailurePolicy
 	DeletionPolicy v1alpha1.DeletionPolicy
 	Supersede      v1alpha1.SupersedePolicy
+	// PodReplacement is TerminationStarted if empty.
+	PodReplacement v1alpha1.PodReplacementPolicy
 	// StepBack is KeepPods if empty.
 	StepBack v1alpha1.StepBackPolicy
 }
@@ -176,7 +178,7 @@ func New(s Setup) *World {
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
 		Strategy: v1alpha1.ReleaseStrategy{
 			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause), Supersede: s.Supersede,
-			StepBack: s.StepBack, AllowMixedVersions: s.Strategy == Recreate && !s.OneVersion,
+			PodReplacement: s.PodReplacement, StepBack: s.StepBack, AllowMixedVersions: s.Strategy == Recreate && !s.OneVersion,
 		},
 	}
 	if s.Rollback != nil {
@@ -194,7 +196,7 @@ func New(s Setup) *World {
 	w.Workload.Seen = w.Workload.Generation
 	w.addSet(Set{
 		Revision: "v1", Number: 1, Replicas: s.Replicas, Desired: s.Replicas, Max: s.Replicas + w.native().surge(), Observed: true,
-		Status: SetStatus{s.Replicas, s.Replicas, s.Replicas}, Pods: Pods{Available: s.Replicas},
+		Status: SetStatus{Current: s.Replicas, Ready: s.Replicas, Available: s.Replicas}, Pods: Pods{Available: s.Replicas},
 	})
 	return w
 }
@@ -358,7 +360,7 @@ func (p Pods) total() int32 { return p.Pending + p.Failing + p.ready() }
 func (p Pods) ready() int32 { return p.Warming + p.Available }
 
 func (p Pods) status() SetStatus {
-	return SetStatus{Current: p.total(), Ready: p.ready(), Available: p.Available}
+	return SetStatus{Current: p.total(), Ready: p.ready(), Available: p.Available, Terminating: p.Going}
 }
 
 // rest tells of pods that are ready only, and of those that are going away.

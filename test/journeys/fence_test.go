@@ -6,7 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
@@ -85,6 +88,43 @@ func TestNoMorePodsThanPromised(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Pods that are going away keep their places until they are gone, where the release says so.
+func TestPodsThatGoAreWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	d := deployment(4)
+	d.Spec.Template.Finalizers = []string{"test.sluice.dev/hold"} // its pods take as long as the test wants
+	w.deployed(d)
+	r := release("web:2", step("100%"))
+	r.Spec.Strategy.MaxSurge, r.Spec.Strategy.MaxUnavailable = share("1"), share("1")
+	r.Spec.Strategy.PodReplacement = v1alpha1.ReplaceWhenTerminated
+	w.create(r)
+	released := map[types.UID]bool{}
+	w.await(func(s *scene) error {
+		for uid, pod := range s.pods {
+			if pod.DeletionTimestamp != nil && len(pod.Finalizers) > 0 && !released[uid] && len(s.pods) >= 5 {
+				released[uid] = true
+				w.letGo(pod.Name)
+				break
+			}
+		}
+		return all(web.completed, web.serves("web:2", 4))(s)
+	})
+	if f := w.findings(web); f.mostPresent != 5 {
+		t.Errorf("%d pods were there at once, those that were going away included, want 5", f.mostPresent)
+	}
+}
+
+// letGo takes the finalizers of a pod away.
+func (w *world) letGo(name string) {
+	w.Helper()
+	pod := named[corev1.Pod](name)
+	pod.Namespace = w.namespace
+	if err := w.Patch(w.Context(), pod, mergePatch(`{"metadata":{"finalizers":null}}`)); client.IgnoreNotFound(err) != nil {
+		w.Fatalf("take the finalizers of Pod %s away: %v", name, err)
 	}
 }
 

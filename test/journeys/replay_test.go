@@ -24,6 +24,8 @@ type findings struct {
 	leastReady, mostPods int32
 	// mostSeen is the most pods that there were at once while the workload was held, but for those that were going away.
 	mostSeen int32
+	// mostPresent counts those that were going away too.
+	mostPresent int32
 	// scalings counts the changes of a ReplicaSet's spec.replicas while the workload was held,
 	// by the field manager that made them.
 	scalings map[string]int
@@ -252,10 +254,16 @@ func (r *replay) seePod(before *scene) {
 	if d == nil {
 		return
 	}
-	seen := 0
+	seen, present := 0, int32(0)
 	for _, set := range r.setsOf(d) {
 		seen += r.podsIn(set)
+		for _, pod := range r.pods {
+			if owns(set, pod) {
+				present++
+			}
+		}
 	}
+	r.mostPresent = max(r.mostPresent, present)
 	r.mostSeen = max(r.mostSeen, int32(seen))
 	ready := r.readyPods(d)
 	if r.leastReady < 0 || ready < r.leastReady {

@@ -73,7 +73,7 @@ func (b *table) alone() bool {
 
 // takesBack reports whether updated pods may make room for old ones.
 func (b *table) takesBack() bool {
-	return b.SteppingBack || b.Rescaling && !b.Rollback && b.Target < b.Replicas
+	return b.SteppingBack || (b.Rescaling || b.Blocked) && !b.Rollback && b.Target < b.Replicas
 }
 
 // toGrow is the old set to grow: that of the stable revision, else the newest that runs

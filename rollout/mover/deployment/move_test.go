@@ -221,6 +221,8 @@ func TestUpdatedPodsGoBack(t *testing.T) {
 	t.Parallel()
 	blocked := func(t *Task) { t.Blocked = true }
 	steppingBack := func(t *Task) { t.SteppingBack = true }
+	awaiting := func(t *Task) { t.AwaitTermination = true }
+	terminating := func(n int32) func(*Set) { return func(s *Set) { s.Terminating = &n } }
 	checkMoves(t, map[string]moved{
 		"beyond the step they stay": {
 			held(10).sets(set("v1", 8), set("v2", 3)), nil,
@@ -233,6 +235,15 @@ func TestUpdatedPodsGoBack(t *testing.T) {
 		},
 		"an old one comes first if they are alone: the native controller would scale them back up": {
 			held(10).bounds(0, 1).sets(set("v1", 0), set("v2", 10)).but(steppingBack), []string{"v1 0 -> 1" + back, "v2 10 -> 9" + back},
+		},
+		"... likewise while the step waits for a gate": {
+			held(10).bounds(0, 1).sets(set("v1", 0), set("v2", 10)).but(blocked), []string{"v1 0 -> 1" + back, "v2 10 -> 9" + back},
+		},
+		"pods that are going away count where they are waited for": {
+			held(10).bounds(3, 0).target(5).sets(set("v1", 8, terminating(1)), set("v2", 2)).but(awaiting), []string{"v2 2 -> 4"},
+		},
+		"... and not elsewhere": {
+			held(10).bounds(3, 0).target(5).sets(set("v1", 8, terminating(1)), set("v2", 2)), []string{"v2 2 -> 5"},
 		},
 		"the native note goes before another set grows": {
 			held(10).bounds(0, 1).sets(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).but(steppingBack),

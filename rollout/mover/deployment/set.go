@@ -30,6 +30,9 @@ type Set struct {
 	Failure *Failure
 	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
 	Current, Ready, Available int32
+	// Terminating is status.terminatingReplicas, the pods that are going away, which Current does not count; nil if the
+	// cluster does not tell (Kubernetes before 1.35).
+	Terminating *int32
 }
 
 // Failure is what the ReplicaSet controller says of pods that it can't make or delete.

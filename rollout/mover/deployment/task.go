@@ -31,6 +31,8 @@ type Mode struct {
 	Rollback bool
 	// Rescaling says that spec.replicas is not what the step was entered with, and Grown that it is more.
 	Rescaling, Grown bool
+	// AwaitTermination says that a pod makes room for another only once it is gone, not when its deletion has begun.
+	AwaitTermination bool
 	// Blocked says that the step waits for a gate: updated pods beyond the step go.
 	Blocked bool
 	// SteppingBack says that the step was jumped back to with its pods: those beyond it go.
@@ -148,6 +150,9 @@ func (b *table) room(of *row) (pods int32, known bool) {
 			return 0, false
 		}
 		pods -= r.peak()
+		if b.AwaitTermination && r.Terminating != nil {
+			pods -= *r.Terminating
+		}
 	}
 	return pods, true
 }
