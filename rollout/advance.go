@@ -180,12 +180,11 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 // verbosity is 0 for what people look for in a log: that a Deployment is taken over, put back or handed back. How far a
 // release is tell the events, which are logged as well.
 func verbosity(action plan.Action) int {
-	switch action.(type) {
-	case plan.TakeOver, plan.HandBack:
+	_, taken := action.(plan.TakeOver)
+	if _, handed := action.(plan.HandBack); taken || handed {
 		return 0
-	default:
-		return 1
 	}
+	return 1
 }
 
 // overtaken returns errOutdated if by now the cache has another release than the pass decides on, or another spec of its

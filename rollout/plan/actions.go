@@ -8,7 +8,10 @@ import (
 )
 
 // Action is one write. The set of actions is closed: those of this file.
+//
+//sumtype:decl
 type Action interface {
+	action()
 	// Why is the reason in one line: the event, the log line and the golden trace.
 	Why() string
 	// String is what is done, without the reason.
@@ -20,6 +23,8 @@ type Reason string
 
 // Why returns the reason.
 func (r Reason) Why() string { return string(r) }
+
+func (Reason) action() {}
 
 // Annotate changes annotations of the release and adds or removes its finalizer.
 type Annotate struct {

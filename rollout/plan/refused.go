@@ -100,9 +100,9 @@ func WriteOf(action Action) string {
 		return "create Gate " + a.Name
 	case CloseGate:
 		return "delete Gate " + a.Name
-	default:
-		return action.String()
+	case Annotate, Keep, Mark, Forget:
 	}
+	return action.String()
 }
 
 // refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.

@@ -382,9 +382,8 @@ func neverFalls(w *World, c change) string {
 // staysPaused is I8 for what we write to the workload. That somebody else has unpaused it a write
 // to something else can't know; that it is paused again TestWalks sees to.
 func staysPaused(w *World, c change) string {
-	switch c.action.(type) {
-	case plan.TakeOver, plan.HandBack:
-	default:
+	_, taken := c.action.(plan.TakeOver)
+	if _, handed := c.action.(plan.HandBack); !taken && !handed {
 		return ""
 	}
 	if d := &w.Workload; d.Hold != nil && !d.Paused && d.Strategy == Recreate {

@@ -19,12 +19,10 @@ func (p *Past) nowStable(revision string) {
 // wrote notes what a write of the workload makes of its revision: stable once it is handed back in the end, and no more
 // once the workload is taken over to be rolled back from it.
 func (p *Past) wrote(w *World, c change) {
-	switch a := c.action.(type) {
-	case plan.HandBack:
-		if w.notDone(c) == "" {
-			p.nowStable(w.Workload.Template)
-		}
-	case plan.TakeOver:
+	if _, handed := c.action.(plan.HandBack); handed && w.notDone(c) == "" {
+		p.nowStable(w.Workload.Template)
+	}
+	if a, taken := c.action.(plan.TakeOver); taken {
 		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}

@@ -78,6 +78,7 @@ func (w *World) refuses(action plan.Action) bool {
 		kind = Templates
 	case plan.Annotate:
 		kind = Annotations
+	case plan.CloseGate, plan.Forget, plan.OrderPods: // taken always
 	}
 	return kind != "" && w.Refusing == kind
 }
