@@ -48,7 +48,7 @@ func (leaving) outcome()   {}
 func (unread) outcome()    {}
 func (followed) outcome()  {}
 
-func (f *followed) wrote() bool { return len(f.applied)+len(f.created)+len(f.pruned) > 0 }
+func (f followed) wrote() bool { return len(f.applied)+len(f.created)+len(f.pruned) > 0 }
 
 // cause is why nothing can be said of a repository.
 type cause int

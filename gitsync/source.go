@@ -47,7 +47,7 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 		return repository, nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}
 	if err := kube.CheckCredentials(&secret); err != nil {
-		return repository, unread{cause: wrongSecret, err: err}, nil
+		return repository, unread{cause: wrongSecret, err: fmt.Errorf("spec.secretRef: %w", err)}, nil
 	}
 	as, err := github.AppOf(secret.Data)
 	if as != nil {

@@ -84,7 +84,7 @@ func standingOfFollowed(o followed) standing {
 }
 
 // mayPass reports whether something that went wrong with a release may go away by itself.
-func (f *followed) mayPass() bool {
+func (f followed) mayPass() bool {
 	for _, problem := range f.problems {
 		switch problem.(type) {
 		case plan.Contested: // the other source may be deleted
@@ -103,12 +103,12 @@ func (f *followed) mayPass() bool {
 }
 
 // errors are all that is wrong, by place.
-func (f *followed) errors() []spec.Error {
+func (f followed) errors() []spec.Error {
 	return byPlace(slices.Concat(f.fileErrors, f.writeErrors()))
 }
 
 // writeErrors are what went wrong with writes, by place.
-func (f *followed) writeErrors() []spec.Error {
+func (f followed) writeErrors() []spec.Error {
 	var all []spec.Error
 	for _, problem := range f.problems {
 		all = append(all, problemWords(problem))
