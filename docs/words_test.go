@@ -86,7 +86,8 @@ func blank(text string, expressions ...*regexp.Regexp) string {
 	return text
 }
 
-// TestWordsOfPages: but for those that are made from Go, which that answers for, and what tests compare with.
+// TestWordsOfPages checks all pages except those that tests compare with, docs/api.md, which comes from comments in Go,
+// and docs/architecture.md, which is not clean yet.
 func TestWordsOfPages(t *testing.T) {
 	t.Parallel()
 	list := words(t)
