@@ -185,6 +185,10 @@ type BatchReleaseStatus struct {
 	// +optional
 	Held *HeldWorkload `json:"held,omitempty"`
 
+	// Failure is why the release has failed; unset while it has not.
+	// +optional
+	Failure *Failure `json:"failure,omitempty"`
+
 	// RefusedWrite is a write that the API server refuses and that holds the release up; unset where none does.
 	// It is sent again now and then.
 	// +optional
@@ -396,6 +400,14 @@ type RefusedWrite struct {
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
+// Failure is why a release has failed.
+type Failure struct {
+	// DeadlineSeconds is how long it was watched without progress.
+	DeadlineSeconds int32 `json:"deadlineSeconds"`
+	// Message says what kept it from making progress.
+	Message string `json:"message"`
+}
+
 // HeldWorkload is what is put back when a workload is handed back.
 type HeldWorkload struct {
 	// Strategy is the Deployment's spec.strategy, as JSON.
@@ -443,4 +455,7 @@ type ForcedGate struct {
 type GateReference struct {
 	Name string   `json:"name"`
 	Type GateType `json:"type"`
+	// Decision is the gate's, as it was when the release was last looked at.
+	// +optional
+	Decision Decision `json:"decision,omitempty"`
 }

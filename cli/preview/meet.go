@@ -147,7 +147,9 @@ func (c *Change) preflight(live *Live) error {
 		Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.Surge, Unavailable: c.Unavailable,
 		Running: live.Running, Released: template, NewSet: true,
 	}, live.Namespace)
-	c.Cluster.Refused = plan.MixesVersions(&c.object.Spec.Strategy, live.Workload)
+	if plan.MixesVersions(&c.object.Spec.Strategy, live.Workload) {
+		c.Cluster.Refused = preflight.MixesVersions(live.Workload.Name)
+	}
 	c.Cluster.WillNotFit, c.Cluster.Warnings = found.WillNotFit, found.Warnings
 	c.Cluster.Held = len(found.WillNotFit) > 0 && c.object.Spec.Strategy.Preflight != v1alpha1.PreflightWarn
 	return nil

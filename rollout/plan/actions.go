@@ -103,11 +103,6 @@ type ScaleSet struct {
 	From, To int32
 }
 
-// unnote takes the native controller's note off a set, which keeps its size.
-func unnote(s *Set, why Reason) ScaleSet {
-	return ScaleSet{Reason: why, Set: *s, From: s.Replicas, To: s.Replicas}
-}
-
 // OrderPods writes deletion costs to pods, or takes them away.
 type OrderPods struct {
 	Reason

@@ -117,7 +117,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 		},
 		"on a live workload only": {
 			handedBack(10).but(func(o *Observation) { o.Workload.Live = false }),
-			outcome{Script: []string{"needs workload"}, Is: "Finalizing 3/3 Upgrade StepUpgrading"},
+			outcome{Script: []string{"needs workload"}, Is: "Finalizing 3/3 Upgrade HandingBack"},
 		},
 		"gates of earlier attempts and those that nobody decides any more go, the passed ones are the record": {
 			handedBack(10).status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).
@@ -126,7 +126,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 		},
 		"an undecided gate is looked at live first: it may have been decided": {
 			handedBack(10).gates(gate(1, 1, 0)).but(func(o *Observation) { o.GatesLive = false }),
-			outcome{Script: []string{"needs gates"}, Is: "Finalizing 3/3 Upgrade StepUpgrading"},
+			outcome{Script: []string{"needs gates"}, Is: "Finalizing 3/3 Upgrade HandingBack"},
 		},
 		"a gate that goes already is left to": {
 			handedBack(10).gates(gate(0, 0, 0, leaving), gate(1, 0, 0, leaving)),
@@ -238,7 +238,7 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.pass().handedBack(); got != test.want {
+			if got := test.scene.look().handedBack(); got != test.want {
 				t.Errorf("handed back by us is %t, want %t", got, test.want)
 			}
 		})
@@ -267,7 +267,7 @@ func TestLastStable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.pass().lastStable(test.current, test.revision); got != test.want {
+			if got := test.scene.look().lastStable(test.current, test.revision); got != test.want {
 				t.Errorf("last stable revision %q, want %q", got, test.want)
 			}
 		})

@@ -1,29 +1,42 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 const besideReason Reason = "a pod of the stable version, so that no other stands alone"
 
-// standsBeside reports whether the release of a template may begin on a workload that is held: no ReplicaSet that nobody
+// standBeside sees to it that the release of a template may begin on a workload that is held: no ReplicaSet that nobody
 // has approved in full is alone, or complete, to the native controller. It would give a lone one every pod that
 // somebody scales the workload to (T1), and would empty all others for a new one that it has given all its pods itself
 // (T2). So the stable version gets a pod, and the new one loses that controller's note, before anything tells of the release.
-func (p *pass) standsBeside(template *v1alpha1.ResolvedTemplate) bool {
-	if w := p.Workload; !w.heldBy(p.Release) || !w.secured() || w.Replicas == 0 || p.returns(template) {
-		return true
+// It reports whether that is so.
+func standBeside(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, bool) {
+	if w := d.Workload; !d.held() || !w.secured() || w.Replicas == 0 || d.returns(template) {
+		return d, true
 	}
-	lone, revision := deployment.Lone(p.Sets), p.staysStable()
-	stable := p.setOf(revision)
-	alone := lone != nil && lone != stable && p.unapproved(lone, template)
+	writes := d.besideWrites(template)
+	switch needs := (Needs{Workload: !d.Workload.Live, Sets: !d.SetsLive, Release: !d.ReleaseLive}); {
+	case len(writes) == 0:
+		return d, true
+	case d.nativeMayAct():
+		return d, false
+	case needs.Any():
+		return d.need(needs), false
+	}
+	return failIfRefused(d.do(writes...)), false
+}
+
+// besideWrites are the writes that it takes.
+func (l *look) besideWrites(template *v1alpha1.ResolvedTemplate) []Action {
+	lone, revision := deployment.Lone(l.Sets), l.staysStable()
+	stable := l.setOf(revision)
+	alone := lone != nil && lone != stable && l.unapproved(lone, template)
 	var writes []Action
-	for i := range p.Sets {
-		set := &p.Sets[i]
-		isNew := set.Digest == template.Digest || alone && set == lone && set.Digest == p.Workload.Digest
+	for i := range l.Sets {
+		set := &l.Sets[i]
+		isNew := set.Digest == template.Digest || alone && set == lone && set.Digest == l.Workload.Digest
 		if isNew && set.Noted && set.Replicas > 0 && !set.Deleting {
 			writes = append(writes, unnote(set, "or the native controller takes it for complete, and empties the others"))
 		}
@@ -32,43 +45,22 @@ func (p *pass) standsBeside(template *v1alpha1.ResolvedTemplate) bool {
 	case !alone:
 	case stable != nil:
 		writes = append(writes, ScaleSet{Reason: besideReason, Set: *stable, To: 1})
-	case p.Workload.Revision == revision: // the template is at hand
+	case l.Workload.Revision == revision: // the template is at hand
 		writes = append(writes, CreateSet{Reason: besideReason, Revision: revision, Replicas: 1})
 	}
-	switch {
-	case len(writes) == 0:
-		return true
-	case p.nativeMayAct():
-		return false
-	}
-	if needs := (Needs{Workload: !p.Workload.Live, Sets: !p.SetsLive, Release: !p.ReleaseLive}); needs.Any() {
-		p.need(needs)
-		return false
-	}
-	p.do(writes...)
-	p.checkRefused()
-	return false
+	return writes
 }
 
 // unapproved reports whether nobody has approved all pods of a ReplicaSet for the release of a template: it is what is
 // being rolled back, or the very version that asks for its gates now.
-func (p *pass) unapproved(set *Set, template *v1alpha1.ResolvedTemplate) bool {
-	return set.Digest == template.Digest || p.rollingBack() && set.Revision == p.left()
+func (l *look) unapproved(set *Set, template *v1alpha1.ResolvedTemplate) bool {
+	return set.Digest == template.Digest || l.rollingBack() && set.Revision == l.left()
 }
 
 // staysStable is the revision that is the one to go back to when another release begins.
-func (p *pass) staysStable() string {
-	if p.rollingBack() {
-		return p.status.RollbackTo
+func (l *look) staysStable() string {
+	if l.rollingBack() {
+		return l.record.RollbackTo
 	}
-	return p.stableRevision()
-}
-
-// setOf is the ReplicaSet of a revision, nil if there is none.
-func (p *pass) setOf(revision string) *Set {
-	i := slices.IndexFunc(p.Sets, func(s Set) bool { return s.Revision == revision && !s.Deleting })
-	if i < 0 {
-		return nil
-	}
-	return &p.Sets[i]
+	return l.stableRevision()
 }

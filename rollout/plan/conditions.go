@@ -3,86 +3,94 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// now is the time of the pass as the API keeps it: in whole seconds. Every condition asks for it.
-func (p *pass) now() *metav1.Time {
-	if p.seconds.IsZero() {
-		p.seconds = metav1.NewTime(p.Now).Rfc3339Copy()
-	}
-	return new(p.seconds)
-}
-
-func fromInt(n int32) *intstr.IntOrString {
-	value := intstr.FromInt32(n)
-	return &value
-}
-
-// setConditions derives the conditions from the rest of the status.
-func (p *pass) setConditions() {
-	p.sayPastGit()
-	phase := p.status.Phase
-	reason, message := p.status.Reason, p.status.Message
-	stalled := p.stalled
-	if stalled == nil && (phase == v1alpha1.PhaseFailed || reason == v1alpha1.ReasonGateRejected) {
-		stalled = &Event{Reason: reason, Message: message}
-	}
-	p.tellPods()
-	p.setCondition(v1alpha1.ConditionTakenOver, p.status.Held != nil, holdMessage(p.status.Held), orWord(reason, v1alpha1.ReasonCompleted))
-	p.setStalled(stalled)
-	p.setSuspended()
-	p.setQuarantined()
-	p.setMeddled()
-	under := phase != "" && phase != v1alpha1.PhaseCompleted && phase != v1alpha1.PhaseFailed
-	p.setCondition(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
-	moving := under && p.status.CurrentStepState != v1alpha1.StepBlocking && p.stopped() == nil && p.refused == nil
-	p.setCondition(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
-	ready := phase == v1alpha1.PhaseCompleted && stalled == nil &&
-		reason != v1alpha1.ReasonWorkloadNotFound && reason != v1alpha1.ReasonDrifted && reason != v1alpha1.ReasonChangedPastGit
-	if stalled != nil {
-		reason, message = stalled.Reason, stalled.Message
-	}
-	p.setCondition(v1alpha1.ConditionReady, ready, message, orWord(reason, v1alpha1.ReasonTakingOver))
-}
-
-func holdMessage(held *v1alpha1.HeldWorkload) string {
-	if held == nil {
-		return "the workload is the native controller's"
-	}
-	return "the workload is taken over"
-}
-
-// setStalled keeps Stalled only while it is true, as kstatus asks for.
-func (p *pass) setStalled(stalled *Event) {
-	if stalled == nil {
-		p.drop(v1alpha1.ConditionStalled)
+// setOrDrop keeps a condition only while it is true, as kstatus asks for.
+func (t *telling) setOrDrop(kind string, why *Event) {
+	if why == nil {
+		t.drop(kind)
 		return
 	}
-	p.setCondition(v1alpha1.ConditionStalled, true, stalled.Message, stalled.Reason)
+	t.set(kind, true, why.Message, why.Reason)
 }
 
-// setQuarantined says that what is given was rolled back, for as long as it is. Which revision that was is
-// known when it happens.
-func (p *pass) setQuarantined() {
-	conditions, rollback := &p.status.Conditions, p.status.Rollback
-	if !p.quarantined() {
-		p.drop(v1alpha1.ConditionQuarantined)
-		return
+func (t *telling) set(kind string, is bool, message, reason string) {
+	value := metav1.ConditionFalse
+	if is {
+		value = metav1.ConditionTrue
 	}
-	message := "spec.template was rolled back and is not released again: another one is"
-	if before := meta.FindStatusCondition(*conditions, v1alpha1.ConditionQuarantined); before != nil {
-		message = before.Message
-	} else if rollback != nil {
-		message = fmt.Sprintf("revision %s%s was rolled back and is not released again: another template is",
-			rollback.From, ofCommit(p.status.Commit))
+	meta.SetStatusCondition(&t.status.Conditions, metav1.Condition{
+		Type: kind, Status: value, Reason: reason, Message: bounded(message),
+		ObservedGeneration: t.Release.Generation, LastTransitionTime: *t.time(),
+	})
+}
+
+// drop takes a condition away that is kept only while it is true.
+func (t *telling) drop(kind string) { meta.RemoveStatusCondition(&t.status.Conditions, kind) }
+
+// stalled is what only a change by somebody can help; nil if there is nothing.
+func (t *telling) stalled() *Event {
+	stall := func(reason, message string) *Event {
+		return &Event{Warning: true, Reason: reason, Message: bounded(message)}
 	}
-	p.setCondition(v1alpha1.ConditionQuarantined, true, message, v1alpha1.ReasonRolledBack)
+	switch s := t.state.(type) {
+	case Failed:
+		return &Event{Reason: t.status.Reason, Message: t.status.Message}
+	case Yielding:
+		return stall(t.words())
+	case Absent:
+		return nil
+	case Idle:
+		if t.refused == nil && (s.Because == NoTemplate || s.Because == Refused) {
+			return stall(t.words())
+		}
+	case Starting:
+		if s.At == WouldMixVersions {
+			return stall(v1alpha1.ReasonWouldMixVersions, t.mixingWords())
+		}
+	}
+	if !t.statusFirst && t.refused != nil {
+		return stall(v1alpha1.ReasonWriteRefused, refusalWords(t.refused))
+	}
+	return t.stalledBeside(stall)
+}
+
+// stalledBeside is what stalls a release beside where it stands.
+func (t *telling) stalledBeside(stall func(reason, message string) *Event) *Event {
+	blocked, waits := t.state.(Blocked)
+	switch refused := t.refusedTemplate(); {
+	case t.unreadable != nil:
+		return stall(v1alpha1.ReasonInvalidStrategy, t.unreadable.Error())
+	case refused != nil:
+		return stall(v1alpha1.ReasonInvalidTemplate, refused.words())
+	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.elder() != "":
+		return stall(v1alpha1.ReasonWorkloadShared, fmt.Sprintf(
+			"Deployment %q has another release too, BatchRelease %q, which is older and alone may revert what is changed: delete one of the two",
+			t.Workload.Name, t.elder()))
+	case waits && rejectedOf(blocked.By) != nil:
+		return &Event{Reason: t.status.Reason, Message: t.status.Message}
+	default:
+		return nil
+	}
+}
+
+// quarantine says that what is given was rolled back, for as long as it is; nil if it was not.
+func (t *telling) quarantine() *Event {
+	back := t.record.Rollback
+	switch {
+	case !t.quarantined():
+		return nil
+	case !t.isRollback() || back == nil || back.Trigger == v1alpha1.TriggerDrift || back.Trigger == v1alpha1.TriggerGitRevert:
+		return &Event{Reason: v1alpha1.ReasonRolledBack, Message: "spec.template was rolled back and is not released again: another one is"}
+	}
+	return &Event{Reason: v1alpha1.ReasonRolledBack, Message: fmt.Sprintf(
+		"revision %s%s was rolled back and is not released again: another template is", back.From, ofCommit(t.record.Commit))}
 }
 
 func ofCommit(commit string) string {
@@ -92,78 +100,83 @@ func ofCommit(commit string) string {
 	return " of commit " + commit
 }
 
-func (p *pass) setCondition(kind string, is bool, message, reason string) {
-	value := metav1.ConditionFalse
-	if is {
-		value = metav1.ConditionTrue
+// preflight is what was found in the namespace; nil if it is nothing.
+func (l *look) preflight() *Event {
+	if l.Preflight == nil || len(l.Preflight.All()) == 0 {
+		return nil
 	}
-	condition := metav1.Condition{
-		Type: kind, Status: value, Reason: reason, Message: bounded(message),
-		ObservedGeneration: p.Release.Generation, LastTransitionTime: *p.now(),
+	reason := v1alpha1.ReasonWarnings
+	if len(l.Preflight.WillNotFit) > 0 {
+		reason = v1alpha1.ReasonWillNotFit
 	}
-	meta.SetStatusCondition(&p.status.Conditions, condition)
+	return &Event{Reason: reason, Message: bounded(joined(l.Preflight.All()))}
 }
 
-// drop takes a condition away that is kept only while it is true. Mostly it is not there, and nothing is to be copied.
-func (p *pass) drop(kind string) {
-	if meta.FindStatusCondition(p.status.Conditions, kind) != nil {
-		meta.RemoveStatusCondition(&p.status.Conditions, kind)
-	}
+// preflightIsTold reports whether people can read what was found.
+func preflightIsTold(l *look) bool {
+	told := meta.FindStatusCondition(l.Release.Status.Conditions, v1alpha1.ConditionPreflight)
+	now := l.preflight()
+	return now == nil || told != nil && told.Reason == now.Reason && told.Message == now.Message
 }
 
-func orWord(reason, otherwise string) string {
-	if reason == "" {
-		return otherwise
-	}
-	return reason
-}
-
-// announce tells what the new status means to people, once.
-func (p *pass) announce(before *v1alpha1.BatchReleaseStatus) []Event {
+// news is what the new status means to people, told once.
+func (t *telling) news() []Event {
 	var events []Event
-	if p.stalled != nil && !p.toldStalled(before) {
-		events = append(events, *p.stalled)
+	if stalled := t.stalled(); stalled != nil && stalled.Warning && !t.toldStalled(stalled) {
+		events = append(events, *stalled)
 	}
-	if !p.worthTelling(before) {
+	if !t.worthTelling() {
 		return events
 	}
-	warning := p.status.Phase == v1alpha1.PhaseFailed || slices.Contains(warnings, p.status.Reason) || p.turnedRound()
-	return append(events, Event{warning, p.status.Reason, p.status.Message})
+	warning := t.failed() || slices.Contains(warnings, t.status.Reason) || t.turnedRound()
+	return append(events, Event{warning, t.status.Reason, t.status.Message})
 }
 
 // toldStalled reports whether people know why the release is stalled. Of a write that is refused they do though the
 // API server says so in other words each time, with what a quota has left for example.
-func (p *pass) toldStalled(before *v1alpha1.BatchReleaseStatus) bool {
-	if now, was := p.status.RefusedWrite, before.RefusedWrite; now != nil && p.stalled.Reason == v1alpha1.ReasonWriteRefused {
+func (t *telling) toldStalled(stalled *Event) bool {
+	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
 		return was != nil && was.Write == now.Write
 	}
-	old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionStalled)
-	return old != nil && old.Reason == p.stalled.Reason && old.Message == p.stalled.Message
+	old := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionStalled)
+	return old != nil && old.Reason == stalled.Reason && old.Message == stalled.Message
 }
 
 // warnings are the reasons that people are warned of.
-var warnings = []string{v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit}
+var warnings = []string{
+	v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted,
+	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit,
+}
 
 // turnedRound reports whether a rollback begins that nobody has asked for.
-func (p *pass) turnedRound() bool {
-	rollback := p.status.Rollback
-	return rollback != nil && p.status.Reason == v1alpha1.ReasonRollingBack &&
-		(rollback.Trigger == v1alpha1.TriggerDeadline || rollback.Trigger == v1alpha1.TriggerGateRejected)
+func (t *telling) turnedRound() bool {
+	back := t.record.Rollback
+	return back != nil && t.status.Reason == v1alpha1.ReasonRollingBack &&
+		(back.Trigger == v1alpha1.TriggerDeadline || back.Trigger == v1alpha1.TriggerGateRejected)
 }
 
 // worthTelling: a release blocks, fails or ends, a rollback starts too. That a release has
 // started and which batch it is at are in the status; each event would cost a request.
-func (p *pass) worthTelling(before *v1alpha1.BatchReleaseStatus) bool {
-	started := p.status.Attempt != before.Attempt
-	again := p.status.Reason == before.Reason && p.status.CurrentStepIndex == before.CurrentStepIndex
-	switch p.status.Reason {
+func (t *telling) worthTelling() bool {
+	started := t.record.Attempt != t.before.Attempt
+	again := t.status.Reason == t.before.Reason && t.status.CurrentStepIndex == t.before.CurrentStepIndex
+	switch t.status.Reason {
 	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonDeadlineExceeded,
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
 		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonChangedPastGit:
 		return started || !again
 	case v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit:
-		return p.status.Message != before.Message
+		return t.status.Message != t.before.Message
 	default:
-		return started && p.status.RollbackTo != ""
+		return started && t.isRollback()
 	}
+}
+
+// wake is after how long to look again, at the end of a freeze at the latest.
+func (t *telling) wake() time.Duration {
+	d := t.Decision
+	if freeze := t.Release.Frozen(t.Now); freeze != nil && freeze.Until != nil {
+		d = d.wakeAt(freeze.Until.Time)
+	}
+	return d.wake
 }

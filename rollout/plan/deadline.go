@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -9,71 +8,97 @@ import (
 
 // recordProgress notes when more updated pods are available than ever before in the release. Where they are taken
 // back, by a jump or with spec.replicas, the mark comes down with them: the pods that come next are progress again.
-func (p *pass) recordProgress() {
-	update, progress := p.updateSet(), p.status.Progress
-	available := min(update.Available, update.Replicas) // those on their way out are none
+func recordProgress(d Decision) Decision {
+	progress, available := d.record.Progress, d.updatedAvailable()
+	mark := func(n int32) Decision {
+		return d.with(func(r *record) { r.Progress = &v1alpha1.Progress{Available: n, Since: *d.time()} })
+	}
 	switch {
-	case progress == nil, available > progress.Available && !p.goingBack():
-		p.status.Progress = &v1alpha1.Progress{Available: available, Since: *p.now()}
-	case update.Replicas < progress.Available:
-		p.status.Progress = &v1alpha1.Progress{Available: update.Replicas, Since: *p.now()}
+	case progress == nil, available > progress.Available && !d.goingBack():
+		return mark(available)
+	case d.update.Replicas < progress.Available:
+		return mark(d.update.Replicas)
+	default:
+		return d
 	}
 }
 
-// checkDeadline fails a release that makes no progress.
-func (p *pass) checkDeadline() {
-	if p.status.CurrentStepState != v1alpha1.StepUpgrade || p.status.Progress == nil || p.paused() {
-		return
+// inTime is what is to be done next, unless the release makes no progress: then it fails.
+func inTime(next Decision) Decision {
+	progress := next.record.Progress
+	if next.record.CurrentStepState != v1alpha1.StepUpgrade || progress == nil || next.paused() {
+		return next
 	}
-	watched := p.Watched.Progress
-	if progressMark(&p.status) != progressMark(&p.Release.Status) {
+	watched := next.Watched.Progress
+	if progressMark(&next.record) != progressMark(&next.Release.Status) {
 		watched = 0 // the wait begins now
 	}
-	if !p.overdue(p.waited(watched, &p.status.Progress.WaitedSeconds)) {
-		return
+	waited, onRecord := next.waited(watched, progress.WaitedSeconds)
+	if onRecord != progress.WaitedSeconds {
+		counted := *progress
+		counted.WaitedSeconds = onRecord
+		next = next.with(func(r *record) { r.Progress = &counted })
 	}
-	asks := p.Failing == nil && !p.goingBack() && p.refused == nil
-	if needs := (Needs{Sets: !p.SetsLive, Failing: asks}); needs.Any() {
-		p.need(needs)
-		return
+	next, late := overdue(next, waited)
+	if !late {
+		return next
 	}
-	p.fail("batch "+p.status.Batch, p.whyLate())
-	p.rollBackFailed()
+	asks := next.Failing == nil && !next.goingBack() && next.refused == nil
+	if needs := (Needs{Sets: !next.SetsLive, Failing: asks}); needs.Any() {
+		return next.need(needs)
+	}
+	failed := fail(next, next.whyLate())
+	if back, turns := rollBackFailed(failed); turns {
+		return back
+	}
+	return failed
 }
 
 // whyLate is what keeps a batch from making progress.
-func (p *pass) whyLate() string {
+func (d Decision) whyLate() string {
 	switch {
-	case p.refused != nil:
-		return refusalWords(p.refused)
-	case p.goingBack():
+	case d.refused != nil:
+		return refusalWords(d.refused)
+	case d.goingBack():
 		return "pods of the version before are not available"
 	default:
-		return *p.Failing
+		return *d.Failing
 	}
 }
 
 // overdue reports whether a wait is longer than the progress deadline. Until it is, the release is looked at again and again.
-func (p *pass) overdue(waited time.Duration) bool {
-	left := p.progressDeadline() - waited
+func overdue(d Decision, waited time.Duration) (Decision, bool) {
+	left := d.progressDeadline() - waited
 	if left > 0 {
-		p.wakeAt(p.Now.Add(min(left, longestNap)))
-		return false
+		return d.wakeAt(d.Now.Add(min(left, longestLook))), false
 	}
-	return true
+	return d, true
 }
 
 // fail ends the release where it stands.
-func (p *pass) fail(what, why string) {
-	p.status.Phase = v1alpha1.PhaseFailed
-	p.say(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("%s: no progress for %s: %s", what, p.progressDeadline(), why))
+func fail(d Decision, cause string) Decision {
+	deadline := int32(d.progressDeadline() / time.Second)
+	return d.with(func(r *record) {
+		r.Phase = v1alpha1.PhaseFailed
+		r.Failure = &v1alpha1.Failure{DeadlineSeconds: deadline, Message: bounded(cause)}
+	})
 }
 
-func (p *pass) progressDeadline() time.Duration {
-	for _, seconds := range []*int32{p.Release.Spec.Strategy.ProgressDeadlineSeconds, p.Workload.ProgressDeadlineSeconds} {
+func (l *look) progressDeadline() time.Duration {
+	for _, seconds := range []*int32{l.Release.Spec.Strategy.ProgressDeadlineSeconds, l.Workload.ProgressDeadlineSeconds} {
 		if seconds != nil {
 			return time.Duration(*seconds) * time.Second
 		}
 	}
 	return DefaultProgressDeadline
+}
+
+// waited adds what this process has watched of a wait to what is on record of it. That is put on record anew every quarter of
+// the deadline, or every minute if that is longer: as much as is lost when the process ends.
+func (l *look) waited(watched time.Duration, onRecord int32) (time.Duration, int32) {
+	waited := time.Duration(onRecord)*time.Second + watched
+	if watched >= max(l.progressDeadline()/4, longestLook) {
+		onRecord = int32(waited / time.Second)
+	}
+	return waited, onRecord
 }

@@ -32,7 +32,7 @@ func TestCheckDeadline(t *testing.T) {
 	)
 	jumped := func(by time.Duration) func(*Observation) { return func(o *Observation) { o.Now = o.Now.Add(by) } }
 	checkPlans(t, map[string]planned{
-		"before the deadline it is looked at again soon": {late(time.Minute), outcome{Is: upgrading, Wake: longestNap}},
+		"before the deadline it is looked at again soon": {late(time.Minute), outcome{Is: upgrading, Wake: longestLook}},
 		"and at the deadline":                            {late(tenMinutes - time.Second), outcome{Is: upgrading, Wake: time.Second}},
 		"at the deadline it is asked what is wrong with the pods": {
 			late(tenMinutes), outcome{Script: []string{"needs failing"}, Is: upgrading},
@@ -46,10 +46,10 @@ func TestCheckDeadline(t *testing.T) {
 		"what processes before this one have watched counts": {
 			late(time.Minute).status(waitedBefore(9 * time.Minute)).but(failing("1 pod can't pull its image")), outcome{Is: failed, Stalled: stalled},
 		},
-		"a clock that jumps does not":                           {late(time.Minute).but(jumped(time.Hour)), outcome{Is: upgrading, Wake: longestNap}},
+		"a clock that jumps does not":                           {late(time.Minute).but(jumped(time.Hour)), outcome{Is: upgrading, Wake: longestLook}},
 		"nor one that jumps back":                               {late(tenMinutes).but(jumped(-time.Hour)).but(failing("1 pod can't pull its image")), outcome{Is: failed, Stalled: stalled}},
-		"nor the time in which there was no controller":         {waiting().but(jumped(time.Hour)), outcome{Is: upgrading, Wake: longestNap}},
-		"what has come meanwhile is progress: the wait is anew": {late(tenMinutes).sets(set("v1", 10), set("v2", 1)), outcome{Is: upgrading, Script: []string{"scale v1 10 -> 9: batch 1/3"}, Wake: longestNap}},
+		"nor the time in which there was no controller":         {waiting().but(jumped(time.Hour)), outcome{Is: upgrading, Wake: longestLook}},
+		"what has come meanwhile is progress: the wait is anew": {late(tenMinutes).sets(set("v1", 10), set("v2", 1)), outcome{Is: upgrading, Script: []string{"scale v1 10 -> 9: batch 1/3"}, Wake: longestLook}},
 		"a step that waits for a gate has no deadline": {
 			late(time.Hour).sets(set("v1", 9), set("v2", 1)).gates(gate(1, 0, 0)).status(func(s *v1alpha1.BatchReleaseStatus) {
 				s.CurrentStepState = v1alpha1.StepBlocking
@@ -110,7 +110,7 @@ func TestWatches(t *testing.T) {
 	}{
 		"a process that has not looked yet":        {none, first, at(50), 0},
 		"the time between looks, and since":        {looked, first, at(50), 50 * time.Second},
-		"a process that was stopped for an hour":   {looked, first, at(3620), 20*time.Second + longestNap},
+		"a process that was stopped for an hour":   {looked, first, at(3620), 20*time.Second + longestLook},
 		"a clock that goes back":                   {looked, first, at(-3600), 20 * time.Second},
 		"one that could not look meanwhile":        {looked.Interrupted(), first, at(50), 20 * time.Second},
 		"and looks again":                          {looked.Interrupted().Looked(first, at(50)), first, at(60), 30 * time.Second},
@@ -132,9 +132,9 @@ func TestWatches(t *testing.T) {
 func TestAFailedReleaseIsHeldWhereItStands(t *testing.T) {
 	t.Parallel()
 	failed := func(s *v1alpha1.BatchReleaseStatus) {
-		s.Phase, s.Reason, s.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded, "too late"
+		s.Phase, s.Failure = v1alpha1.PhaseFailed, &v1alpha1.Failure{DeadlineSeconds: 60, Message: "too late"}
 	}
-	const stalled = "ProgressDeadlineExceeded: too late"
+	const stalled = "ProgressDeadlineExceeded: batch 1/3: no progress for 1m0s: too late"
 	checkPlans(t, map[string]planned{
 		"pods that become available late in an earlier step change nothing": {
 			doneStep().status(failed), outcome{Is: "Failed 1/3 Upgrade ProgressDeadlineExceeded", Stalled: stalled},
@@ -145,7 +145,7 @@ func TestAFailedReleaseIsHeldWhereItStands(t *testing.T) {
 		},
 		"but all of them, and as many as are wanted": {
 			held(10).at(2, 10).status(failed).sets(set("v1", 1), set("v2", 9, available(10))),
-			outcome{Is: "Failed 3/3 Upgrade ProgressDeadlineExceeded", Stalled: stalled},
+			outcome{Is: "Failed 3/3 Upgrade ProgressDeadlineExceeded", Stalled: "ProgressDeadlineExceeded: batch 3/3: no progress for 1m0s: too late"},
 		},
 	})
 }
@@ -157,9 +157,8 @@ func TestProgressOfPodsOnTheirWayOut(t *testing.T) {
 	s := held(4).sets(set("v1", 4), set("v2", 0, available(1), current(1))).status(func(status *v1alpha1.BatchReleaseStatus) {
 		status.Progress = &v1alpha1.Progress{Since: metav1.NewTime(noon)}
 	})
-	p := s.pass()
-	p.recordProgress()
-	if got := p.status.Progress.Available; got != 0 {
+	p := recordProgress(nothing(s.look()))
+	if got := p.record.Progress.Available; got != 0 {
 		t.Errorf("want no progress by pods that are going, got %d", got)
 	}
 }

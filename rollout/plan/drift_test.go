@@ -49,7 +49,7 @@ func TestWatchDrift(t *testing.T) {
 		"what differs is said, and nothing done": {done().changed().differing(image), outcome{Is: drifted}},
 		"what does not count is no drift":        {done().changed().differing(), outcome{Is: rests}},
 		"drift: Revert goes back to what was released, on live reads": {
-			done().changed().differing(image).cached().but(reverts), outcome{Script: []string{"needs release, workload"}, Is: rests},
+			done().changed().differing(image).cached().but(reverts), outcome{Script: []string{"needs release, workload"}, Is: "Completed 3/3 Completed Drifted"},
 		},
 		"which is on record before anything is written": {
 			done().changed().differing(image).but(reverts), outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"},

@@ -14,152 +14,144 @@ import (
 
 // emptied is the workload as it would be with the template that is released, if it is one that has the stable
 // template because it was scaled to 0; nil if it is not.
-func (p *pass) emptied() *Workload {
-	w, resolved := p.Workload, p.status.Resolved
-	if w == nil || !w.heldBy(p.Release) || !w.Hold.Emptied || resolved == nil || p.status.Phase == v1alpha1.PhaseCompleted || !p.runsStable() {
+func (l *look) emptied() *Workload {
+	w, resolved := l.Workload, l.record.Resolved
+	if w == nil || !l.held() || !w.Hold.Emptied || resolved == nil || l.completed() || !l.runsStable() {
 		return nil
 	}
 	meant := *w
-	meant.Digest, meant.Revision = resolved.Digest, p.status.UpdateRevision
+	meant.Digest, meant.Revision = resolved.Digest, l.record.UpdateRevision
 	return &meant
 }
 
 // runsStable reports whether the workload has the stable template.
-func (p *pass) runsStable() bool {
-	stable := p.stableRevision()
-	kept := p.kept(stable)
-	return stable != "" && (p.Workload.Revision == stable || kept != nil && kept.Digest == p.Workload.Digest)
+func (l *look) runsStable() bool {
+	stable := l.stableRevision()
+	kept := l.kept(stable)
+	return stable != "" && (l.Workload.Revision == stable || kept != nil && kept.Digest == l.Workload.Digest)
 }
 
-func (p *pass) stableRevision() string {
-	if p.status.StableRevision != "" {
-		return p.status.StableRevision
+func (l *look) stableRevision() string {
+	if l.record.StableRevision != "" {
+		return l.record.StableRevision
 	}
-	return p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
+	return l.Release.Annotations[v1alpha1.CurrentStableAnnotation]
 }
 
 // empties reports whether the workload is to have the stable template: it has no pods, and not all that it may
 // be scaled to are approved. A rollback has no version that anybody has to approve.
-func (p *pass) empties() bool {
-	stable := p.stableRevision()
-	known := p.kept(stable) != nil || slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Revision == stable })
-	return p.Workload.Replicas == 0 && p.status.RollbackTo == "" && len(p.steps()) > 0 && !p.share().all() && stable != "" && known &&
-		stable != p.status.UpdateRevision
+func (l *look) empties() bool {
+	stable := l.stableRevision()
+	known := l.kept(stable) != nil || slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Revision == stable })
+	return l.Workload.Replicas == 0 && !l.isRollback() && len(l.steps()) > 0 && !l.share().all() && stable != "" && known &&
+		stable != l.record.UpdateRevision
 }
 
 // emptying reports whether a workload that is otherwise as it is meant to be gets another template because of how
 // many pods it has.
-func (p *pass) emptying(held bool) bool {
-	w := p.Workload
-	return held && w.Hold.UID == p.Release.UID && w.secured() && w.Digest == p.status.Resolved.Digest && p.empty != p.empties()
-}
+func (l *look) emptying() bool { return l.heldAsMeant() && l.empty != l.empties() }
 
 // stableTemplate is the template to write to a workload that is scaled to 0; nil if it has it already.
-func (p *pass) stableTemplate() *Template {
-	if p.empty || p.runsStable() {
+func (l *look) stableTemplate() *Template {
+	if l.empty || l.runsStable() {
 		return nil
 	}
-	return &Template{Revision: p.stableRevision()}
+	return &Template{Revision: l.stableRevision()}
 }
 
-// refilled reports whether the release may go on with its own template. Until the native controller has given the
+// refill reports whether the release may go on with its own template. Until the native controller has given the
 // stable ReplicaSet the pods that the workload is scaled to, and has seen that itself, it might give them to the new one.
-func (p *pass) refilled() bool {
-	if !p.empty || p.Workload.Replicas == 0 {
-		return true
+func refill(d Decision) (Decision, bool) {
+	switch {
+	case !d.empty || d.Workload.Replicas == 0:
+		return d, true
+	case !d.SetsLive:
+		return d.need(Needs{Sets: true}), false
 	}
-	if !p.SetsLive {
-		p.need(Needs{Sets: true})
-		return false
+	serves := func(s Set) bool { return s.Revision == d.stableRevision() && s.Replicas > 0 && s.Observed }
+	several := deployment.Active(d.Sets) > 1 // of which the native controller gives none more pods
+	if d.Workload.Behind == 0 && (several || slices.ContainsFunc(d.Sets, serves)) {
+		return d, true
 	}
-	serves := func(s Set) bool { return s.Revision == p.stableRevision() && s.Replicas > 0 && s.Observed }
-	several := deployment.Active(p.Sets) > 1 // of which the native controller gives none more pods
-	if p.Workload.Behind == 0 && (several || slices.ContainsFunc(p.Sets, serves)) {
-		return true
-	}
-	p.makeStable()
-	return false
+	return makeStable(d), false
 }
 
 // makeStable makes the ReplicaSet of the stable template anew, if somebody has deleted it: the workload has
 // its template. If pods of another version are left, it gets one of its own: those are alone else.
-func (p *pass) makeStable() {
-	stable, lone := p.stableRevision(), deployment.Active(p.Sets) == 1
-	var write Action
-	switch i := slices.IndexFunc(p.Sets, func(s Set) bool { return s.Revision == stable }); {
-	case i >= 0 && lone && p.Sets[i].Replicas == 0 && !p.Sets[i].Deleting && p.Workload.Replicas > 0:
-		write = ScaleSet{Reason: besideReason, Set: p.Sets[i], To: 1}
-	case i >= 0 || deployment.Active(p.Sets) > 1:
-		return
-	case lone:
-		write = CreateSet{Reason: besideReason, Revision: stable, Replicas: min(p.Workload.Replicas, 1)}
+func makeStable(d Decision) Decision {
+	write := d.stableWrite()
+	if write == nil {
+		return d
+	}
+	if needs := (Needs{Workload: !d.Workload.Live, Sets: !d.SetsLive}); needs.Any() {
+		return d.need(needs)
+	}
+	return d.do(write)
+}
+
+// stableWrite is the write that the stable ReplicaSet needs, nil if it needs none.
+func (l *look) stableWrite() Action {
+	stable, active, replicas := l.stableRevision(), deployment.Active(l.Sets), l.Workload.Replicas
+	switch i := slices.IndexFunc(l.Sets, func(s Set) bool { return s.Revision == stable }); {
+	case i >= 0 && active == 1 && l.Sets[i].Replicas == 0 && !l.Sets[i].Deleting && replicas > 0:
+		return ScaleSet{Reason: besideReason, Set: l.Sets[i], To: 1}
+	case i >= 0 || active > 1:
+		return nil
+	case active == 1:
+		return CreateSet{Reason: besideReason, Revision: stable, Replicas: min(replicas, 1)}
 	default:
-		write = CreateSet{Reason: "the stable ReplicaSet is gone", Revision: stable, Replicas: p.Workload.Replicas}
+		return CreateSet{Reason: "the stable ReplicaSet is gone", Revision: stable, Replicas: replicas}
 	}
-	if needs := (Needs{Workload: !p.Workload.Live, Sets: !p.SetsLive}); needs.Any() {
-		p.need(needs)
-		return
-	}
-	p.do(write)
 }
 
 // rollEmpty takes a workload without pods through the steps: all there is to do is to ask at the gates.
-func (p *pass) rollEmpty() {
-	why := p.stopped()
-	if why == nil && !p.enterFirstStep() {
-		return
-	}
-	p.follow()
-	p.count()
-	p.status.Progress = nil // nothing can become available
-	if p.takeLast() {
-		return
-	}
-	p.makeStable()
-	switch {
-	case p.status.Phase == v1alpha1.PhaseFailed:
-		p.sayFailed()
-		p.rollBackFailed()
-	case why != nil && p.status.Batch == "":
-		p.sayStopped("the release has not begun", why)
-	case why != nil:
-		p.status.Phase = p.rollingPhase()
-		p.normaliseState()
-		p.sayStopped("batch "+p.status.Batch+" is on hold", why)
-		p.blocked = len(p.status.Gates) > 0
-		p.turnsRound()
-	default:
-		p.status.Phase = p.rollingPhase()
-		p.normaliseState()
-		if p.settled() && !p.rescaling() {
-			p.passStep()
+func rollEmpty(d Decision) Decision {
+	stops := d.stopped().any()
+	if !stops {
+		var entered bool
+		if d, entered = enterFirstStep(d); !entered {
+			return d
 		}
 	}
+	d, t := follow(d)
+	d = count(d).with(func(r *record) { r.Progress = nil }) // nothing can become available
+	if last := t.Last(); len(last) > 0 {
+		return takeLast(d, last)
+	}
+	d = makeStable(d)
+	switch {
+	case d.failed():
+		d, _ = rollBackFailed(d)
+		return d
+	case stops && !d.entered():
+		return d
+	}
+	d = rollOn(d)
+	switch {
+	case stops:
+		d, _ = turnRound(d, len(d.record.Gates) > 0)
+	case deployment.Settled(d.Sets) && !d.rescaling():
+		d, _ = passStep(d, t)
+	}
+	return d
 }
 
-// takeLast takes the pods away that are left, the stable ones last: if somebody scales the workload up meanwhile
-// those that are alone get more. It reports whether there were any.
-func (p *pass) takeLast() bool {
+// takeLast takes the pods away that are left.
+func takeLast(d Decision, last []deployment.Scale) Decision {
+	if needs := (Needs{Workload: !d.Workload.Live, Sets: !d.SetsLive, Release: !d.ReleaseLive}); needs.Any() {
+		return d.need(needs)
+	}
 	var shrink []Action
-	for _, last := range p.task().Last() {
-		shrink = append(shrink, ScaleSet{Reason: "follow spec.replicas", Set: last.Set, From: last.From})
+	for _, c := range last {
+		shrink = append(shrink, ScaleSet{Reason: "follow spec.replicas", Set: c.Set, From: c.From})
 	}
-	if len(shrink) == 0 {
-		return false
-	}
-	needs := Needs{Workload: !p.Workload.Live, Sets: !p.SetsLive, Release: !p.ReleaseLive}
-	if needs.Any() {
-		p.need(needs)
-		return true
-	}
-	p.do(shrink...)
-	return true
+	return d.do(shrink...)
 }
 
 // emptiedReason says why a workload gets another template because of how many pods it has.
-func (p *pass) emptiedReason() Reason {
-	if p.empties() {
-		return Reason(fmt.Sprintf("scaled to 0: the next pods are of the stable revision %s", p.stableRevision()))
+func (l *look) emptiedReason() Reason {
+	if l.empties() {
+		return Reason(fmt.Sprintf("scaled to 0: the next pods are of the stable revision %s", l.stableRevision()))
 	}
-	return Reason("the release of revision " + p.status.UpdateRevision + " goes on")
+	return Reason("the release of revision " + l.record.UpdateRevision + " goes on")
 }

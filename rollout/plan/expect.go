@@ -29,21 +29,21 @@ const (
 // if that is to wait. The release has its status and the rules that it is going to have; there need be no workload.
 // It takes the template for a new one: one that was stable before waits for nothing.
 func Expect(release *v1alpha1.BatchRelease, workload *Workload, given string, now time.Time) (prospect Prospect, why string) {
-	p := &pass{
+	l := &look{
 		Observation: Observation{Now: now, Release: release, Workload: workload, Given: given},
-		status:      release.Status,
+		record:      release.Status,
 	}
-	current := p.status.Resolved
-	switch stop := p.stop(); {
-	case p.quarantined():
+	current := l.record.Resolved
+	switch stop := l.stop(); {
+	case l.quarantined():
 		return Quarantined, ""
 	case current != nil && current.Given == given:
 		return Known, ""
-	case stop != nil:
-		return Waits, stop.message
-	case p.finishesFirst():
+	case stop.any():
+		return Waits, l.stopWords(stop)
+	case l.finishesFirst():
 		return Queues, ""
-	case workload != nil && workload.heldBy(release) && p.status.Phase != v1alpha1.PhaseCompleted:
+	case workload != nil && workload.heldBy(release) && !l.completed():
 		return Supersedes, ""
 	}
 	return Begins, ""

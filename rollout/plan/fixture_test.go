@@ -261,12 +261,8 @@ var (
 	soak   = v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: tenMinutes}}}
 )
 
-// pass is the scene as a rule finds it, for what is clearer without the other rules.
-func (s *scene) pass() *pass {
-	p := newPass(s.Observation)
-	p.target = p.status.TargetReplicas
-	return p
-}
+// look is the scene as it is looked at, for what is clearer without the rest.
+func (s *scene) look() *look { return lookAt(s.Observation) }
 
 // script is what a plan does, each action with its reason, and then what it asks for.
 func script(p Plan) []string {

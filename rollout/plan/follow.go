@@ -1,67 +1,77 @@
 package plan
 
-import "github.com/sluice-dev/sluice/api/v1alpha1"
+import (
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+)
 
-// share is the current step's. While the steps are invalid it is what the step came to when it was entered, in proportion:
+// share is the current step's. While the steps can't be read it is what the step came to when it was entered, in proportion:
 // nobody can say what they ask for now.
-func (p *pass) share() share {
-	if p.invalid != nil {
-		return p.enteredShare()
+func (l *look) share() share {
+	if l.standsStill() {
+		return l.enteredShare()
 	}
-	s, _ := parseShare(p.steps()[p.stepIndex()].Replicas)
+	return l.shareOf(l.stepIndex())
+}
+
+// shareOf is that of a step.
+func (l *look) shareOf(step int32) share {
+	s, _ := parseShare(l.steps()[step].Replicas)
 	return s
 }
 
-// enteredShare is what the status says of the step. It is all pods only where they were approved, or where there is no other
-// ReplicaSet: elsewhere one old pod has stayed.
-func (p *pass) enteredShare() share {
-	return share{value: int64(p.status.TargetReplicas), of: int64(p.status.Replicas)}
+// enteredShare is what the record says of the step. It is all pods only where they were approved, or where there is no other
+// version: elsewhere one old pod has stayed.
+func (l *look) enteredShare() share {
+	return share{value: int64(l.record.TargetReplicas), of: int64(l.record.Replicas)}
 }
 
-// rescaling reports whether spec.replicas is not what the status speaks of. It stays so until
-// the ReplicaSets conform to the new number, so that whoever asks next, after a crash for
+// rescaling reports whether spec.replicas is not what the record speaks of. It stays so until
+// the pods conform to the new number, so that whoever asks next, after a crash for
 // example, knows why there are more updated pods, or fewer old ones, than the step says. If
 // spec.replicas is the same, it is because a status was lost that began the next step.
-func (p *pass) rescaling() bool { return p.status.Replicas != p.Workload.Replicas }
+func (l *look) rescaling() bool { return l.record.Replicas != l.Workload.Replicas }
 
-// grown reports whether spec.replicas are more than what the status speaks of.
-func (p *pass) grown() bool { return p.Workload.Replicas > p.status.Replicas }
+// grown reports whether spec.replicas are more than what the record speaks of.
+func (l *look) grown() bool { return l.Workload.Replicas > l.record.Replicas }
 
-// follow sets the target for the present spec.replicas and records it once the sets conform. While the steps are invalid it
-// never raises the target, and the status keeps what the step was entered with: by that it goes on once they are mended.
-func (p *pass) follow() {
-	replicas := p.Workload.Replicas
-	if p.invalid == nil && p.lastStep() && !p.rescaling() && p.status.TargetReplicas < replicas {
-		p.enterStep(p.stepIndex()) // steps were taken out: this is the last one now
+// follow sets the target for the present spec.replicas and records it once the pods conform. While the steps can't be read it
+// never raises the target, and the record keeps what the step was entered with: by that it goes on once they are mended.
+func follow(d Decision) (Decision, deployment.Task) {
+	replicas, unreadable := d.Workload.Replicas, d.standsStill()
+	if !unreadable && d.lastStep() && !d.rescaling() && d.record.TargetReplicas < replicas {
+		d = enterStep(d, d.stepIndex()) // steps were taken out: this is the last one now
 	}
-	p.target = p.status.TargetReplicas
-	if p.rescaling() {
-		p.target = p.share().rescaled(p.target, p.status.Replicas, replicas)
+	target := d.followed(unreadable)
+	if !unreadable && (!d.rescaling() || d.conforms(target)) {
+		d = d.with(func(r *record) { r.TargetReplicas, r.Replicas = target, replicas })
 	}
-	if p.invalid != nil && !p.share().all() {
-		p.target = min(p.target, p.status.TargetReplicas)
+	return d, d.task(target)
+}
+
+// followed is the target for the present spec.replicas.
+func (l *look) followed(unreadable bool) int32 {
+	replicas, target := l.Workload.Replicas, l.record.TargetReplicas
+	if l.rescaling() {
+		target = l.share().rescaled(target, l.record.Replicas, replicas)
+	}
+	if unreadable && !l.share().all() {
+		target = min(target, l.record.TargetReplicas)
 	}
 	// A step that was made smaller meanwhile holds for the pods that are not made yet.
-	p.target = min(p.target, max(p.share().entered(replicas), p.updated()))
-	p.target = max(p.target, p.only())
-	if p.invalid != nil || p.rescaling() && !p.conforms() {
-		return
-	}
-	p.status.TargetReplicas, p.status.Replicas = p.target, replicas
-	if p.status.CurrentStepState == v1alpha1.StepUpgrade && p.status.Phase != v1alpha1.PhaseFailed {
-		p.sayUpgrading()
-	}
+	target = min(target, max(l.share().entered(replicas), l.updated()))
+	return max(target, l.only())
 }
 
 // only is how many pods run the update revision whatever the step says: those there are, if there
-// is no other ReplicaSet left; in a rollback those too, and what spec.replicas asks for beyond the
+// is no other version left; in a rollback those too, and what spec.replicas asks for beyond the
 // bad ones, which are not added to.
-func (p *pass) only() int32 {
-	replicas, have := p.Workload.Replicas, p.updated()
+func (l *look) only() int32 {
+	replicas, have := l.Workload.Replicas, l.updated()
 	switch {
-	case p.status.RollbackTo != "":
-		return max(replicas-p.oldReplicas(), have)
-	case len(p.oldSets()) == 0:
+	case l.isRollback():
+		return max(replicas-l.oldReplicas(), have)
+	case len(l.old) == 0:
 		return have
 	default:
 		return 0
@@ -70,7 +80,67 @@ func (p *pass) only() int32 {
 
 // conforms reports whether there are no more updated pods than the target and no fewer others
 // than the rest.
-func (p *pass) conforms() bool {
-	update := p.updateSet()
-	return (update == nil || update.Replicas <= p.target) && p.oldReplicas() >= p.Workload.Replicas-p.target
+func (l *look) conforms(target int32) bool {
+	return (l.update == nil || l.update.Replicas <= target) && l.oldReplicas() >= l.Workload.Replicas-target
+}
+
+// enterStep starts a step. Pods that run the revision already stay, unless they are to go back with it.
+func enterStep(d Decision, index int32) Decision {
+	d = d.with(func(r *record) {
+		r.CurrentStepIndex, r.CurrentStepState = index, v1alpha1.StepUpgrade
+		r.Gates, r.Answers = nil, nil
+	})
+	replicas := d.Workload.Replicas
+	target, entered := d.share().entered(replicas), replicas
+	if d.update != nil && !d.stepsBack() {
+		target = max(target, min(d.update.Replicas, d.share().most(replicas)))
+		if d.update.Replicas > target && !d.isRollback() {
+			entered = 0 // an old pod has yet to come in the place of one of them
+		}
+	}
+	best := int32(0)
+	if d.record.Progress != nil {
+		best = d.record.Progress.Available
+	}
+	return d.with(func(r *record) {
+		r.TargetReplicas, r.Replicas = target, entered
+		r.Progress = &v1alpha1.Progress{Available: best, Since: *d.time()}
+	})
+}
+
+// enterFirstStep starts a release that is taken over but in no step yet. It asks for a live
+// read of the ReplicaSets first: until now the native controller has scaled them. One that it has
+// made smaller and larger again may count pods that are gone until its own controller has looked. It reports whether the
+// release is in a step.
+func enterFirstStep(d Decision) (Decision, bool) {
+	switch {
+	case d.entered():
+		return d, true
+	case !d.SetsLive:
+		return d.need(Needs{Sets: true}), false
+	case d.unobserved():
+		return d, false
+	}
+	d = d.with(func(r *record) { r.Phase = d.rollingPhase() })
+	return enterStep(d, 0), true
+}
+
+// rollOn has a release be under way again, in the state that its gates say: what a user's patch of the state can't mean is
+// undone, for only a step whose gates are open can be confirmed.
+func rollOn(d Decision) Decision {
+	state := d.record.CurrentStepState
+	switch {
+	case len(d.record.Gates) == 0:
+		state = v1alpha1.StepUpgrade
+	case state != v1alpha1.StepCompleted:
+		state = v1alpha1.StepBlocking
+	}
+	return d.with(func(r *record) { r.Phase, r.CurrentStepState = d.rollingPhase(), state })
+}
+
+func (l *look) rollingPhase() v1alpha1.Phase {
+	if l.isRollback() {
+		return v1alpha1.PhaseRollingBack
+	}
+	return v1alpha1.PhaseRollingUpdate
 }

@@ -20,14 +20,13 @@ type Batch struct {
 // Foresee says what the steps of a release, or of a rollback of it, come to for a workload that keeps its size. They
 // must be valid.
 func Foresee(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) Forecast {
-	p := foreseeing(release, workload, rollback)
-	fence := p.fence()
-	forecast := Forecast{Surge: fence.Surge, Unavailable: fence.Unavailable}
+	bounds := (&look{Observation: Observation{Release: release, Workload: workload}}).bounds()
+	forecast := Forecast{Surge: bounds.Surge, Unavailable: bounds.Unavailable}
 	reached := int32(0)
-	for i := range p.steps() {
-		p.status.CurrentStepIndex = int32(i)
-		target := max(p.share().entered(workload.Replicas), reached)
-		forecast.Batches = append(forecast.Batches, Batch{Pods: target, New: target - reached, Gates: p.gates()})
+	for i, step := range release.Spec.Steps(rollback) {
+		share, _ := parseShare(step.Replicas)
+		target := max(share.entered(workload.Replicas), reached)
+		forecast.Batches = append(forecast.Batches, Batch{Pods: target, New: target - reached, Gates: release.Spec.Gates(rollback, i)})
 		reached = target
 	}
 	return forecast
@@ -35,19 +34,9 @@ func Foresee(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) 
 
 // Shares are what the steps of a release, or of a rollback of it, ask for, as they are written.
 func Shares(release *v1alpha1.BatchRelease, rollback bool) []string {
-	p := foreseeing(release, nil, rollback)
 	var shares []string
-	for _, step := range p.steps() {
+	for _, step := range release.Spec.Steps(rollback) {
 		shares = append(shares, step.Replicas.String())
 	}
 	return shares
-}
-
-// foreseeing is a pass at which nothing has happened yet.
-func foreseeing(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) *pass {
-	p := &pass{Observation: Observation{Release: release, Workload: workload}}
-	if rollback {
-		p.status.RollbackTo = "the revision before"
-	}
-	return p
 }

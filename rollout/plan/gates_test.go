@@ -48,34 +48,33 @@ func TestForcedIsKept(t *testing.T) {
 	want := []v1alpha1.ForcedGate{{Step: 0, Type: v1alpha1.GateManual, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}}
 	blocking := blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")
 	answered := func(s *v1alpha1.BatchReleaseStatus) { s.Answers = []v1alpha1.Answer{{Gate: "uid", By: "ada"}} }
-	p := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"))).status(blocking).status(answered).pass()
-	p.passStep()
-	if diff := cmp.Diff(want, p.status.Forced); diff != "" {
+	l := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"))).status(blocking).status(answered).look()
+	p, _ := passStep(nothing(l), l.task(l.record.TargetReplicas))
+	if diff := cmp.Diff(want, p.record.Forced); diff != "" {
 		t.Errorf("status.forced (-want +got):\n%s", diff)
 	}
-	if len(p.status.Answers) > 0 {
-		t.Errorf("want no answers in the next step, got %+v", p.status.Answers)
+	if len(p.record.Answers) > 0 {
+		t.Errorf("want no answers in the next step, got %+v", p.record.Answers)
 	}
-	p.noteForced()
-	if len(p.status.Forced) != 1 {
-		t.Errorf("want each gate noted once, got %+v", p.status.Forced)
+	p = noteForced(p)
+	if len(p.record.Forced) != 1 {
+		t.Errorf("want each gate noted once, got %+v", p.record.Forced)
 	}
 	for name, late := range map[string]*scene{
 		"that had passed":          doneStep().gates(gate(1, 0, 0, passed, by("ada"), asksForce("eve"))),
 		"that was forced already":  doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"), asksForce("eve"))),
 		"that nobody has yet read": doneStep().gates(gate(1, 0, 0, asksForce("eve"))),
 	} {
-		q := late.status(blocking).pass()
-		q.noteForced()
-		for _, forced := range q.status.Forced {
+		q := noteForced(nothing(late.status(blocking).look()))
+		for _, forced := range q.record.Forced {
 			if forced.By == "eve" {
 				t.Errorf("a gate %s is on record as forced by whoever wrote status.force since: %+v", name, forced)
 			}
 		}
 	}
-	p.begin(v1alpha1.ResolvedTemplate{Revision: "v3"}, nil)
-	if len(p.status.Forced) > 0 {
-		t.Errorf("want nothing forced in the next release, got %+v", p.status.Forced)
+	p = begin(p, v1alpha1.ResolvedTemplate{Revision: "v3"}, nil)
+	if len(p.record.Forced) > 0 {
+		t.Errorf("want nothing forced in the next release, got %+v", p.record.Forced)
 	}
 }
 
@@ -83,7 +82,7 @@ func TestForcedIsKept(t *testing.T) {
 func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
 	return func(s *v1alpha1.BatchReleaseStatus) {
 		blocked(v1alpha1.StepBlocking, name)(s)
-		s.Reason = v1alpha1.ReasonGateRejected
+		s.Gates[0].Decision = v1alpha1.DecisionRejected
 	}
 }
 
@@ -91,6 +90,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 	t.Parallel()
 	const (
 		blocks    = "RollingUpdate 1/3 Blocking StepBlocking"
+		moving    = "RollingUpdate 1/3 Blocking StepUpgrading"
 		confirmed = "RollingUpdate 1/3 Completed StepBlocking"
 		upgrading = "RollingUpdate 1/3 Upgrade StepUpgrading"
 		second    = "RollingUpdate 2/3 Upgrade StepUpgrading"
@@ -104,43 +104,43 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 			doneStep(), outcome{Script: []string{opens}, Is: blocks},
 		},
 		"it does not open before: the pod is not available": {
-			held(10).sets(set("v1", 10), set("v2", 1, available(0))), outcome{Is: upgrading, Wake: longestNap},
+			held(10).sets(set("v1", 10), set("v2", 1, available(0))), outcome{Is: upgrading, Wake: longestLook},
 		},
 		"it does not open before: an old pod is still to go": {
 			held(10).sets(set("v1", 10), set("v2", 1)),
-			outcome{Script: []string{"scale v1 10 -> 9: batch 1/3"}, Is: upgrading, Wake: longestNap},
+			outcome{Script: []string{"scale v1 10 -> 9: batch 1/3"}, Is: upgrading, Wake: longestLook},
 		},
 		"it does not open before the old pods are as many as a new spec.replicas leaves": {
 			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1)),
 			outcome{
 				Script: []string{"scale v1 9 -> 14: more replicas: the rest runs the version before"},
-				Is:     upgrading, Wake: longestNap,
+				Is:     upgrading, Wake: longestLook,
 			},
 		},
 		"it does not open before the old pod is gone": {
-			held(10).sets(set("v1", 9, current(10)), set("v2", 1)), outcome{Is: upgrading, Wake: longestNap},
+			held(10).sets(set("v1", 9, current(10)), set("v2", 1)), outcome{Is: upgrading, Wake: longestLook},
 		},
 		"it does not open on a status that speaks of an earlier spec": {
-			held(10).sets(set("v1", 9, unobserved), set("v2", 1)), outcome{Is: upgrading, Wake: longestNap},
+			held(10).sets(set("v1", 9, unobserved), set("v2", 1)), outcome{Is: upgrading, Wake: longestLook},
 		},
 		"a gate that is open is waited for without an end": {
 			doneStep().gates(gate(1, 0, 0)).status(blocking), outcome{Is: blocks},
 		},
 		"one that passed lets the next step begin in the same pass": {
 			doneStep().gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
+			outcome{Script: []string{grows}, Is: second, Wake: longestLook},
 		},
 		"once it is open a pod that goes away does not close it": {
 			held(10).sets(set("v1", 9, current(10)), set("v2", 1)).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Is: second, Wake: longestNap}, // and then the next pod comes
+			outcome{Script: []string{grows}, Is: second, Wake: longestLook},
 		},
 		"but the step must be done for it to be passed": {
 			held(10).sets(set("v1", 9), set("v2", 1, available(0))).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Is: "RollingUpdate 1/3 Blocking StepBlocking"},
+			outcome{Is: moving},
 		},
 		"a decision counts only when release, sets and gates were read live": {
 			doneStep().gates(gate(1, 0, 0, passed)).status(blocking).cached(),
-			outcome{Script: []string{"needs release, sets, gates"}, Is: blocks},
+			outcome{Script: []string{"needs release, sets, gates"}, Is: moving},
 		},
 		"all gates of a step must pass": {
 			doneStep().steps(step("1", soak, manual), step("50%"), step("100%")).gates(gate(1, 0, 0, passed), gate(1, 0, 1)).
@@ -181,7 +181,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"one that passed after it was rejected lets the next step begin": {
 			doneStep().gates(gate(1, 0, 0, passed)).status(rejectedBefore(name)),
-			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
+			outcome{Script: []string{grows}, Is: second, Wake: longestLook},
 		},
 		"no gate is opened while one of its name is still to go": {
 			doneStep().gates(gate(1, 0, 0, leaving)).status(blocking), outcome{Is: blocks},
@@ -194,7 +194,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"a gate that is taken out of the step is waited for no more": {
 			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
-			outcome{Script: []string{edited, grows}, Is: second, Wake: longestNap},
+			outcome{Script: []string{edited, grows}, Is: second, Wake: longestLook},
 		},
 		"so it is where others are left": {
 			doneStep().gates(gate(1, 0, 0), gate(1, 0, 1, asking(soak))).status(blocking),
@@ -202,7 +202,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"one that passed stays as the record": {
 			doneStep().steps(step("1", none), step("50%"), step("100%")).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
+			outcome{Script: []string{grows}, Is: second, Wake: longestLook},
 		},
 		"a gate that is asked for in other words is deleted, and another opened when it is gone": {
 			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking),
@@ -214,7 +214,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"one that passed has passed, in whatever words": {
 			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: longestNap},
+			outcome{Script: []string{grows}, Is: second, Wake: longestLook},
 		},
 		"it may have passed by now": {
 			doneStep().steps(step("1", soak), step("50%"), step("100%")).gates(gate(1, 0, 0)).status(blocking).cached(),
@@ -316,18 +316,18 @@ func TestPassStepWithoutAGate(t *testing.T) {
 	checkPlans(t, map[string]planned{
 		"the next step begins in the same pass": {
 			doneStep().steps(open...),
-			outcome{Script: []string{"scale v2 1 -> 2: batch 2/3"}, Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestNap},
+			outcome{Script: []string{"scale v2 1 -> 2: batch 2/3"}, Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 		"the old pods that the step leaves are no reason to wait": {
 			held(10).steps(open...).sets(set("v1", 10), set("v2", 1)),
 			outcome{
-				Script: []string{"scale v1 10 -> 9: batch 2/3"},
-				Is:     "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestNap,
+				Script: []string{"scale v1 10 -> 9: batch 2/3", "scale v2 1 -> 2: batch 2/3"},
+				Is:     "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestLook,
 			},
 		},
 		"a process that has scaled nothing yet reads what the one before it did": {
 			doneStep().steps(open...).but(unlisted),
-			outcome{Script: []string{"needs sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestNap},
+			outcome{Script: []string{"needs sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 		"after the last the workload is handed back": {
 			last(),
@@ -345,11 +345,11 @@ func TestPassStepWithoutAGate(t *testing.T) {
 		},
 		"not before the last old pod is to go": {
 			held(10).at(2, 10).sets(set("v1", 1), set("v2", 10)),
-			outcome{Script: []string{"scale v1 1 -> 0: batch 3/3"}, Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: longestNap},
+			outcome{Script: []string{"scale v1 1 -> 0: batch 3/3"}, Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 		"not before the ReplicaSet was looked at since it was scaled": {
 			held(10).at(2, 10).sets(set("v1", 0), set("v2", 10, unobserved)),
-			outcome{Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: longestNap},
+			outcome{Is: "RollingUpdate 3/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 		"a gate that is given after the last step is passed before": {
 			last().steps(step("1"), step("50%"), step("100%", soak)),

@@ -6,169 +6,176 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-const unseenMessage = "waiting for the native controller to see the workload as it is now"
-
 // hold takes the workload over, or puts back what somebody changed while it is taken over.
-func (p *pass) hold() bool {
-	w := p.Workload
-	held := w.heldBy(p.Release)
-	if held && w.Hold.UID == p.Release.UID && w.secured() && w.Digest == p.status.Resolved.Digest {
-		if p.empty == p.empties() {
-			return p.goOn()
-		}
-		if !p.refilled() {
-			return true
+func hold(d Decision, s State) Decision {
+	if d.heldAsMeant() { // but for how many pods it has
+		var refilled bool
+		if d, refilled = refill(d); !refilled {
+			return d
 		}
 	}
-	if p.notTakenOver() || p.failedBefore(held) {
-		return true
+	switch s := s.(type) {
+	case Failed: // before its workload was taken over: it does not begin until somebody asks for it, or gives another template
+		d, _ = rollBackFailed(d)
+		return d
+	case Starting:
+		return start(d, s.At)
+	default:
+		return d
 	}
-	if !held && w.Behind > 0 {
-		p.say(v1alpha1.ReasonTakingOver, unseenMessage)
-		return true // it may be about to make the first ReplicaSet, whose pods are the old ones
+}
+
+// start takes the workload over as soon as nothing is in the way.
+func start(d Decision, at Start) Decision {
+	switch at {
+	case Behind: // the native controller may be about to make the first ReplicaSet, whose pods are the old ones
+		return d
+	case WouldMixVersions:
+		return d
+	case WillNotFit:
+		return d.wakeAt(d.Now.Add(preflightRetry))
+	case Ready:
 	}
-	proven := p.ReleaseLive
-	if !held && p.status.Held == nil {
-		if p.wouldMixVersions() || p.willNotFit() || p.driftUnknown() {
-			return true
+	proven := d.ReleaseLive
+	if !d.held() && d.record.Held == nil {
+		var fits, known, written, ready bool
+		if d, fits = preflighted(d); !fits {
+			return d
 		}
-		written, ready := p.prepare()
-		if !ready {
-			p.checkRefused()
-			return true
+		if d, known = knowDrift(d); !known {
+			return d
+		}
+		if d, written, ready = prepare(d); !ready {
+			return failIfRefused(d)
 		}
 		proven = written || proven
 	}
 	if !proven {
-		p.need(Needs{Release: true})
-		return true
+		return d.need(Needs{Release: true})
 	}
-	p.takeOver(held)
-	p.checkRefused()
-	return true
+	return failIfRefused(takeOver(d))
 }
 
-// failedBefore reports whether the release has failed before its workload was taken over: it does not begin until
-// somebody asks for it, or gives another template.
-func (p *pass) failedBefore(held bool) bool {
-	if held || p.status.Held != nil || p.status.Phase != v1alpha1.PhaseFailed {
-		return false
-	}
-	p.sayFailed()
-	p.rollBackFailed()
-	return true
-}
+// takenOver reports whether the workload is as the release holds it, so that its pods can be moved.
+func (l *look) takenOver() bool { return l.heldAsMeant() && l.empty == l.empties() }
 
 // goOn goes on with a workload that is taken over. Starting another attempt with it, rather
 // than taking it over for one, means that the status was lost, or that an old one was read.
-func (p *pass) goOn() bool {
-	if p.status.Attempt != p.Release.Status.Attempt && !p.ReleaseLive {
-		p.need(Needs{Release: true})
-		return true
+func goOn(d Decision) Decision {
+	if d.record.Attempt != d.Release.Status.Attempt && !d.ReleaseLive {
+		return d.need(Needs{Release: true})
 	}
-	if p.status.StableRevision == "" {
-		p.status.StableRevision = p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
-	}
-	p.status.Held = &p.Workload.Hold.HeldWorkload
-	p.status.WorkloadUID = p.Workload.UID
-	if p.status.Attempt == p.Release.Status.Attempt {
+	d = d.with(func(r *record) {
+		if r.StableRevision == "" {
+			r.StableRevision = d.Release.Annotations[v1alpha1.CurrentStableAnnotation]
+		}
+		r.Held, r.WorkloadUID = &d.Workload.Hold.HeldWorkload, d.Workload.UID
+	})
+	if d.record.Attempt == d.Release.Status.Attempt {
 		// Not before the attempt is on record: the one before may be gone on with after a crash, and its
 		// gates are the evidence for how far it is.
-		p.closeGates("a new attempt voids the gates of the one before")
+		d = closeGates(d, "a new attempt voids the gates of the one before")
 	}
-	return false
+	return roll(d)
 }
 
 // prepare makes durable what a rollback needs, before the workload's template is overwritten.
 // It reports whether it writes the release, which proves that the release was read as it is, and whether it is
 // ready: nothing of it is refused.
-func (p *pass) prepare() (written, ready bool) {
-	stable, ready := p.Workload.Revision, true
-	if p.drifted() {
-		stable = p.status.StableRevision
+func prepare(d Decision) (next Decision, written, ready bool) {
+	stable, ready := d.Workload.Revision, true
+	if d.drifted() {
+		stable = d.record.StableRevision
 	} else {
-		p.status.StableRevision = stable
-		ready = p.keepBefore()
+		d, ready = keepBefore(d.with(func(r *record) { r.StableRevision = stable }))
 	}
-	annotations, finalized := p.Release.Annotations, slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer)
+	annotations, finalized := d.Release.Annotations, slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer)
 	if finalized && annotations[v1alpha1.CurrentStableAnnotation] == stable {
-		return false, ready
+		return d, false, ready
 	}
 	change := Annotate{
 		Reason:    "the workload is handed back before the release goes away",
 		Set:       map[string]string{v1alpha1.CurrentStableAnnotation: stable},
 		Finalizer: new(true),
 	}
-	written = p.do(change.withLast(p.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations))
-	return written, written && ready
+	d, written = d.try(change.withLast(d.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations))
+	return d, written, written && ready
 }
 
-func (p *pass) takeOver(held bool) {
-	w := p.Workload
-	template := p.template()
-	if held && w.Digest != p.status.Resolved.Digest && p.settleDigest(template) {
-		return
+func takeOver(d Decision) Decision {
+	w, held, template := d.Workload, d.held(), d.template()
+	if held && w.Digest != d.record.Resolved.Digest {
+		var settled bool
+		if d, settled = settleDigest(d, template); settled {
+			return d
+		}
 	}
-	p.keepLeft()
-	change := p.changed(held)
-	reason, hold := p.takeOverReason(held), p.holdValue(held)
-	hold.Meddling = p.onRecord(change)
-	written, digest := &template, p.status.Resolved.Digest
+	d = keepLeft(d)
+	change := d.changed()
+	reason, hold := d.takeOverReason(), d.holdValue()
+	hold.Change = d.onRecord(change)
+	written, digest := &template, d.record.Resolved.Digest
 	if hold.Emptied {
-		written, digest = p.stableTemplate(), ""
+		written, digest = d.stableTemplate(), ""
 	}
-	if p.do(TakeOver{Reason: reason, Template: written, Digest: digest, Hold: hold, PutBack: change}) {
-		p.took(hold)
+	d, done := d.try(TakeOver{Reason: reason, Template: written, Digest: digest, Hold: hold, PutBack: change})
+	if done {
+		d = took(d, hold)
 	}
+	return d
 }
 
 // took puts on record what a workload gets back that is taken over now.
-func (p *pass) took(hold Hold) {
-	p.status.Held = &hold.HeldWorkload
-	p.status.WorkloadUID = p.Workload.UID
+func took(d Decision, hold Hold) Decision {
+	return d.with(func(r *record) { r.Held, r.WorkloadUID = &hold.HeldWorkload, d.Workload.UID })
 }
 
 // template is where the template to write comes from: the release, as long as that is what
 // is being released, else what is kept of it.
-func (p *pass) template() Template {
-	if p.status.Resolved.Given == p.Given && p.Given != "" && !p.quarantined() {
+func (l *look) template() Template {
+	if l.record.Resolved.Given == l.Given && l.Given != "" && !l.quarantined() {
 		return Template{Given: true}
 	}
-	return Template{Revision: p.status.UpdateRevision}
+	return Template{Revision: l.record.UpdateRevision}
 }
 
 // settleDigest tells a template that somebody changed from one that the API server now
 // gives other defaults. It reports whether there is nothing to write, or to be known first.
-func (p *pass) settleDigest(template Template) bool {
-	if p.Release.Status.Resolved == nil || *p.Release.Status.Resolved != *p.status.Resolved {
-		return false // the template is a new one
+func settleDigest(d Decision, template Template) (Decision, bool) {
+	before := d.Release.Status.Resolved
+	switch {
+	case before == nil || *before != *d.record.Resolved:
+		return d, false // the template is a new one
+	case d.Resolved == nil:
+		return d.need(Needs{Resolve: &template}), true
+	case (d.Resolved.Given != "") != template.Given:
+		return d, false // the pass has resolved another one, to see whether to begin with it
+	case d.Resolved.Refused == "" && d.Resolved.Digest == d.Workload.Digest:
+		return d.with(func(r *record) { r.Resolved = withDigest(r.Resolved, d.Workload.Digest) }), true
+	default:
+		return d, false
 	}
-	if p.Resolved == nil {
-		p.out.Needs.Resolve = &template
-		return true
-	}
-	if (p.Resolved.Given != "") != template.Given {
-		return false // the pass has resolved another one, to see whether to begin with it
-	}
-	if p.Resolved.Refused == "" && p.Resolved.Digest == p.Workload.Digest {
-		p.status.Resolved.Digest = p.Workload.Digest
-		return true
-	}
-	return false
 }
 
-func (p *pass) takeOverReason(held bool) Reason {
-	revision := p.status.UpdateRevision
+// withDigest is the template that is released, by the digest that it has now.
+func withDigest(resolved *v1alpha1.ResolvedTemplate, digest string) *v1alpha1.ResolvedTemplate {
+	now := *resolved
+	now.Digest = digest
+	return &now
+}
+
+func (l *look) takeOverReason() Reason {
+	revision, held := l.record.UpdateRevision, l.held()
 	switch {
-	case !held && p.status.Held == nil:
+	case !held && l.record.Held == nil:
 		return Reason("release " + revision)
-	case p.emptying(held):
-		return p.emptiedReason()
-	case p.status.Phase == v1alpha1.PhaseInitial || p.status.Phase == v1alpha1.PhaseRollingBack:
+	case l.emptying():
+		return l.emptiedReason()
+	case l.record.Phase == v1alpha1.PhaseInitial || l.record.Phase == v1alpha1.PhaseRollingBack:
 		return Reason("release " + revision + " instead")
-	case !p.Workload.secured():
+	case !l.Workload.secured():
 		return unpausedReason
-	case p.Workload.Digest == p.status.Resolved.Digest:
+	case l.Workload.Digest == l.record.Resolved.Digest:
 		return holdStrippedReason
 	default:
 		return Reason("put back: the template of revision " + revision)
@@ -177,14 +184,14 @@ func (p *pass) takeOverReason(held bool) Reason {
 
 // holdValue is what the workload gets back in the end: what it had when it was taken over,
 // however often it has been since.
-func (p *pass) holdValue(held bool) Hold {
-	w := p.Workload
-	hold := Hold{Release: p.Release.Name, UID: p.Release.UID, Emptied: p.empties(), Stable: p.goesBackTo()}
+func (l *look) holdValue() Hold {
+	w := l.Workload
+	hold := Hold{Release: l.Release.Name, UID: l.Release.UID, Emptied: l.empties(), Stable: l.goesBackTo()}
 	switch {
-	case held:
+	case l.held():
 		hold.HeldWorkload = w.Hold.HeldWorkload
-	case p.status.Held != nil:
-		hold.HeldWorkload = *p.status.Held
+	case l.record.Held != nil:
+		hold.HeldWorkload = *l.record.Held
 	default:
 		hold.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy, Paused: w.Paused}
 	}

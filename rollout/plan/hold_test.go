@@ -146,7 +146,7 @@ func TestTheHoldIsWhatTheWorkloadGetsBackInTheEnd(t *testing.T) {
 			t.Parallel()
 			p := next(t, test.scene)
 			want := Hold{Release: "web", UID: "release-1", Stable: "v1", HeldWorkload: test.want}
-			if diff := cmp.Diff(want, takeOverOf(t, p).Hold, cmpopts.IgnoreFields(Hold{}, "Meddling")); diff != "" {
+			if diff := cmp.Diff(want, takeOverOf(t, p).Hold, cmpopts.IgnoreFields(Hold{}, "Change")); diff != "" {
 				t.Errorf("hold (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(&test.want, p.Status.Held); diff != "" {

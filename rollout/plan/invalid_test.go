@@ -102,10 +102,10 @@ func TestMendedStepsGoOn(t *testing.T) {
 			t.Errorf("of %d pods: want it to stand, got %q, %s: %s", replicas, script(p), p.Status.Reason, p.Status.Message)
 		}
 		stood.Release.Status = p.Status
-		mended := stood.steps(step("1"), step("50%"), step("100%")).pass()
-		mended.follow()
-		if mended.target != want {
-			t.Errorf("scaled from 10 to %d: want %d updated pods at 50%%, got %d", replicas, want, mended.target)
+		mended := stood.steps(step("1"), step("50%"), step("100%")).look()
+		_, task := follow(nothing(mended))
+		if task.Target != want {
+			t.Errorf("scaled from 10 to %d: want %d updated pods at 50%%, got %d", replicas, want, task.Target)
 		}
 		if p = next(t, stood); p.Status.Reason != v1alpha1.ReasonUpgrading || !strings.HasPrefix(p.Status.Message, "batch 2/3: updating to ") {
 			t.Errorf("what goes on says %s: %s", p.Status.Reason, p.Status.Message)
@@ -137,7 +137,7 @@ func TestInvalidStepsAreTold(t *testing.T) {
 			all().spoiledOrder().but(handedBack).but(released),
 			outcome{Is: "Completed 3/3 Completed Completed", Stalled: wrongOrder},
 		},
-		"no steps at all": {half().steps(), outcome{Is: "RollingUpdate 2/3 Upgrade StepUpgrading", Stalled: "InvalidStrategy: spec.strategy.steps: Required value: at least one step"}},
+		"no steps at all": {half().steps(), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: "InvalidStrategy: spec.strategy.steps: Required value: at least one step"}},
 	})
 }
 
@@ -177,7 +177,7 @@ func TestShareThatWasEntered(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.pass().enteredShare(); got != test.want {
+			if got := test.scene.look().enteredShare(); got != test.want {
 				t.Errorf("want %+v, got %+v", test.want, got)
 			}
 		})

@@ -8,62 +8,71 @@ import (
 )
 
 // leave hands the workload back when the release is being deleted.
-func (p *pass) leave() bool {
-	if p.Release.DeletionTimestamp == nil {
-		return false
+func leave(l *look) Decision {
+	d, w := nothing(l), l.Workload
+	if w != nil && !(w.Live && d.ReleaseLive) {
+		return d.need(Needs{Workload: !w.Live, Release: !d.ReleaseLive})
 	}
-	w := p.Workload
-	if w != nil && !(w.Live && p.ReleaseLive) {
-		p.need(Needs{Workload: !w.Live, Release: !p.ReleaseLive})
-		return true
-	}
-	if w != nil && !w.Deleting && !p.restoreCosts("the release is deleted") {
-		return true
-	}
-	if p.holdStripped() {
-		if hold := p.holdValue(false); p.do(TakeOver{Reason: holdStrippedReason, Hold: hold}) {
-			p.took(hold)
+	there := w != nil && !w.Deleting
+	if there {
+		var restored bool
+		if d, restored = restoreCosts(d, "the release is deleted"); !restored {
+			return d
 		}
-		return true
 	}
-	if w != nil && !w.Deleting && w.heldBy(p.Release) && !p.letGo() {
-		return true
+	if d.holdStripped() {
+		return holdAgain(d)
 	}
-	if slices.Contains(p.Release.Finalizers, v1alpha1.Finalizer) {
-		p.do(Annotate{Reason: "the workload is the native controller's again", Finalizer: new(false)})
+	if there && d.held() {
+		var gone bool
+		if d, gone = letGo(d); !gone {
+			return d
+		}
 	}
-	return true
+	if slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer) {
+		d = d.do(Annotate{Reason: "the workload is the native controller's again", Finalizer: new(false)})
+	}
+	return d
+}
+
+// holdAgain puts our annotation back.
+func holdAgain(d Decision) Decision {
+	hold := d.holdValue()
+	d, done := d.try(TakeOver{Reason: holdStrippedReason, Hold: hold})
+	if done {
+		d = took(d, hold)
+	}
+	return d
 }
 
 // holdStripped reports whether somebody took our annotation off a workload that is otherwise as we
 // hold it: left alone it would stay paused for ever. One that they have resumed is theirs.
-func (p *pass) holdStripped() bool {
-	w := p.Workload
-	return w != nil && !w.Deleting && w.Hold == nil && w.secured() && p.status.Held != nil
+func (l *look) holdStripped() bool {
+	w := l.Workload
+	return w != nil && !w.Deleting && w.Hold == nil && w.secured() && l.record.Held != nil
 }
 
 // letGo hands the workload back as LetGo has it. A template that nothing is known of is looked for live before the
-// workload is left with the one that it has.
-func (p *pass) letGo() bool {
-	left := LetGo(p.Workload, p.Release.Spec.DeletionPolicy, &p.status)
-	back := HandBack{Reason: "the release is deleted", Hold: *p.Workload.Hold}
+// workload is left with the one that it has. It reports whether that is planned.
+func letGo(d Decision) (Decision, bool) {
+	left := LetGo(d.Workload, d.Release.Spec.DeletionPolicy, &d.record)
+	back := HandBack{Reason: "the release is deleted", Hold: *d.Workload.Hold}
 	back.Hold.HeldWorkload = left.HeldWorkload
 	switch {
-	case left.Revision == "" && p.empty:
-		back.Template = new(p.template()) // it has the stable one only as long as it has no pods
+	case left.Revision == "" && d.empty:
+		back.Template = new(d.template()) // it has the stable one only as long as it has no pods
 	case left.Revision == "":
-	case p.hasTemplate(left.Revision):
+	case d.hasTemplate(left.Revision):
 		back.Template = &Template{Revision: left.Revision}
-	case !p.KeptLive || !p.SetsLive:
-		p.need(Needs{Kept: !p.KeptLive, Sets: !p.SetsLive})
-		return false
+	case !d.KeptLive || !d.SetsLive:
+		return d.need(Needs{Kept: !d.KeptLive, Sets: !d.SetsLive}), false
 	}
-	return p.do(back)
+	return d.try(back)
 }
 
 // hasTemplate reports whether the template of a revision can be had: it is kept, or a ReplicaSet has it.
-func (p *pass) hasTemplate(revision string) bool {
-	return p.kept(revision) != nil || slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Revision == revision })
+func (l *look) hasTemplate(revision string) bool {
+	return l.kept(revision) != nil || slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Revision == revision })
 }
 
 // Left is what a workload gets that is let go of.
@@ -109,13 +118,13 @@ func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchRe
 
 // goesBackTo is the revision that the annotation names, for when the release is gone without a word; empty if the workload
 // is to keep what it has.
-func (p *pass) goesBackTo() string {
+func (l *look) goesBackTo() string {
 	switch {
-	case p.status.RollbackTo != "":
-		return p.status.RollbackTo
-	case p.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed:
+	case l.isRollback():
+		return l.record.RollbackTo
+	case l.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed:
 		return ""
 	default:
-		return p.status.StableRevision
+		return l.record.StableRevision
 	}
 }

@@ -42,7 +42,7 @@ func TestAWorkloadThatAsksForOneVersionAtATime(t *testing.T) {
 		},
 		"a release under way goes on, whatever the strategy was": {
 			held(10).sets(set("v1", 10), set("v2", 1)).cached().but(func(o *Observation) { o.Workload.Hold.Strategy = `{"type":"Recreate"}` }),
-			outcome{Script: []string{"needs workload, sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestNap},
+			outcome{Script: []string{"needs workload, sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 		"a new template takes the place of one that is under way": {
 			held(10).resolved("v3"),

@@ -123,20 +123,20 @@ func TestSmallChangesAreCollected(t *testing.T) {
 			at(75, 48).but(scaledBefore(100 * time.Millisecond)), outcome{Is: is, Wake: 150 * time.Millisecond},
 		},
 		"not for longer than a quarter of a second": {
-			at(75, 48).but(scaledBefore(patience)), outcome{Script: small, Is: is, Wake: longestNap},
+			at(75, 48).but(scaledBefore(patience)), outcome{Script: small, Is: is, Wake: longestLook},
 		},
 		"the first write of a process does not wait": {
-			at(75, 48), outcome{Script: small, Is: is, Wake: longestNap},
+			at(75, 48), outcome{Script: small, Is: is, Wake: longestLook},
 		},
 		"an eighth of the fence does not wait": {
-			at(75, 44).but(scaledBefore(0)), outcome{Script: []string{"scale v2 44 -> 50" + batch2}, Is: is, Wake: longestNap},
+			at(75, 44).but(scaledBefore(0)), outcome{Script: []string{"scale v2 44 -> 50" + batch2}, Is: is, Wake: longestLook},
 		},
 		"what ends the step does not wait": {
-			at(50, 49).but(scaledBefore(0)), outcome{Script: []string{"scale v2 49 -> 50" + batch2}, Is: is, Wake: longestNap},
+			at(50, 49).but(scaledBefore(0)), outcome{Script: []string{"scale v2 49 -> 50" + batch2}, Is: is, Wake: longestLook},
 		},
 		"in a small release nothing waits": {
 			held(10).at(1, 5).but(scaledBefore(0)).sets(set("v1", 8), set("v2", 2)),
-			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Is: is, Wake: longestNap},
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Is: is, Wake: longestLook},
 		},
 	})
 }

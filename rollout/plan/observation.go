@@ -102,8 +102,8 @@ type Hold struct {
 	Stable string `json:"stable,omitempty"`
 	// Emptied says that the workload has the stable template because it was scaled to 0.
 	Emptied bool `json:"emptied,omitempty"`
-	// Meddling is what somebody changed meanwhile, as long as nobody has acknowledged it.
-	Meddling Meddling `json:"meddling,omitzero"`
+	// Change is what somebody else changed meanwhile, as long as nobody has acknowledged it.
+	Change ExternalChange `json:"meddling,omitzero"`
 	v1alpha1.HeldWorkload
 }
 

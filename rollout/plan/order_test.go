@@ -94,7 +94,7 @@ func TestCostsComeBeforeThePodsThatProveThem(t *testing.T) {
 		},
 		"a rollback has no order": {
 			rollingBack(10).fence("1", "2").at(1, 10).sets(set("v1", 1), set("v2", 9)).ordered(9),
-			[]string{"scale v1 1 -> 2" + batch2, "scale v2 9 -> 7" + batch2},
+			[]string{"scale v1 1 -> 2: batch 2/2", "scale v2 9 -> 7: batch 2/2"},
 		},
 	})
 }
@@ -112,7 +112,7 @@ func TestPodsWaitForProof(t *testing.T) {
 		"a new pod proves that it was seen": {
 			inStep(2).ordered(3).listed(7),
 			outcome{
-				Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestNap,
+				Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestLook,
 				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
 			},
 		},
@@ -133,7 +133,7 @@ func TestPausePointsHold(t *testing.T) {
 	checkPlans(t, map[string]planned{
 		"what is before it goes": {
 			inStep(2).ordered(3).listed(7, pausing("v1-1")),
-			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 7" + batch2}, Wake: longestNap, Is: goesOn},
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 7" + batch2}, Wake: longestLook, Is: goesOn},
 		},
 		"it does not": {
 			inStep(2).ordered(3).listed(7, pausing("v1-0")),
@@ -141,7 +141,7 @@ func TestPausePointsHold(t *testing.T) {
 		},
 		"it does once it is confirmed": {
 			inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "v1-0"),
-			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestNap, Is: goesOn},
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestLook, Is: goesOn},
 		},
 		"confirming another does nothing": {
 			inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "v1-1"),
@@ -149,11 +149,11 @@ func TestPausePointsHold(t *testing.T) {
 		},
 		"the next one holds in its turn": {
 			inStep(2).ordered(3).listed(7, pausing("v1-0", "v1-1")).holdingBefore("v1-0", "v1-0"),
-			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 7" + batch2}, Wake: longestNap, Is: goesOn},
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 7" + batch2}, Wake: longestLook, Is: goesOn},
 		},
 		"one that the step leaves alone holds nothing": {
 			inStep(2).ordered(3).listed(7, pausing("v1-5")),
-			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestNap, Is: goesOn},
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestLook, Is: goesOn},
 		},
 		"pods that are not ready wait beside one that has it": {
 			inStep(2).ordered(3).listed(7, broken("v1-0"), broken("v1-3"), pausing("v1-3")),

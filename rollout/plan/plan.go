@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -46,138 +47,19 @@ type Needs struct {
 // Any reports whether anything is needed.
 func (n Needs) Any() bool { return n != Needs{} }
 
+// and is what is needed of both.
+func (n Needs) and(more Needs) Needs {
+	return Needs{
+		Release: n.Release || more.Release, Workload: n.Workload || more.Workload, Sets: n.Sets || more.Sets,
+		Gates: n.Gates || more.Gates, Kept: n.Kept || more.Kept, Pods: n.Pods || more.Pods, Failing: n.Failing || more.Failing,
+		Resolve: cmp.Or(n.Resolve, more.Resolve), Drift: cmp.Or(n.Drift, more.Drift), Preflight: cmp.Or(n.Preflight, more.Preflight),
+	}
+}
+
 // Event tells people what happened.
 type Event struct {
 	Warning         bool
 	Reason, Message string
-}
-
-// Next decides what a release does next. It never fails: what a user must mend is in the status.
-func Next(o Observation) Plan {
-	p := newPass(o)
-	for _, rule := range rules {
-		if rule(p) {
-			break
-		}
-	}
-	return p.plan()
-}
-
-// A rule looks at one side of the release. It reports whether the pass ends with it.
-type rule func(*pass) bool
-
-// The rules in the order in which they are asked.
-var rules = []rule{
-	(*pass).leave,
-	(*pass).missWorkload,
-	(*pass).meetWorkload,
-	(*pass).yieldToHolder,
-	(*pass).putBack,
-	(*pass).answerRollback,
-	(*pass).refuseStrategy,
-	(*pass).answerRetry,
-	(*pass).chooseTemplate,
-	(*pass).answerJump,
-	(*pass).rest,
-	(*pass).arrive,
-	(*pass).hold,
-	(*pass).roll,
-}
-
-// pass is one run of the rules. Only its own status is ever changed.
-type pass struct {
-	Observation
-	status v1alpha1.BatchReleaseStatus
-	out    Plan
-	// target is how many pods are to run the update revision, for the present spec.replicas.
-	target int32
-	// empty says that the workload has the stable template because it was scaled to 0. Workload is then as it is meant to be.
-	empty bool
-	// blocked says that the step waits for a gate.
-	blocked bool
-	// refused is the first write of the pass that is left out because it is known to be refused.
-	refused *Refusal
-	// stalled is why the release can't go on until somebody changes something.
-	stalled *Event
-	// invalid stops a release whose steps can't be read.
-	invalid *stop
-	// handingBack says that the steps can't be read and are behind the release.
-	handingBack bool
-	// pastGit says that spec.template is not Git's, and counts as not given.
-	pastGit bool
-	// seconds is Now in whole seconds, once somebody has asked for it.
-	seconds metav1.Time
-}
-
-func newPass(o Observation) *pass {
-	p := &pass{Observation: o, status: *o.Release.Status.DeepCopy()}
-	p.status.ObservedGeneration = o.Release.Generation
-	if pastGit(&o) {
-		p.pastGit, p.Given, p.Resolved = true, "", nil
-	}
-	if p.anotherWorkload() && o.Workload.Live {
-		p.forgetWorkload()
-	}
-	if meant := p.emptied(); meant != nil {
-		p.Workload, p.empty = meant, true
-	}
-	return p
-}
-
-// anotherWorkload reports whether the workload is not the one that the status speaks of.
-func (p *pass) anotherWorkload() bool {
-	return p.Workload != nil && p.status.WorkloadUID != "" && p.status.WorkloadUID != p.Workload.UID
-}
-
-// forgetWorkload starts over: the workload of this name is another one now. What was told to a forge is
-// not ours to forget.
-func (p *pass) forgetWorkload() {
-	p.status = v1alpha1.BatchReleaseStatus{
-		Attempt:            p.status.Attempt,
-		Quarantined:        p.status.Quarantined,
-		Rollback:           p.status.Rollback,
-		Conditions:         p.status.Conditions,
-		ObservedGeneration: p.status.ObservedGeneration,
-		Ended:              p.status.Ended,
-		Superseded:         p.status.Superseded,
-		Report:             p.status.Report,
-		Refusal:            p.status.Refusal,
-		Revert:             p.status.Revert,
-	}
-}
-
-// wakeAt asks to look again at a time.
-func (p *pass) wakeAt(t time.Time) {
-	wait := max(t.Sub(p.Now), time.Millisecond)
-	if p.out.Wake == 0 || wait < p.out.Wake {
-		p.out.Wake = wait
-	}
-}
-
-// say sets reason and message of the status.
-func (p *pass) say(reason, message string) {
-	p.status.Reason, p.status.Message = reason, message
-}
-
-// stall says that only a change can help.
-func (p *pass) stall(reason, message string) {
-	p.stalled = &Event{Warning: true, Reason: reason, Message: message}
-}
-
-func (p *pass) plan() Plan {
-	before := &p.Release.Status
-	p.status.Message = withoutNext(p.status.Message)
-	p.tellRefusal()
-	p.boundTexts()
-	p.sayNext()
-	p.setConditions()
-	if p.status.Phase != before.Phase || p.status.CurrentStepIndex != before.CurrentStepIndex ||
-		p.status.CurrentStepState != before.CurrentStepState {
-		p.status.LastUpdateTime = p.now()
-	}
-	p.out.Status = p.status
-	p.out.Events = append(p.out.Events, p.announce(before)...)
-	return p.out
 }
 
 // Urgent reports whether next tells people something that before does not, counts and

@@ -2,10 +2,8 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 const (
@@ -13,9 +11,9 @@ const (
 	holdStrippedReason Reason = "put back: the annotation that says who has taken the workload over"
 )
 
-// Meddling is what somebody changed of a workload while it was taken over. It is put on record by the same
+// ExternalChange is what somebody else changed of a workload while it was taken over. It is put on record by the same
 // write that puts the change back, so that nothing can come between the two.
-type Meddling struct {
+type ExternalChange struct {
 	// Reason is that of the condition Drifted.
 	Reason string `json:"reason"`
 	// Message says what was changed and, if that is known, by whom.
@@ -24,22 +22,16 @@ type Meddling struct {
 
 // putBack pauses a workload again that somebody has unpaused while it is taken over, before
 // anything else: the native controller is about to remove all its old pods (T6).
-func (p *pass) putBack() bool {
-	w := p.Workload
-	if !w.heldBy(p.Release) || w.secured() || p.status.Phase == v1alpha1.PhaseCompleted {
-		return false
-	}
-	p.status.Held = &w.Hold.HeldWorkload
-	hold, change := *w.Hold, p.unsecuring()
-	hold.Meddling = p.onRecord(change)
-	p.do(TakeOver{Reason: unpausedReason, Hold: hold, PutBack: change})
-	p.checkRefused()
-	return true
+func putBack(d Decision, s Loosened) Decision {
+	hold := *d.Workload.Hold
+	hold.Change = d.onRecord(s.Change)
+	d = d.with(func(r *record) { r.Held = &d.Workload.Hold.HeldWorkload })
+	return failIfRefused(d.do(TakeOver{Reason: unpausedReason, Hold: hold, PutBack: s.Change}))
 }
 
 // unsecuring is the change that the native controller rolls, or removes pods, for.
-func (p *pass) unsecuring() string {
-	if p.Workload.Paused {
+func (l *look) unsecuring() string {
+	if l.Workload.Paused {
 		return v1alpha1.ReasonStrategyChanged
 	}
 	return v1alpha1.ReasonWorkloadUnpaused
@@ -48,13 +40,14 @@ func (p *pass) unsecuring() string {
 // changed names what somebody changed of a workload that is taken over; empty if it is written for
 // another release, or a rollback, which put an end to it, or may have been handed back by a pass whose
 // status was never written.
-func (p *pass) changed(held bool) string {
+func (l *look) changed() string {
+	held := l.held()
 	switch {
-	case !held && (p.status.Held == nil || p.allUpdated()), p.status.Phase == v1alpha1.PhaseInitial, p.status.Phase == v1alpha1.PhaseRollingBack, p.emptying(held):
+	case !held && (l.record.Held == nil || l.allUpdated()), l.record.Phase == v1alpha1.PhaseInitial, l.record.Phase == v1alpha1.PhaseRollingBack, l.emptying():
 		return ""
-	case !p.Workload.secured():
-		return p.unsecuring()
-	case p.Workload.Digest != p.status.Resolved.Digest:
+	case !l.Workload.secured():
+		return l.unsecuring()
+	case l.Workload.Digest != l.record.Resolved.Digest:
 		return v1alpha1.ReasonTemplateChanged
 	default:
 		return v1alpha1.ReasonHoldRemoved
@@ -72,74 +65,34 @@ var whatChanged = map[string]string{
 // onRecord is what goes on record of a change. The first that nobody has acknowledged stays there,
 // so that somebody who changes things over and over costs no more than putting them back. What takes pods away
 // takes the place of what does not: people look for it.
-func (p *pass) onRecord(change string) Meddling {
+func (l *look) onRecord(change string) ExternalChange {
 	if change == "" {
-		return Meddling{}
+		return ExternalChange{}
 	}
-	if w := p.Workload; w.Hold != nil && w.Hold.Meddling != (Meddling{}) && (w.Hold.Meddling.takesPods() || !takesPods(change)) {
-		return w.Hold.Meddling
+	if w := l.Workload; w.Hold != nil && w.Hold.Change != (ExternalChange{}) && (w.Hold.Change.takesPods() || !takesPods(change)) {
+		return w.Hold.Change
 	}
-	by := cmp.Or(p.Workload.ChangedBy, "somebody else")
-	return Meddling{Reason: change, Message: whatChanged[change] + " by " + by + "; it was put back"}
+	by := cmp.Or(l.Workload.ChangedBy, "somebody else")
+	return ExternalChange{Reason: change, Message: whatChanged[change] + " by " + by + "; it was put back"}
 }
 
 // takesPods reports whether the native controller removes pods for a change (T6).
 func takesPods(change string) bool { return change == v1alpha1.ReasonWorkloadUnpaused }
 
-func (m Meddling) takesPods() bool { return takesPods(m.Reason) }
+func (m ExternalChange) takesPods() bool { return takesPods(m.Reason) }
 
-// meddling is what is on record; nil if there is nothing, or the workload is not held.
-func (p *pass) meddling() *Meddling {
-	w := p.Workload
-	if w == nil || !w.heldBy(p.Release) || w.Hold.Meddling == (Meddling{}) || p.status.Phase == v1alpha1.PhaseCompleted {
+// change is what is on record; nil if there is nothing, or the workload is not held.
+func (l *look) change() *ExternalChange {
+	w := l.Workload
+	if w == nil || !l.held() || w.Hold.Change == (ExternalChange{}) || l.completed() {
 		return nil
 	}
-	return &w.Hold.Meddling
-}
-
-// meddled stops a release until a person has seen what happened.
-func (p *pass) meddled() *stop {
-	meddling := p.meddling()
-	if meddling == nil {
-		return nil
-	}
-	message := meddling.Message
-	if meddling.takesPods() && p.short() {
-		message += "; pods were lost by it and are being replaced"
-	}
-	return &stop{v1alpha1.ReasonDrifted, fmt.Sprintf("%s; to go on: sluice retry %s -n %s", message, p.Release.Name, p.Release.Namespace)}
-}
-
-// short reports whether fewer pods are available than maxUnavailable allows.
-func (p *pass) short() bool {
-	return deployment.Available(p.Sets) < p.Workload.Replicas-p.fence().Unavailable
+	return &w.Hold.Change
 }
 
 // acknowledge takes the change off the record, as the annotation retry asks.
-func (p *pass) acknowledge() bool {
-	if p.meddling() == nil {
-		return false
-	}
-	hold := *p.Workload.Hold
-	hold.Meddling = Meddling{}
-	p.do(TakeOver{Reason: "the change that was put back is acknowledged", Hold: hold})
-	return true
-}
-
-// setMeddled keeps the condition Drifted while something is on record of a workload that is held. What is
-// changed while none is held is another matter.
-func (p *pass) setMeddled() {
-	meddling := p.meddling()
-	switch {
-	case meddling != nil:
-		reason := meddling.Reason
-		if _, known := whatChanged[reason]; !known { // somebody has written into the annotation
-			reason = v1alpha1.ReasonHoldRemoved
-		}
-		p.setCondition(v1alpha1.ConditionDrifted, true, meddling.Message, reason)
-	case p.pastGit:
-		p.setCondition(v1alpha1.ConditionDrifted, true, pastGitWords, v1alpha1.ReasonChangedPastGit)
-	case p.Workload != nil && p.Workload.heldBy(p.Release):
-		p.drop(v1alpha1.ConditionDrifted)
-	}
+func acknowledge(d Decision) Decision {
+	hold := *d.Workload.Hold
+	hold.Change = ExternalChange{}
+	return d.do(TakeOver{Reason: "the change that was put back is acknowledged", Hold: hold})
 }

@@ -11,13 +11,13 @@ import (
 
 // onRecord has somebody's change on record, put back already.
 func onRecord(o *Observation) {
-	o.Workload.Hold.Meddling = Meddling{v1alpha1.ReasonTemplateChanged, "the template was changed"}
+	o.Workload.Hold.Change = ExternalChange{v1alpha1.ReasonTemplateChanged, "the template was changed"}
 }
 
 func inShop(o *Observation) { o.Release.Namespace = "shop" }
 
 func unpausedByBob(o *Observation) {
-	o.Workload.Hold.Meddling = Meddling{v1alpha1.ReasonWorkloadUnpaused, "the workload was unpaused by bob"}
+	o.Workload.Hold.Change = ExternalChange{v1alpha1.ReasonWorkloadUnpaused, "the workload was unpaused by bob"}
 }
 
 // Whoever changed the template is not told to have taken pods away: that is what unpausing does.
@@ -42,46 +42,46 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 	ada := func(o *Observation) { o.Workload.ChangedBy = "ada at noon" }
 	tests := map[string]struct {
 		scene *scene
-		want  Meddling
+		want  ExternalChange
 	}{
 		"unpaused": {
 			takenFrom(func(w *Workload) { w.Paused = false }),
-			Meddling{"WorkloadUnpaused", "the workload was unpaused by somebody else; it was put back"},
+			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by somebody else; it was put back"},
 		},
 		"another strategy, by whom is known": {
 			takenFrom(func(w *Workload) { w.Recreate = false }).but(ada),
-			Meddling{"StrategyChanged", "the workload's strategy was changed by ada at noon; it was put back"},
+			ExternalChange{"StrategyChanged", "the workload's strategy was changed by ada at noon; it was put back"},
 		},
 		"another template": {
 			takenFrom(func(w *Workload) { w.Digest = "digest-v9" }).but(resolvedAs("digest-v2")),
-			Meddling{"TemplateChanged", "the workload's template was changed by somebody else; it was put back"},
+			ExternalChange{"TemplateChanged", "the workload's template was changed by somebody else; it was put back"},
 		},
 		"no annotation": {
 			takenFrom(func(w *Workload) { w.Hold = nil }),
-			Meddling{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; it was put back"},
+			ExternalChange{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; it was put back"},
 		},
 		"what is on record stays there": {
 			takenFrom(func(w *Workload) { w.Recreate = false }).but(onRecord).but(ada),
-			Meddling{"TemplateChanged", "the template was changed"},
+			ExternalChange{"TemplateChanged", "the template was changed"},
 		},
 		"but for what takes pods away": {
 			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(ada),
-			Meddling{"WorkloadUnpaused", "the workload was unpaused by ada at noon; it was put back"},
+			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by ada at noon; it was put back"},
 		},
 		"of which the first stays": {
 			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(unpausedByBob).but(ada),
-			Meddling{"WorkloadUnpaused", "the workload was unpaused by bob"},
+			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by bob"},
 		},
-		"a take-over is no change of somebody else": {running(10), Meddling{}},
+		"a take-over is no change of somebody else": {running(10), ExternalChange{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			takeOver := takeOverOf(t, next(t, test.scene))
-			if diff := cmp.Diff(test.want, takeOver.Hold.Meddling); diff != "" {
+			if diff := cmp.Diff(test.want, takeOver.Hold.Change); diff != "" {
 				t.Errorf("on record (-want +got):\n%s", diff)
 			}
-			if put := takeOver.PutBack != ""; put != (test.want != Meddling{}) {
+			if put := takeOver.PutBack != ""; put != (test.want != ExternalChange{}) {
 				t.Errorf("is a put-back: %t", put)
 			}
 		})
@@ -127,7 +127,7 @@ func TestDriftedIsToldOnce(t *testing.T) {
 	if n := told(next(t, s).Events); n != 0 {
 		t.Errorf("it is told %d times more", n)
 	}
-	s.Workload.Hold.Meddling = Meddling{}
+	s.Workload.Hold.Change = ExternalChange{}
 	if meta.FindStatusCondition(next(t, s).Status.Conditions, v1alpha1.ConditionDrifted) != nil {
 		t.Error("the condition stays when it is acknowledged")
 	}

@@ -105,93 +105,36 @@ func WriteOf(action Action) string {
 	return action.String()
 }
 
-// refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.
-func (p *pass) refusal(action Action) *Refusal {
-	known := p.Refusals.of(WriteOf(action), p.Release.Generation)
-	if known == nil || !known.Until.IsZero() && !p.Now.Before(known.Until) {
-		return nil
-	}
-	return known
-}
-
-// do plans actions. It reports whether they all are to be carried out now: one that is known to be refused is left
-// out, and told. What rests on it must not be planned then.
-func (p *pass) do(actions ...Action) bool {
-	all := true
-	for _, action := range actions {
-		known := p.refusal(action)
-		if known == nil {
-			p.out.Actions = append(p.out.Actions, action)
-			continue
-		}
-		all = false
-		if !known.Until.IsZero() {
-			p.wakeAt(known.Until)
-		}
-		if p.refused == nil {
-			p.refused = known
-		}
-	}
-	return all
-}
-
 // refusedWrite is what is to be told of the write that is refused: since when, and how long that was watched, if it is told
 // already.
-func (p *pass) refusedWrite() v1alpha1.RefusedWrite {
-	told := v1alpha1.RefusedWrite{Write: bounded(p.refused.Write), Message: bounded(p.refused.Why), Since: *p.now()}
-	if before := p.status.RefusedWrite; before != nil && before.Write == told.Write {
+func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
+	told := v1alpha1.RefusedWrite{Write: bounded(d.refused.Write), Message: bounded(d.refused.Why), Since: *d.time()}
+	if before := d.record.RefusedWrite; before != nil && before.Write == told.Write {
 		told.Since, told.WaitedSeconds = before.Since, before.WaitedSeconds
 	}
 	return told
 }
 
-// checkRefused fails a release that a refused write has held up for longer than the progress deadline before its
+// failIfRefused fails a release that a refused write has held up for longer than the progress deadline before its
 // workload is taken over, or while somebody else's template is in it: the clock of a batch does not run there.
-func (p *pass) checkRefused() {
-	if p.refused == nil || p.stopped() != nil || p.status.CurrentStepState == v1alpha1.StepBlocking {
-		return
+func failIfRefused(d Decision) Decision {
+	if d.refused == nil || d.stopped().any() || d.record.CurrentStepState == v1alpha1.StepBlocking {
+		return d
 	}
-	if p.status.Phase != v1alpha1.PhaseFailed {
-		told, watched := p.refusedWrite(), time.Duration(0)
-		if before := p.Release.Status.RefusedWrite; before != nil && before.Write == told.Write {
-			watched = p.Watched.Refusal
+	if !d.failed() {
+		told, watched := d.refusedWrite(), time.Duration(0)
+		if before := d.Release.Status.RefusedWrite; before != nil && before.Write == told.Write {
+			watched = d.Watched.Refusal
 		}
-		waited := p.waited(watched, &told.WaitedSeconds)
-		p.status.RefusedWrite = &told
-		if !p.overdue(waited) {
-			return
+		waited, onRecord := d.waited(watched, told.WaitedSeconds)
+		told.WaitedSeconds = onRecord
+		d = d.with(func(r *record) { r.RefusedWrite = &told })
+		var late bool
+		if d, late = overdue(d, waited); !late {
+			return d
 		}
-		p.fail("the release", refusalWords(p.refused))
+		d = fail(d, refusalWords(d.refused))
 	}
-	p.rollBackFailed()
-}
-
-// refusalWords say what is refused, and why.
-func refusalWords(r *Refusal) string {
-	if r.Rewritten {
-		return "the API server makes something else of the write to " + r.Write + ": " + r.Why
-	}
-	return "the API server refuses to " + r.Write + ": " + r.Why
-}
-
-// tellRefusal puts into the status which write is refused. What a release has failed for, and that one is turned
-// round, says so already.
-func (p *pass) tellRefusal() {
-	r := p.refused
-	switch {
-	case p.out.StatusFirst: // the next turn tells
-		return
-	case r == nil:
-		p.status.RefusedWrite = nil
-		return
-	}
-	told := p.refusedWrite()
-	p.status.RefusedWrite = &told
-	if p.status.Phase == v1alpha1.PhaseFailed {
-		return
-	}
-	p.stall(v1alpha1.ReasonWriteRefused, refusalWords(r))
-	if p.status.Phase != v1alpha1.PhaseCompleted {
-		p.say(v1alpha1.ReasonWriteRefused, refusalWords(r))
-	}
+	d, _ = rollBackFailed(d)
+	return d
 }

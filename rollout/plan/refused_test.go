@@ -76,7 +76,7 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 		},
 		"the ReplicaSet, and onFailure is Rollback": {
 			begun().but(heldUp(createV2, tenMinutes)).but(turning),
-			outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack", Wake: firstRetry},
+			outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"},
 		},
 		"more pods": {
 			held(10).sets(set("v1", 10), set("v2", 0)).but(refusing("add pods to ReplicaSet web-v2")),
@@ -167,7 +167,7 @@ func TestRewrittenWritesEnd(t *testing.T) {
 	p := next(t, held(10).sets(set("v1", 10)).but(func(o *Observation) {
 		o.Refusals, o.Now = known, noon.Add(time.Minute)
 	}))
-	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake != longestNap {
+	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake != longestLook {
 		t.Errorf("the plan does %q, %s, and wakes after %s: nothing but the deadline is left", script(p), p.Status.Reason, p.Wake)
 	}
 }

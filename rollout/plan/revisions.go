@@ -46,78 +46,79 @@ type Record struct {
 func (k *Kept) stable() bool { return k.Outcome != v1alpha1.OutcomeRolledBack }
 
 // kept returns the kept template of a revision, nil if there is none.
-func (p *pass) kept(revision string) *Kept {
-	for i := range p.Kept {
-		if revision != "" && p.Kept[i].Revision == revision {
-			return &p.Kept[i]
+func (l *look) kept(revision string) *Kept {
+	for i := range l.Kept {
+		if revision != "" && l.Kept[i].Revision == revision {
+			return &l.Kept[i]
 		}
 	}
 	return nil
 }
 
 // stable is kept for a revision that may be gone back to.
-func (p *pass) stable(revision string) *Kept {
-	if kept := p.kept(revision); kept != nil && kept.stable() {
+func (l *look) stable(revision string) *Kept {
+	if kept := l.kept(revision); kept != nil && kept.stable() {
 		return kept
 	}
 	return nil
 }
 
-// keepWorkload keeps the workload's template with a record, in one write.
-func (p *pass) keepWorkload(why Reason, record Record) bool {
-	return p.do(Keep{
-		Reason: why, Revision: p.Workload.Revision, Digest: p.Workload.Digest,
-		Number: p.nextNumber(), Record: record,
+// keepWorkload keeps the workload's template with a record, in one write. It reports whether that is planned.
+func keepWorkload(d Decision, why Reason, record Record) (Decision, bool) {
+	return d.try(Keep{
+		Reason: why, Revision: d.Workload.Revision, Digest: d.Workload.Digest,
+		Number: d.nextNumber(), Record: record,
 	})
 }
 
 // keptWorkload returns what is kept of the workload's template.
-func (p *pass) keptWorkload() *Kept {
-	if kept := p.kept(p.Workload.Revision); kept != nil && kept.Digest == p.Workload.Digest {
+func (l *look) keptWorkload() *Kept {
+	if kept := l.kept(l.Workload.Revision); kept != nil && kept.Digest == l.Workload.Digest {
 		return kept
 	}
 	return nil
 }
 
-func (p *pass) nextNumber() int64 {
+func (l *look) nextNumber() int64 {
 	number := int64(1)
-	for _, k := range p.Kept {
+	for _, k := range l.Kept {
 		number = max(number, k.Number+1)
 	}
 	return number
 }
 
 // keepBefore keeps what runs before a release, to roll back to. It reports whether that is done, or planned.
-func (p *pass) keepBefore() bool {
+func keepBefore(d Decision) (Decision, bool) {
 	const why Reason = "kept to roll back to"
-	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: p.Release.Status.Attempt}
-	kept := p.keptWorkload()
+	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: d.Release.Status.Attempt}
+	kept := d.keptWorkload()
 	switch {
 	case kept == nil:
-		return p.keepWorkload(why, record)
+		return keepWorkload(d, why, record)
 	case !kept.stable(): // somebody has rolled it out by hand since
-		return p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+		return d.try(Mark{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
 	default:
-		return true
+		return d, true
 	}
 }
 
 // keepLeft keeps a template that is rolled back in mid-release, for the record.
-func (p *pass) keepLeft() {
-	w, rollback := p.Workload, p.status.Rollback
-	if rollback == nil || w.Revision != rollback.From || w.Digest == p.status.Resolved.Digest || p.keptWorkload() != nil {
-		return
+func keepLeft(d Decision) Decision {
+	w, rollback := d.Workload, d.record.Rollback
+	if rollback == nil || w.Revision != rollback.From || w.Digest == d.record.Resolved.Digest || d.keptWorkload() != nil {
+		return d
 	}
-	record := p.origin(p.leftCommit())
-	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, p.status.Attempt
-	p.keepWorkload("rolled back: kept for the record", record)
+	record := d.origin(d.leftCommit())
+	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
+	d, _ = keepWorkload(d, "rolled back: kept for the record", record)
+	return d
 }
 
 // leftCommit brought the revision that a rollback leaves, as far as that is known: where Git reverts it
 // the status speaks of the revert as soon as it is written.
-func (p *pass) leftCommit() string {
-	before := &p.Release.Status
-	if p.status.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != p.status.Rollback.From || p.revertingDrift() {
+func (l *look) leftCommit() string {
+	before := &l.Release.Status
+	if l.record.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != l.record.Rollback.From || l.revertingDrift() {
 		return ""
 	}
 	return before.Commit
@@ -125,43 +126,43 @@ func (p *pass) leftCommit() string {
 
 // recordStable puts into the history that the workload's template is stable now. It reports whether that is done,
 // or planned.
-func (p *pass) recordStable() bool {
-	why := Reason("revision " + p.status.UpdateRevision + " is stable")
-	kept, record := p.keptWorkload(), p.released()
+func recordStable(d Decision) (Decision, bool) {
+	why := Reason("revision " + d.record.UpdateRevision + " is stable")
+	kept, record := d.keptWorkload(), d.released()
 	switch {
 	case kept == nil:
-		return p.keepWorkload(why, record)
-	case kept.stable() && (p.status.Held == nil || p.revertingDrift()): // it was stable all along
+		return keepWorkload(d, why, record)
+	case kept.stable() && (d.record.Held == nil || d.revertingDrift()): // it was stable all along
 	case kept.Attempt == record.Attempt && kept.Outcome == record.Outcome:
-	case p.status.RollbackTo != "":
+	case d.isRollback():
 		back := kept.Record
 		back.Outcome, back.Attempt = record.Outcome, record.Attempt
 		back.StartedAt, back.ReleasedAt = record.StartedAt, record.ReleasedAt
-		return p.do(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
+		return d.try(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
 	default:
-		return p.do(Mark{Reason: why, Name: kept.Name, Number: p.nextNumber(), Record: record})
+		return d.try(Mark{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
 	}
-	return true
+	return d, true
 }
 
 // released is the record of what is being completed.
-func (p *pass) released() Record {
-	record := p.origin(p.status.Commit)
-	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, p.status.Attempt
-	if p.status.RollbackTo != "" {
+func (l *look) released() Record {
+	record := l.origin(l.record.Commit)
+	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, l.record.Attempt
+	if l.isRollback() {
 		record.Outcome = v1alpha1.OutcomeRolledBackTo
 	}
-	if began := p.status.StartedAt; began != nil {
+	if began := l.record.StartedAt; began != nil {
 		record.StartedAt = began.UTC().Format(time.RFC3339)
 	}
-	record.ReleasedAt = p.Now.UTC().Format(time.RFC3339)
-	record.ApprovedBy, record.Forced = p.approvedBy(), p.forcedWords()
+	record.ReleasedAt = l.Now.UTC().Format(time.RFC3339)
+	record.ApprovedBy, record.Forced = l.approvedBy(), l.forcedWords()
 	return record
 }
 
 // origin is a commit with what the release says of it. A commit that came since is another one.
-func (p *pass) origin(commit string) Record {
-	annotations, before := p.Release.Annotations, &p.Release.Status
+func (l *look) origin(commit string) Record {
+	annotations, before := l.Release.Annotations, &l.Release.Status
 	switch commit {
 	case annotations[v1alpha1.CommitAnnotation]:
 		return Record{
@@ -178,14 +179,14 @@ func (p *pass) origin(commit string) Record {
 const maxApprovers = 256
 
 // approvedBy are the actors of the evidence that this attempt's gates have passed on, in their order.
-func (p *pass) approvedBy() string {
-	gates := slices.Clone(p.Gates)
+func (l *look) approvedBy() string {
+	gates := slices.Clone(l.Gates)
 	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int {
 		return cmp.Or(cmp.Compare(a.Spec.Step, b.Spec.Step), cmp.Compare(a.Spec.Index, b.Spec.Index))
 	})
 	var actors []string
 	for _, gate := range gates {
-		if gate.Spec.Attempt != p.status.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed {
+		if gate.Spec.Attempt != l.record.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed {
 			continue
 		}
 		for _, evidence := range gate.Status.Evidence {
@@ -211,9 +212,9 @@ func approves(gate *v1alpha1.Gate, fact *v1alpha1.Evidence) bool {
 const maxForced = 1024
 
 // forcedWords says which gates were passed past their policies, by whom and why.
-func (p *pass) forcedWords() string {
+func (l *look) forcedWords() string {
 	var words []string
-	for _, forced := range p.status.Forced {
+	for _, forced := range l.record.Forced {
 		words = append(words, fmt.Sprintf("%s gate of batch %d by %s: %s", forced.Type, forced.Step+1, forced.By, forced.Reason))
 	}
 	return within(words, maxForced)
@@ -231,34 +232,35 @@ func within(words []string, limit int) string {
 
 // markRolledBack puts into the history that what was stable has been rolled back to another template. It
 // is none to go back to any more. It reports whether that is done, or planned.
-func (p *pass) markRolledBack(to string) bool {
-	bad := p.stable(p.Release.Annotations[v1alpha1.CurrentStableAnnotation])
-	if p.status.RollbackTo == "" || bad == nil || bad.Revision == to {
-		return true
+func markRolledBack(d Decision, to string) (Decision, bool) {
+	bad := d.stable(d.Release.Annotations[v1alpha1.CurrentStableAnnotation])
+	if !d.isRollback() || bad == nil || bad.Revision == to {
+		return d, true
 	}
 	record := bad.Record
-	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, p.status.Attempt
-	return p.do(Mark{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
+	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
+	return d.try(Mark{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
 }
 
 // forgetOldTemplates deletes the oldest beyond the limit, but none that a rollback may name.
-func (p *pass) forgetOldTemplates() {
+func forgetOldTemplates(d Decision) Decision {
 	limit := defaultHistory
-	if p.Release.Spec.RevisionHistoryLimit != nil {
-		limit = int(*p.Release.Spec.RevisionHistoryLimit)
+	if d.Release.Spec.RevisionHistoryLimit != nil {
+		limit = int(*d.Release.Spec.RevisionHistoryLimit)
 	}
-	annotations := p.Release.Annotations
+	annotations := d.Release.Annotations
 	needed := []string{
-		p.Workload.Revision, p.status.StableRevision,
+		d.Workload.Revision, d.record.StableRevision,
 		annotations[v1alpha1.CurrentStableAnnotation], annotations[v1alpha1.LastStableAnnotation],
 	}
-	oldest := slices.Clone(p.Kept)
+	oldest := slices.Clone(d.Kept)
 	slices.SortFunc(oldest, func(a, b Kept) int { return cmp.Compare(a.Number, b.Number) })
 	excess := len(oldest) - limit
 	for _, k := range oldest {
 		if excess > 0 && !slices.Contains(needed, k.Revision) {
-			p.do(Forget{Reason: "beyond revisionHistoryLimit", Name: k.Name})
+			d = d.do(Forget{Reason: "beyond revisionHistoryLimit", Name: k.Name})
 			excess--
 		}
 	}
+	return d
 }

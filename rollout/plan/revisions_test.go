@@ -37,9 +37,9 @@ func TestKeepWhatRunsBeforeARelease(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := running(10).but(func(o *Observation) { o.Kept = test.kept }).pass()
-			p.keepBefore()
-			if diff := cmp.Diff(test.want, p.out.Actions); diff != "" {
+			p := running(10).but(func(o *Observation) { o.Kept = test.kept }).look()
+			d, _ := keepBefore(nothing(p))
+			if diff := cmp.Diff(test.want, d.actions); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
@@ -121,9 +121,8 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
-			p.recordStable()
-			if diff := cmp.Diff(test.want, p.out.Actions); diff != "" {
+			d, _ := recordStable(nothing(test.scene.look()))
+			if diff := cmp.Diff(test.want, d.actions); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
@@ -220,9 +219,8 @@ func TestKeepWhatIsLeftInMidRelease(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
-			p.keepLeft()
-			if diff := cmp.Diff(test.want, p.out.Actions); diff != "" {
+			d := keepLeft(nothing(test.scene.look()))
+			if diff := cmp.Diff(test.want, d.actions); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
@@ -266,9 +264,8 @@ func TestForgetOldTemplates(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
-			p.forgetOldTemplates()
-			if diff := cmp.Diff(test.want, script(p.out)); diff != "" {
+			d := forgetOldTemplates(nothing(test.scene.look()))
+			if diff := cmp.Diff(test.want, script(Plan{Actions: d.actions})); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
@@ -290,9 +287,9 @@ func TestMarkWhatWasRolledBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
-			p.markRolledBack(p.Workload.Revision)
-			if diff := cmp.Diff(test.want, script(p.out)); diff != "" {
+			l := test.scene.look()
+			d, _ := markRolledBack(nothing(l), l.Workload.Revision)
+			if diff := cmp.Diff(test.want, script(Plan{Actions: d.actions})); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})

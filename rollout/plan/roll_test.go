@@ -67,10 +67,9 @@ func TestTheTargetWhenAStepIsEntered(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
-			p.enterStep(test.index)
-			if p.target != test.want || p.status.TargetReplicas != test.want {
-				t.Errorf("target %d, in the status %d, want %d", p.target, p.status.TargetReplicas, test.want)
+			p := enterStep(nothing(test.scene.look()), test.index)
+			if p.record.TargetReplicas != test.want {
+				t.Errorf("target %d, want %d", p.record.TargetReplicas, test.want)
 			}
 		})
 	}
@@ -99,12 +98,12 @@ func TestWhichSetIsTheNewOne(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := held(10).sets(test.sets...).pass()
+			p := held(10).sets(test.sets...).look()
 			got, old := "", []string(nil)
-			if update := p.updateSet(); update != nil {
+			if update := p.update; update != nil {
 				got = update.Name
 			}
-			for _, set := range p.oldSets() {
+			for _, set := range p.old {
 				old = append(old, set.Name)
 			}
 			if got != test.want {
@@ -156,9 +155,8 @@ func TestFollowSpecReplicas(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
-			p.follow()
-			got := numbers{p.target, p.status.TargetReplicas, p.status.Replicas}
+			p, task := follow(nothing(test.scene.look()))
+			got := numbers{task.Target, p.record.TargetReplicas, p.record.Replicas}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("numbers (-want +got):\n%s", diff)
 			}
@@ -185,7 +183,8 @@ func TestStepDone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.pass().stepDone(); got != test.want {
+			l := test.scene.look()
+			if got := l.stepDone(l.record.TargetReplicas); got != test.want {
 				t.Errorf("done is %t, want %t", got, test.want)
 			}
 		})

@@ -2,280 +2,291 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // answerRollback turns the rollback annotation into a recorded intent, then removes it.
-func (p *pass) answerRollback() bool {
-	asked, found := p.Release.Annotations[v1alpha1.RollbackAnnotation]
-	if !found {
-		return false
-	}
-	if asked == "true" && p.status.Resolved == nil && p.before() == "" {
-		return false // what is yet to be begun is begun first, so that there is something to turn round
-	}
-	if asked == "true" && p.keepForRollback() {
-		return true
-	}
-	target, why := p.rollbackTarget(asked)
+func answerRollback(d Decision) (Decision, bool) {
+	asked, found := d.Release.Annotations[v1alpha1.RollbackAnnotation]
+	before := asked == beforeThis
 	switch {
-	case p.rollingBackTo(target, asked):
-		p.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}})
-	case !p.KeptLive: // what it goes back to is not asked for gates, and what is not found is not asked for again
-		p.need(Needs{Kept: true})
-		return true
-	case target == nil:
-		p.do(Annotate{Reason: Reason(why), Remove: []string{v1alpha1.RollbackAnnotation}})
-		p.out.Events = append(p.out.Events, Event{true, v1alpha1.ReasonRevisionNotFound, why})
-	default:
-		// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not what is known
-		// to wait for its turn: it came later, may be what mends this, and passes its gates.
-		if !p.waitsItsTurn() {
-			p.quarantine(p.Given)
-		}
-		p.rollBack(target, v1alpha1.RollbackRecord{
-			Trigger: v1alpha1.TriggerAnnotation, Message: "rollback=" + asked + " was asked for",
-		})
-		return true
+	case !found:
+		return d, false
+	case before && d.record.Resolved == nil && d.before() == "":
+		return d, false // what is yet to be begun is begun first, so that there is something to turn round
+	case before && d.unkept():
+		return keepForRollback(d)
 	}
-	return false
+	return answerTarget(d, asked)
+}
+
+// beforeThis is the value of the rollback annotation that asks for the version before.
+const beforeThis = "true"
+
+// answerTarget answers a rollback to what was asked for.
+func answerTarget(d Decision, asked string) (Decision, bool) {
+	target, problem := d.rollbackTarget(asked)
+	switch {
+	case d.rollingBackTo(target, asked):
+		return d.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}}), false
+	case !d.KeptLive: // what it goes back to is not asked for gates, and what is not found is not asked for again
+		return d.need(Needs{Kept: true}), true
+	case target == nil:
+		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: []string{v1alpha1.RollbackAnnotation}})
+		return d.tell(notFound{problem}), false
+	}
+	// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not what is known
+	// to wait for its turn: it came later, may be what mends this, and passes its gates.
+	if !d.waitsItsTurn() {
+		d = quarantine(d, d.Given)
+	}
+	return rollBack(d.look, target, v1alpha1.RollbackRecord{
+		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was asked for"),
+	}), true
 }
 
 // rollingBackTo reports whether the intent asked for is recorded already.
-func (p *pass) rollingBackTo(target *Kept, asked string) bool {
-	if !p.rollingBack() {
+func (l *look) rollingBackTo(target *Kept, asked string) bool {
+	if !l.rollingBack() {
 		return false
 	}
-	return asked == "true" || target != nil && target.Revision == p.status.RollbackTo
+	return asked == "true" || target != nil && target.Revision == l.record.RollbackTo
 }
 
 // rollbackTarget is the stable revision in a release, the last stable one after it, or the one that
-// was named by its revision or commit; nil and the reason if there is none.
-func (p *pass) rollbackTarget(asked string) (*Kept, string) {
-	target, why := p.named(asked)
-	if asked == "true" {
-		target, why = p.stable(p.before()), "there is no stable template to go back to"
+// was named by its revision or commit; nil and the problem if there is none.
+func (l *look) rollbackTarget(asked string) (*Kept, noTarget) {
+	target, why := l.stable(l.before()), noStable
+	if asked != beforeThis {
+		target, why = l.named(asked)
 	}
+	problem := noTarget{asked: asked, why: why, kept: l.Kept}
 	switch {
 	case target == nil:
-		return nil, fmt.Sprintf("rollback=%s: %s; %s", asked, why, p.keptWords())
-	case target.Revision == p.status.UpdateRevision && p.status.Phase == v1alpha1.PhaseCompleted && !p.unrecorded():
-		return nil, fmt.Sprintf("rollback=%s: revision %q is what runs already", asked, target.Revision)
+		return nil, problem
+	case target.Revision == l.record.UpdateRevision && l.completed() && !l.unrecorded():
+		problem.why, problem.revision = runsAlready, target.Revision
+		return nil, problem
 	default:
-		return target, ""
+		return target, noTarget{}
 	}
 }
 
 // before is the revision to go back to: the stable one in a release, the last stable one after it. In the
 // first release the status has no stable one before the pass that takes the workload over has written it.
-func (p *pass) before() string {
-	annotations := p.Release.Annotations
+func (l *look) before() string {
+	annotations := l.Release.Annotations
 	switch {
-	case p.unrecorded():
+	case l.unrecorded():
 		return annotations[v1alpha1.CurrentStableAnnotation]
-	case p.status.Phase == v1alpha1.PhaseCompleted:
+	case l.completed():
 		return annotations[v1alpha1.LastStableAnnotation]
-	case p.status.StableRevision != "":
-		return p.status.StableRevision
-	case p.Workload.heldBy(p.Release):
+	case l.record.StableRevision != "":
+		return l.record.StableRevision
+	case l.held():
 		return annotations[v1alpha1.CurrentStableAnnotation]
-	case p.status.Resolved != nil:
-		return p.Workload.Revision
+	case l.record.Resolved != nil:
+		return l.Workload.Revision
 	default:
 		return annotations[v1alpha1.LastStableAnnotation]
 	}
 }
 
-// keepForRollback keeps what runs, if a first release is to be rolled back before its workload is taken
-// over: nothing else has kept it yet. It reports whether it does.
-func (p *pass) keepForRollback() bool {
-	before := p.before()
-	if before != p.Workload.Revision || p.status.StableRevision != "" || p.stable(before) != nil {
-		return false
+// unkept reports whether what is to be gone back to runs, and nothing has kept it yet: a first release is to be rolled back
+// before its workload is taken over.
+func (l *look) unkept() bool {
+	before := l.before()
+	return before == l.Workload.Revision && l.record.StableRevision == "" && l.stable(before) == nil
+}
+
+// keepForRollback keeps what runs. It reports whether that is to be done first.
+func keepForRollback(d Decision) (Decision, bool) {
+	planned := len(d.actions)
+	d, kept := keepBefore(d)
+	if kept && len(d.actions) == planned {
+		return answerTarget(d, beforeThis)
 	}
-	return !p.keepBefore() || len(p.out.Actions) > 0
+	return d, true
 }
 
 // unrecorded reports whether a pass that did not live to write its status has begun a release: the workload is
 // taken over, and the status tells of the time before.
-func (p *pass) unrecorded() bool {
-	w, resolved := p.Workload, p.status.Resolved
-	if !w.heldBy(p.Release) || !w.secured() {
+func (l *look) unrecorded() bool {
+	w, resolved := l.Workload, l.record.Resolved
+	if !l.held() || !w.secured() {
 		return false
 	}
-	return resolved == nil || p.status.Phase == v1alpha1.PhaseCompleted && w.Digest != resolved.Digest
+	return resolved == nil || l.completed() && w.Digest != resolved.Digest
 }
 
 // abbreviated is a commit, in full or at least as much of it as people quote.
 var abbreviated = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
 // named finds a stable template by its revision, or else by the commit that brought it.
-func (p *pass) named(asked string) (target *Kept, why string) {
-	if kept := p.kept(asked); kept != nil {
+func (l *look) named(asked string) (*Kept, targetProblem) {
+	if kept := l.kept(asked); kept != nil {
 		if kept.stable() {
-			return kept, ""
+			return kept, 0
 		}
-		return nil, "it was rolled back itself, and passes its gates again if it is given as spec.template"
+		return nil, wasRolledBack
 	}
 	commit := strings.ToLower(asked)
 	if !abbreviated.MatchString(commit) {
-		return nil, fmt.Sprintf("no template of revision %q is kept", asked)
+		return nil, unknownRevision
 	}
 	var found []*Kept
-	for i := range p.Kept {
-		if k := &p.Kept[i]; k.stable() && strings.HasPrefix(k.Commit, commit) {
+	for i := range l.Kept {
+		if k := &l.Kept[i]; k.stable() && strings.HasPrefix(k.Commit, commit) {
 			found = append(found, k)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Sprintf("no template of revision or commit %q is kept", asked)
+		return nil, unknownCommit
 	case 1:
-		return found[0], ""
+		return found[0], 0
 	default:
-		return nil, "more than one commit begins like that"
+		return nil, ambiguousCommit
 	}
 }
 
-// mostNamed is how many templates a message names.
-const mostNamed = 10
+// targetProblem is why there is nothing to roll back to.
+type targetProblem int
 
-// keptWords names what can be rolled back to, the newest first.
-func (p *pass) keptWords() string {
-	kept := slices.DeleteFunc(slices.Clone(p.Kept), func(k Kept) bool { return !k.stable() })
-	if len(kept) == 0 {
-		return "none is kept"
-	}
-	slices.SortFunc(kept, func(a, b Kept) int { return cmp.Compare(b.Number, a.Number) })
-	var words []string
-	for _, k := range kept[:min(len(kept), mostNamed)] {
-		word := k.Revision
-		if k.Commit != "" {
-			word += " (commit " + plain.Commit(k.Commit) + ")"
-		}
-		words = append(words, word)
-	}
-	if more := len(kept) - len(words); more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
-	}
-	return "kept are " + strings.Join(words, ", ")
+const (
+	noStable targetProblem = iota + 1
+	wasRolledBack
+	unknownRevision
+	unknownCommit
+	ambiguousCommit
+	runsAlready
+)
+
+// noTarget is what was asked for, and is not there.
+type noTarget struct {
+	asked    string
+	why      targetProblem
+	revision string
+	kept     []Kept
 }
 
 // rollBack makes a rollback durable before anything is done for it: from here on nothing raises the
 // bad revision again, and the template that brought it is not released as long as nothing else is given.
-func (p *pass) rollBack(target *Kept, why v1alpha1.RollbackRecord) {
-	if why.From = p.left(); why.From == target.Revision {
-		why.From = p.status.UpdateRevision
+func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
+	if why.From = l.left(); why.From == target.Revision {
+		why.From = l.record.UpdateRevision
 	}
-	if p.unrecorded() && p.Workload.Revision != target.Revision {
-		why.From = p.Workload.Revision
+	if l.unrecorded() && l.Workload.Revision != target.Revision {
+		why.From = l.Workload.Revision
 	}
-	given := p.Given
-	if current := p.status.Resolved; current != nil && !slices.Contains(p.status.Quarantined, given) {
+	given := l.Given
+	if current := l.record.Resolved; current != nil && !slices.Contains(l.record.Quarantined, given) {
 		given = current.Given
 	}
-	p.quarantine(given)
-	queued := p.status.Queued
-	p.begin(v1alpha1.ResolvedTemplate{Given: given, Digest: target.Digest, Revision: target.Revision}, &why)
-	if queued != nil && !slices.Contains(p.status.Quarantined, queued.Given) {
-		p.status.Queued = queued
+	d := quarantine(nothing(l), given)
+	queued := d.record.Queued
+	d = begin(d, v1alpha1.ResolvedTemplate{Given: given, Digest: target.Digest, Revision: target.Revision}, &why)
+	if queued != nil && !slices.Contains(d.record.Quarantined, queued.Given) {
+		d = d.with(func(r *record) { r.Queued = queued })
 	}
-	p.out.StatusFirst, p.out.Actions = true, nil
+	return d.first()
 }
 
 // left is the revision that a rollback leaves: the one that is, or was last, released. A rollback that is
 // sent elsewhere on its way leaves what it left before. A release that has not begun, which waits for room for example, has
 // nothing to leave: the version that runs is left.
-func (p *pass) left() string {
-	if p.rollingBack() && p.status.Rollback != nil {
-		return p.status.Rollback.From
+func (l *look) left() string {
+	if l.rollingBack() && l.record.Rollback != nil {
+		return l.record.Rollback.From
 	}
-	if runs := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]; p.status.Phase == v1alpha1.PhaseInitial && !p.Workload.heldBy(p.Release) && runs != "" {
+	if runs := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]; l.record.Phase == v1alpha1.PhaseInitial && !l.held() && runs != "" {
 		return runs
 	}
-	return cmp.Or(p.status.UpdateRevision, p.Workload.Revision)
+	return cmp.Or(l.record.UpdateRevision, l.Workload.Revision)
 }
 
 // quarantine keeps a template, as given, from being released until another one is given.
-func (p *pass) quarantine(given string) {
-	if given != "" && !slices.Contains(p.status.Quarantined, given) {
-		p.status.Quarantined = append(p.status.Quarantined, given)
+func quarantine(d Decision, given string) Decision {
+	known := d.record.Quarantined
+	if given == "" || slices.Contains(known, given) {
+		return d
 	}
+	return d.with(func(r *record) { r.Quarantined = append(slices.Clone(known), given) })
 }
 
 // quarantined reports whether the template that is given was rolled back.
-func (p *pass) quarantined() bool { return slices.Contains(p.status.Quarantined, p.Given) }
+func (l *look) quarantined() bool { return slices.Contains(l.record.Quarantined, l.Given) }
 
 // rollBackFailed turns a release round that has failed, if its strategy says so. It reports whether it
 // does. A rollback that fails has nowhere to go.
-func (p *pass) rollBackFailed() bool {
-	if p.Release.Spec.Strategy.OnFailure != v1alpha1.FailureRollback {
-		return false
+func rollBackFailed(d Decision) (Decision, bool) {
+	if d.Release.Spec.Strategy.OnFailure != v1alpha1.FailureRollback {
+		return d, false
 	}
-	return p.turnRound(v1alpha1.TriggerDeadline, p.status.Message)
+	return turnBack(d, v1alpha1.TriggerDeadline, d.failureWords())
 }
 
-// turnRound goes back to the version before of its own accord, if this is a release and there is one.
+// turnBack goes back to the version before of its own accord, if this is a release and there is one.
 // Only what is being released is quarantined: what was given since may be what mends it.
-func (p *pass) turnRound(trigger v1alpha1.RollbackTrigger, message string) bool {
-	target := p.stable(p.status.StableRevision)
-	if p.status.RollbackTo != "" || target == nil || target.Revision == p.status.UpdateRevision {
-		return false
+func turnBack(d Decision, trigger v1alpha1.RollbackTrigger, message string) (Decision, bool) {
+	target := d.stable(d.record.StableRevision)
+	if d.isRollback() || target == nil || target.Revision == d.record.UpdateRevision {
+		return d, false
 	}
-	p.rollBack(target, v1alpha1.RollbackRecord{Trigger: trigger, Message: message})
-	return true
+	return rollBack(d.look, target, v1alpha1.RollbackRecord{Trigger: trigger, Message: bounded(message)}), true
 }
 
-// rollBackRejected turns a release round if a gate of the step was rejected that says so.
-func (p *pass) rollBackRejected() {
-	if p.status.RollbackTo != "" {
-		return
+// rollBackRejected turns a release round if a gate of the step was rejected that says so. It reports whether it does.
+func rollBackRejected(d Decision) (Decision, bool) {
+	if d.isRollback() {
+		return d, false
 	}
-	for _, g := range p.gatesToPass() {
-		gate := p.findGate(p.gateName(g.index), p.gateSpec(g))
-		switch {
-		case gate == nil || gate.Status.Decision != v1alpha1.DecisionRejected || g.policy.OnReject != v1alpha1.RejectRollback:
-		case !p.GatesLive: // it may wait again: a pull request can be opened once more
-			p.need(Needs{Gates: true})
-			return
-		case p.turnRound(v1alpha1.TriggerGateRejected, p.rejection(gate)):
-			return
+	for _, w := range d.waitsFor() {
+		if w.gate == nil || w.gate.Status.Decision != v1alpha1.DecisionRejected || w.policy.OnReject != v1alpha1.RejectRollback {
+			continue
+		}
+		if !d.GatesLive { // it may wait again: a pull request can be opened once more
+			return d.need(Needs{Gates: true}), false
+		}
+		if back, turns := turnBack(d, v1alpha1.TriggerGateRejected, d.rejectionWords(w.gate)); turns {
+			return back, true
 		}
 	}
+	return d, false
 }
 
 // wasStable reports whether a template is one that can be gone back to without asking anybody. It is not if a rollback
 // that is under way leaves it, or was sent past it to an earlier one.
-func (p *pass) wasStable(digest string) bool {
-	current := p.Release.Annotations[v1alpha1.CurrentStableAnnotation]
-	return slices.ContainsFunc(p.Kept, func(k Kept) bool {
-		left := p.rollingBack() && k.Revision != p.status.RollbackTo && (k.Revision == p.left() || k.Revision == current)
+func (l *look) wasStable(digest string) bool {
+	current := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]
+	return slices.ContainsFunc(l.Kept, func(k Kept) bool {
+		left := l.rollingBack() && k.Revision != l.record.RollbackTo && (k.Revision == l.left() || k.Revision == current)
 		return k.Digest == digest && k.stable() && !left
 	})
 }
 
-// agree ends the memory of a rollback that Git did not ask for and has followed since, by the pull request of its revert for
+// agree ends the record of a rollback that Git did not ask for and has followed since, by the pull request of its revert for
 // example: what runs is what is given, as after a revert in Git.
-func (p *pass) agree() {
-	back, resolved := p.status.Rollback, p.status.Resolved
+func agree(d Decision) Decision {
+	back, resolved := d.record.Rollback, d.record.Resolved
 	switch {
-	case p.status.RollbackTo == "" || back == nil || back.Trigger == v1alpha1.TriggerGitRevert || back.Trigger == v1alpha1.TriggerDrift:
-	case len(p.status.Quarantined) > 0 || p.Given == "" || resolved == nil || resolved.Given != p.Given:
-	default:
-		p.recordEnd()
-		p.status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: back.From, Message: p.revertMessage()}
-		p.setCommit()
+	case !d.isRollback() || back == nil || back.Trigger == v1alpha1.TriggerGitRevert || back.Trigger == v1alpha1.TriggerDrift:
+		return d
+	case len(d.record.Quarantined) > 0 || d.Given == "" || resolved == nil || resolved.Given != d.Given:
+		return d
 	}
+	return recordEnd(d).with(func(r *record) {
+		r.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: back.From, Message: d.revertMessage()}
+		d.setCommit(r)
+	})
 }
 
-func (p *pass) revertMessage() string {
-	commit := p.Release.Annotations[v1alpha1.CommitAnnotation]
+func (l *look) revertMessage() string {
+	commit := l.Release.Annotations[v1alpha1.CommitAnnotation]
 	if commit == "" {
 		return "spec.template is one that was stable before"
 	}
@@ -284,12 +295,13 @@ func (p *pass) revertMessage() string {
 
 // endRollback ends a rollback that is under way, because another template is released now. What
 // was being rolled back to stays the version to go back to, not the bad one.
-func (p *pass) endRollback() {
-	to := p.status.RollbackTo
-	if to == "" || p.status.Phase == v1alpha1.PhaseCompleted {
-		return
+func endRollback(d Decision) Decision {
+	if !d.rollingBack() {
+		return d
 	}
-	p.status.StableRevision = to
-	p.markRolledBack(to)
-	p.markStable(to)
+	to := d.record.RollbackTo
+	d = d.with(func(r *record) { r.StableRevision = to })
+	d, _ = markRolledBack(d, to)
+	d, _ = markStable(d, to)
+	return d
 }

@@ -29,7 +29,7 @@ func TestAnswerRollback(t *testing.T) {
 		},
 		"before a first release has taken its workload over, what runs is kept to go back to": {
 			running(10).status(begun).but(rollback("true")),
-			outcome{Script: []string{"keep template v1 (Adopted): kept to roll back to"}, Is: "RollingUpdate - - -"},
+			outcome{Script: []string{"keep template v1 (Adopted): kept to roll back to"}, Is: "RollingUpdate - - TakingOver"},
 		},
 		"a completed release is rolled back the same way": {
 			completed(10).resolved("v1").keep("v0").stable("v1", "v0").but(rollback("true")),
@@ -43,7 +43,7 @@ func TestAnswerRollback(t *testing.T) {
 			rollingBack(10).but(rollback("true")).sets(set("v2", 10), set("v1", 1, available(0))),
 			outcome{
 				Script: []string{"annotate release -rollback: the rollback is recorded"},
-				Wake:   longestNap, Is: "RollingBack 1/2 Upgrade RollingBack",
+				Wake:   longestLook, Is: "RollingBack 1/2 Upgrade RollingBack",
 			},
 		},
 		"a rollback on its way to another revision is sent to the one that is named": {
@@ -54,7 +54,7 @@ func TestAnswerRollback(t *testing.T) {
 			held(10).but(rollback("v7")).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
 				Script: []string{`annotate release -rollback: rollback=v7: no template of revision "v7" is kept; kept are v1`},
-				Wake:   longestNap, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
+				Wake:   longestLook, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
 			},
 		},
 		"what runs already is nothing to roll back to": {
@@ -165,13 +165,13 @@ func TestRollbackTarget(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target, why := test.scene.pass().rollbackTarget(test.asked)
+			target, why := test.scene.look().rollbackTarget(test.asked)
 			got := ""
 			if target != nil {
 				got = target.Revision
 			}
-			if got != test.want || (target == nil) != (why != "") {
-				t.Errorf("target of rollback=%s is %q (%s), want %q", test.asked, got, why, test.want)
+			if got != test.want || (target == nil) != (why.why != 0) {
+				t.Errorf("target of rollback=%s is %q (%s), want %q", test.asked, got, why.words(), test.want)
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestAnswerRetry(t *testing.T) {
 			held(10).but(retry).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
 				Script: []string{"annotate release -retry: the retry is recorded"},
-				Wake:   longestNap, Is: upgrading,
+				Wake:   longestLook, Is: upgrading,
 			},
 		},
 		"a completed release has nothing to retry": {
@@ -277,8 +277,8 @@ func TestTurnRound(t *testing.T) {
 		"but not on the word of a cache: its pull request may be open again": {
 			rejectedAt().but(func(o *Observation) { o.GatesLive = false }), outcome{
 				Script:  []string{"needs gates"},
-				Is:      "RollingUpdate 1/3 Blocking GateRejected",
-				Stalled: "GateRejected: batch 1/3: gate web-v2-1-0-0 was rejected: the pull request was closed",
+				Is:      "RollingUpdate 1/2 Blocking GateRejected",
+				Stalled: "GateRejected: batch 1/2: gate web-v2-1-0-0 was rejected: the pull request was closed",
 			},
 		},
 	})
@@ -286,13 +286,12 @@ func TestTurnRound(t *testing.T) {
 
 func TestOnlyWhatIsLeftIsQuarantinedByItself(t *testing.T) {
 	t.Parallel()
-	p := held(10).but(func(o *Observation) { o.Given = "given-v3" }).pass()
-	p.turnRound(v1alpha1.TriggerDeadline, "it failed")
+	p, _ := turnBack(nothing(held(10).but(func(o *Observation) { o.Given = "given-v3" }).look()), v1alpha1.TriggerDeadline, "it failed")
 	want := &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDeadline, From: "v2", Message: "it failed"}
-	if diff := cmp.Diff(want, p.status.Rollback); diff != "" {
+	if diff := cmp.Diff(want, p.record.Rollback); diff != "" {
 		t.Errorf("record of the rollback (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"given-v2"}, p.status.Quarantined); diff != "" {
+	if diff := cmp.Diff([]string{"given-v2"}, p.record.Quarantined); diff != "" {
 		t.Errorf("quarantined: what was given since may be what mends it (-want +got):\n%s", diff)
 	}
 }

@@ -30,7 +30,7 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 		},
 		"a release whose pods are all updated is not undone": {
 			held(10).deleted().status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }),
-			outcome{Script: []string{"hand back" + deleted, free}, Is: "Finalizing 1/3 Upgrade StepUpgrading"},
+			outcome{Script: []string{"hand back" + deleted, free}, Is: "Finalizing 1/3 Upgrade HandingBack"},
 		},
 		"a stable template that is not kept is still that of its ReplicaSet": {
 			held(10).deleted().but(func(o *Observation) { o.Kept = nil }),
@@ -54,11 +54,11 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 		},
 		"a workload that is going away is not handed back": {
 			held(10).deleted().but(func(o *Observation) { o.Workload.Deleting = true }),
-			outcome{Script: []string{free}, Is: upgrading},
+			outcome{Script: []string{free}, Is: "RollingUpdate 1/3 Upgrade WorkloadNotFound"},
 		},
 		"without a workload there is nothing to hand back": {
 			held(10).deleted().but(func(o *Observation) { o.Workload = nil }),
-			outcome{Script: []string{free}, Is: upgrading},
+			outcome{Script: []string{free}, Is: "RollingUpdate 1/3 Upgrade WorkloadNotFound"},
 		},
 		"whether it is taken over, and with what, is read live first": {
 			held(10).deleted().cached(),
@@ -98,7 +98,7 @@ func TestMissWorkloadWaitsForIt(t *testing.T) {
 			held(10).sets(set("v1", 10), set("v2", 1, available(0))).status(func(s *v1alpha1.BatchReleaseStatus) {
 				s.Reason = v1alpha1.ReasonWorkloadNotFound
 			}),
-			outcome{Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestNap},
+			outcome{Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 	})
 }
@@ -137,7 +137,7 @@ func TestYieldToHolderOfTheWorkload(t *testing.T) {
 		"two releases of one workload: the second waits and says what to do": {
 			running(10).but(func(o *Observation) { o.Workload.Hold = &Hold{Release: "other", UID: "release-9"} }),
 			outcome{
-				Is:      "- - - -",
+				Is:      "- - - WorkloadHeldByAnother",
 				Stalled: `WorkloadHeldByAnother: Deployment "web" is taken over by BatchRelease "other": delete one of the two`,
 			},
 		},

@@ -12,29 +12,34 @@ import (
 )
 
 // steps are those of the rollback in a rollback, else those of the release. What is being handed back has them behind it.
-func (p *pass) steps() []v1alpha1.Step {
-	if p.handingBack {
+func (l *look) steps() []v1alpha1.Step {
+	if l.handingBack {
 		return allAtOnce
 	}
-	return p.Release.Spec.Steps(p.status.RollbackTo != "")
+	return l.Release.Spec.Steps(l.isRollback())
 }
 
 // allAtOnce is one step of all pods without a gate.
 var allAtOnce = []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}
 
 // stepIndex is the current step, at most the last: steps may have been taken out in mid-release.
-func (p *pass) stepIndex() int32 {
-	return max(min(p.status.CurrentStepIndex, int32(len(p.steps()))-1), 0)
+func (l *look) stepIndex() int32 {
+	return max(min(l.record.CurrentStepIndex, int32(len(l.steps()))-1), 0)
 }
 
-func (p *pass) lastStep() bool { return p.stepIndex() == int32(len(p.steps()))-1 }
+func (l *look) lastStep() bool { return l.stepIndex() == int32(len(l.steps()))-1 }
 
 // gates are the policies that the current step waits for.
-func (p *pass) gates() []v1alpha1.GatePolicy {
-	if p.handingBack {
+func (l *look) gates() []v1alpha1.GatePolicy {
+	return l.gatesAt(l.stepIndex())
+}
+
+// gatesAt are the policies that a step waits for.
+func (l *look) gatesAt(step int32) []v1alpha1.GatePolicy {
+	if l.handingBack {
 		return nil
 	}
-	return p.Release.Spec.Gates(p.status.RollbackTo != "", int(p.stepIndex()))
+	return l.Release.Spec.Gates(l.isRollback(), int(step))
 }
 
 // share is a step's replicas: a number of pods or, if of is not 0, so many of each of pods: of 100 for a percentage.
@@ -107,12 +112,12 @@ func (s share) rescaled(target, before, replicas int32) int32 {
 	return min(max(int32(min(wanted, int64(target))), least), target, bound)
 }
 
-// fence is how far the pods may stray from spec.replicas.
-func (p *pass) fence() deployment.Bounds {
-	strategy := p.Release.Spec.Strategy
-	surge := firstSet(strategy.MaxSurge, p.Workload.MaxSurge)
-	unavailable := firstSet(strategy.MaxUnavailable, p.Workload.MaxUnavailable)
-	return deployment.Resolve(surge, unavailable, p.Workload.Replicas)
+// bounds are how far the pods may stray from spec.replicas.
+func (l *look) bounds() deployment.Bounds {
+	strategy := l.Release.Spec.Strategy
+	surge := firstSet(strategy.MaxSurge, l.Workload.MaxSurge)
+	unavailable := firstSet(strategy.MaxUnavailable, l.Workload.MaxUnavailable)
+	return deployment.Resolve(surge, unavailable, l.Workload.Replicas)
 }
 
 func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
@@ -121,5 +126,5 @@ func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
 			return *value
 		}
 	}
-	return DefaultFence
+	return deployment.DefaultBound
 }

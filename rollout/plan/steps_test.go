@@ -35,7 +35,7 @@ func TestWhoseBoundsCount(t *testing.T) {
 			s.Release.Spec.Strategy.MaxSurge = given(test.release.surge)
 			s.Release.Spec.Strategy.MaxUnavailable = given(test.release.unavailable)
 			s.Workload.MaxSurge, s.Workload.MaxUnavailable = given(test.deployment.surge), given(test.deployment.unavailable)
-			if got := s.pass().fence(); got != test.want {
+			if got := s.look().bounds(); got != test.want {
 				t.Errorf("bounds %+v, want %+v", got, test.want)
 			}
 		})
@@ -58,7 +58,7 @@ func TestWhichStepsAreTaken(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, test.scene.pass().steps()); diff != "" {
+			if diff := cmp.Diff(test.want, test.scene.look().steps()); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 		})
@@ -79,7 +79,7 @@ func TestStepIndexStaysWithinTheSteps(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := held(10).at(test.index, 1).pass()
+			p := held(10).at(test.index, 1).look()
 			if p.stepIndex() != test.want || p.lastStep() != test.last {
 				t.Errorf("index %d, last %t; want %d, %t", p.stepIndex(), p.lastStep(), test.want, test.last)
 			}
@@ -115,7 +115,7 @@ func TestWhichGatesAStepHas(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.pass()
+			p := test.scene.look()
 			var toPass []int32
 			for _, g := range p.gatesToPass() {
 				toPass = append(toPass, g.index)
@@ -145,7 +145,7 @@ func TestProgressDeadline(t *testing.T) {
 			t.Parallel()
 			s := held(10)
 			s.Release.Spec.Strategy.ProgressDeadlineSeconds, s.Workload.ProgressDeadlineSeconds = test.release, test.deployment
-			if got := s.pass().progressDeadline(); got != test.want {
+			if got := s.look().progressDeadline(); got != test.want {
 				t.Errorf("deadline %s, want %s", got, test.want)
 			}
 		})

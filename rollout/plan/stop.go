@@ -1,169 +1,142 @@
 package plan
 
 import (
-	"strings"
-	"time"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// stop is why a release does not advance now. While there is one no template is released, no workload
-// taken over, and no step entered or carried on. What keeps the workload whole goes on: it is paused again
+// Stop is why a release does not advance now, empty if nothing stops it. While there is a cause no template is released, no
+// workload taken over, and no step entered or carried on. What keeps the workload whole goes on: it is paused again
 // if somebody unpauses it, spec.replicas is followed, and a rollback is begun and carried on.
-type stop struct {
-	// reason is one word, for status.reason.
-	reason string
-	// message is a clause for people.
-	message string
-}
+type Stop []Cause
 
-// stops are what can stop a release; each returns nil if it does not. The first gives its reason to the status.
-var stops = []func(*pass) *stop{
-	(*pass).invalidStrategy,
-	(*pass).suspended,
-	(*pass).frozen,
-	(*pass).meddled,
-	(*pass).changedPastGit,
-}
+func (s Stop) any() bool { return len(s) > 0 }
 
-// stopReasons are the reasons of all stops.
-var stopReasons = []string{
-	v1alpha1.ReasonInvalidStrategy, v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit,
-}
+// Cause is one thing that stops a release. The set of causes is closed: those of this file.
+//
+//sumtype:decl
+type Cause interface{ isCause() }
 
-// stop joins the reasons that there are now, nil if there are none.
-func (p *pass) stop() *stop {
-	var all *stop
-	for _, ask := range stops {
-		switch s := ask(p); {
-		case s == nil:
-		case all == nil:
-			all = s
-		default:
-			all.message += "; " + s.message
-		}
+type (
+	// UnreadableSteps: the steps can't be read.
+	UnreadableSteps struct{ Problem error }
+	// Suspended: spec.suspend is set.
+	Suspended struct{}
+	// Frozen: a freeze is under way.
+	Frozen struct{ v1alpha1.Freeze }
+	// Changed: somebody changed the workload while it was held, and nobody has acknowledged it.
+	Changed struct {
+		What ExternalChange
+		// PodsLost says that fewer pods are available for it than maxUnavailable allows.
+		PodsLost bool
 	}
-	return all
+	// ChangedPastGit: spec.template is not what Git gives.
+	ChangedPastGit struct{}
+)
+
+func (UnreadableSteps) isCause() {}
+func (Suspended) isCause()       {}
+func (Frozen) isCause()          {}
+func (Changed) isCause()         {}
+func (ChangedPastGit) isCause()  {}
+
+// stop is what stops a release now; the first cause gives its reason to the status.
+func (l *look) stop() Stop {
+	var causes Stop
+	if l.standsStill() {
+		causes = append(causes, UnreadableSteps{l.unreadable})
+	}
+	if l.Release.Spec.Suspend {
+		causes = append(causes, Suspended{})
+	}
+	if freeze := l.Release.Frozen(l.Now); freeze != nil {
+		causes = append(causes, Frozen{*freeze})
+	}
+	if change := l.change(); change != nil {
+		causes = append(causes, Changed{*change, change.takesPods() && l.short()})
+	}
+	if l.pastGit {
+		causes = append(causes, ChangedPastGit{})
+	}
+	return causes
 }
 
 // stopped is stop for what is under way: a rollback is stopped by nothing but steps of its own that can't be read.
-func (p *pass) stopped() *stop {
-	if p.rollingBack() {
-		return p.invalid
-	}
-	return p.stop()
-}
-
-// rollingBack reports whether a rollback is under way.
-func (p *pass) rollingBack() bool {
-	return p.status.RollbackTo != "" && p.status.Phase != v1alpha1.PhaseCompleted
-}
-
-func (p *pass) suspended() *stop {
-	if !p.Release.Spec.Suspend {
+func (l *look) stopped() Stop {
+	switch {
+	case !l.rollingBack():
+		return l.stop()
+	case l.standsStill():
+		return Stop{UnreadableSteps{l.unreadable}}
+	default:
 		return nil
 	}
-	return &stop{v1alpha1.ReasonSuspended, "spec.suspend is set"}
 }
 
-func (p *pass) frozen() *stop {
-	freeze := p.Release.Frozen(p.Now)
-	if freeze == nil {
-		return nil
-	}
-	var words strings.Builder
-	words.WriteString("frozen")
-	if freeze.Until != nil {
-		words.WriteString(" until " + freeze.Until.UTC().Format(time.RFC3339))
-	}
-	words.WriteString(": " + freeze.Reason)
-	return &stop{v1alpha1.ReasonFrozen, words.String()}
-}
+// standsStill reports whether the steps of what is under way can't be read. One that is being handed back has them behind it.
+func (l *look) standsStill() bool { return l.unreadable != nil && !l.handingBack && l.underWay() }
 
-// setSuspended keeps the condition Suspended while it is true, in a rollback too, and looks again when
-// a freeze ends.
-func (p *pass) setSuspended() {
-	asked, frozen := p.suspended(), p.frozen()
-	if asked == nil {
-		asked = frozen
-	}
-	if asked == nil {
-		p.drop(v1alpha1.ConditionSuspended)
-		return
-	}
-	message := asked.message
-	if frozen != nil && asked != frozen {
-		message += "; " + frozen.message
-	}
-	p.setCondition(v1alpha1.ConditionSuspended, true, message, asked.reason)
-	if freeze := p.Release.Frozen(p.Now); freeze != nil && freeze.Until != nil {
-		p.wakeAt(freeze.Until.Time)
-	}
+// short reports whether fewer pods are available than maxUnavailable allows.
+func (l *look) short() bool {
+	return deployment.Available(l.Sets) < l.Workload.Replicas-l.bounds().Unavailable
 }
 
 // stand leaves a release that is taken over where it stands. Gates that are open may be decided meanwhile.
 // The progress deadline does not run, and starts anew when the release goes on.
-func (p *pass) stand(why *stop) {
+func stand(d Decision) Decision {
+	var t deployment.Task
 	switch {
-	case p.status.Phase == v1alpha1.PhaseFailed:
-		p.follow()
-		p.sayFailed()
-	case p.status.Batch == "":
-		// A pass that died before it said so may have begun, or what is given has pods left from before.
-		p.target = max(min(p.updated(), p.share().most(p.Workload.Replicas)), p.only())
-		p.sayStopped("the release has not begun", why)
+	case d.failed():
+		d, t = follow(d)
+	case d.entered():
+		d, t = follow(d)
+		d = d.with(func(r *record) { r.Progress = nil })
+		d = rollOn(d)
 	default:
-		p.follow()
-		p.status.Phase, p.status.Progress = p.rollingPhase(), nil
-		p.normaliseState()
-		p.sayStopped("batch "+p.status.Batch+" is on hold", why)
+		// A pass that died before it said so may have begun, or what is given has pods left from before.
+		t = d.task(max(min(d.updated(), d.share().most(d.Workload.Replicas)), d.only()))
 	}
 	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all. Where only the
 	// annotation was taken off, the native controller has added none.
-	meddling := p.meddling()
-	p.blocked = p.awaitsGates() || meddling != nil && meddling.Reason != v1alpha1.ReasonHoldRemoved
-	if p.turnsRound() {
-		return
+	change := d.change()
+	t.Blocked = d.awaitsGates() || change != nil && change.Reason != v1alpha1.ReasonHoldRemoved
+	d, turns := turnRound(d, t.Blocked)
+	if turns {
+		return d
 	}
-	if p.updateSet() != nil {
-		p.count()
-		p.keepScale()
-	} else if p.task().Now().Active() > 1 { // a lone one is the native controller's to scale
-		p.createSet()
+	if d.hasUpdated() {
+		return keepScale(count(d), t)
 	}
+	if deployment.Active(d.Sets) > 1 { // a lone one is the native controller's to scale
+		return createSet(d, t)
+	}
+	return d
 }
 
-// turnsRound begins the rollback of a release that stands, if it has failed, or a gate was rejected, and
+// turnRound begins the rollback of a release that stands, if it has failed, or a gate was rejected, and
 // that says so. It reports whether it does.
-func (p *pass) turnsRound() bool {
-	if p.status.Phase == v1alpha1.PhaseFailed {
-		return p.rollBackFailed()
+func turnRound(d Decision, blocked bool) (Decision, bool) {
+	switch {
+	case d.failed():
+		return rollBackFailed(d)
+	case blocked:
+		return rollBackRejected(d)
+	default:
+		return d, false
 	}
-	if p.blocked {
-		p.rollBackRejected()
-	}
-	return p.out.StatusFirst
 }
 
-// updated is how many of spec.replicas are to run the update revision by what its ReplicaSet says.
-func (p *pass) updated() int32 {
-	if update := p.updateSet(); update != nil {
-		return min(update.Replicas, p.Workload.Replicas)
+// awaitsGates reports whether a gate that was opened in the step has not passed, by what is on record: whether the step
+// still asks for it can't be read while the steps are invalid.
+func (l *look) awaitsGates() bool {
+	if !l.standsStill() {
+		return len(l.record.Gates) > 0 && !l.letThrough()
 	}
-	return 0
-}
-
-// notTakenOver reports whether a release has yet to take its workload over, which it does not do while
-// it is stopped.
-func (p *pass) notTakenOver() bool {
-	why := p.stopped()
-	if why == nil || p.rollingBack() || p.status.Batch != "" || p.status.Held != nil && !p.Workload.heldBy(p.Release) {
-		return false
-	}
-	p.sayStopped("the workload is not taken over", why)
-	return true
-}
-
-func (p *pass) sayStopped(what string, why *stop) {
-	p.say(why.reason, what+": "+why.message)
+	return slices.ContainsFunc(l.record.Gates, func(open v1alpha1.GateReference) bool {
+		return !slices.ContainsFunc(l.Gates, func(g v1alpha1.Gate) bool {
+			return g.Name == open.Name && g.Spec.Attempt == l.record.Attempt && g.Status.Decision == v1alpha1.DecisionPassed
+		})
+	})
 }

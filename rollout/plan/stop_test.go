@@ -54,7 +54,9 @@ func TestStoppedReleaseStands(t *testing.T) {
 	})
 }
 
-func noBatch(s *v1alpha1.BatchReleaseStatus) { s.Batch, s.Phase = "", v1alpha1.PhaseInitial }
+func noBatch(s *v1alpha1.BatchReleaseStatus) {
+	s.CurrentStepState, s.Phase = v1alpha1.StepInitial, v1alpha1.PhaseInitial
+}
 
 func TestStopSaysWhy(t *testing.T) {
 	t.Parallel()
@@ -90,13 +92,13 @@ func TestStopSaysWhy(t *testing.T) {
 		},
 		"a rollback under way": {
 			scene:  rollingBack(10).but(suspended),
-			reason: "RollingBack", condition: "Suspended", phrase: "spec.suspend is set", wake: longestNap,
+			reason: "RollingBack", condition: "Suspended", phrase: "spec.suspend is set", wake: longestLook,
 		},
 		"a failed release": {
 			scene: held(10).at(0, 1).sets(set("v1", 10), set("v2", 1, available(0))).but(suspended).status(func(s *v1alpha1.BatchReleaseStatus) {
-				s.Phase, s.Reason, s.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded, "no progress"
+				s.Phase, s.Failure = v1alpha1.PhaseFailed, &v1alpha1.Failure{DeadlineSeconds: 60, Message: "a pod crashes"}
 			}),
-			reason: "ProgressDeadlineExceeded", message: "no progress", condition: "Suspended", phrase: "spec.suspend is set",
+			reason: "ProgressDeadlineExceeded", message: "batch 1/3: no progress for 1m0s: a pod crashes", condition: "Suspended", phrase: "spec.suspend is set",
 		},
 	}
 	for name, test := range tests {
@@ -128,7 +130,7 @@ func TestStopEnds(t *testing.T) {
 	if p.Status.Reason != v1alpha1.ReasonUpgrading {
 		t.Errorf("a release that goes on says %s: %s", p.Status.Reason, p.Status.Message)
 	}
-	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake != longestNap {
+	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake != longestLook {
 		t.Errorf("the progress deadline runs since %v, for %v; want it to start anew", since, p.Wake)
 	}
 	if is := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionSuspended); is != nil {

@@ -29,7 +29,7 @@ func TestChooseTemplate(t *testing.T) {
 	checkPlans(t, map[string]planned{
 		"without any template there is nothing to release": {
 			running(10).but(func(o *Observation) { o.Given = "" }),
-			outcome{Is: "- - - -", Stalled: "NoTemplate: spec.template is missing: there is nothing to release"},
+			outcome{Is: "- - - NoTemplate", Stalled: "NoTemplate: spec.template is missing: there is nothing to release"},
 		},
 		"a template that is taken out stops nothing": {
 			completed(10).but(func(o *Observation) { o.Given = "" }),
@@ -49,7 +49,7 @@ func TestChooseTemplate(t *testing.T) {
 		},
 		"a first template that is refused is tried again: a quota or a policy may change": {
 			running(10).but(refused),
-			outcome{Is: "- - - -", Stalled: refusal, Wake: refusalRetry},
+			outcome{Is: "- - - InvalidTemplate", Stalled: refusal, Wake: refusalRetry},
 		},
 		"a completed release stays so if the next template is refused, and says why": {
 			completed(10).but(refused),
@@ -66,7 +66,7 @@ func TestChooseTemplate(t *testing.T) {
 		},
 		"a release under way goes on with the template it has if the next is refused": {
 			held(10).resolved("v3").but(refused).sets(set("v1", 10), set("v2", 1, available(0))),
-			outcome{Is: upgrading, Stalled: refusal, Wake: longestNap},
+			outcome{Is: upgrading, Stalled: refusal, Wake: longestLook},
 		},
 		"a template that differs as text only starts nothing": {
 			completed(10).resolved("v1").but(func(o *Observation) {
@@ -124,7 +124,7 @@ func TestChooseTemplate(t *testing.T) {
 		"an unfinished pass of ours had taken the workload over for what was stable: a rollback still": {
 			held(10).keep("v2").resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) { s.Resolved, s.Batch = nil, "" }).
 				sets(set("v1", 10), set("v2", 1, available(0))),
-			outcome{Is: "RollingBack 1/2 Upgrade RollingBack", Wake: longestNap},
+			outcome{Is: "RollingBack 1/2 Upgrade RollingBack", Wake: longestLook},
 		},
 	})
 }

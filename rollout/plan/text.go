@@ -21,15 +21,3 @@ func bounded(text string) string {
 	}
 	return text
 }
-
-// boundTexts sees to it that the status can be written. A text that was cut before is cut at the same place again.
-func (p *pass) boundTexts() {
-	p.status.Message = bounded(p.status.Message)
-	if p.stalled != nil {
-		p.stalled.Message = bounded(p.stalled.Message)
-	}
-	if back := p.status.Rollback; back != nil && back.Message != bounded(back.Message) {
-		p.status.Rollback = new(*back)
-		p.status.Rollback.Message = bounded(back.Message)
-	}
-}

@@ -72,7 +72,7 @@ func TestStatusIsTakenWhateverItQuotes(t *testing.T) {
 		},
 		"a hold that somebody wrote into": {
 			held(10).sets(set("v1", 9), set("v2", 1)).but(func(o *Observation) {
-				o.Workload.Hold.Meddling = Meddling{Reason: "no word at all", Message: long}
+				o.Workload.Hold.Change = ExternalChange{Reason: "no word at all", Message: long}
 			}),
 			func(p Plan) bool { return p.Status.Reason == v1alpha1.ReasonDrifted },
 		},

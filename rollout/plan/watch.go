@@ -10,8 +10,8 @@ import (
 // a wall clock says, when one process ended and another began, and the time in which nobody looked do not count: a clock
 // may jump, another node has another one, and pods may have been about to come when the controller was away.
 
-// longestNap is the longest time between two looks at a release that waits for pods, and as much as one look counts.
-const longestNap = time.Minute
+// longestLook is the longest time between two looks at a release that waits for pods, and as much as one look counts.
+const longestLook = time.Minute
 
 // Watched is for how long a process has watched a release wait, since the status was written that it waits by.
 type Watched struct {
@@ -60,7 +60,7 @@ func (w watch) until(m mark, now time.Time) time.Duration {
 	case w.last.IsZero():
 		return w.total
 	default:
-		return w.total + min(max(now.Sub(w.last), 0), longestNap)
+		return w.total + min(max(now.Sub(w.last), 0), longestLook)
 	}
 }
 
@@ -82,14 +82,4 @@ func refusalMark(status *v1alpha1.BatchReleaseStatus) mark {
 		return mark{}
 	}
 	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: r.Write, waited: r.WaitedSeconds}
-}
-
-// waited adds what this process has watched of a wait to what is on record of it. That is put on record anew every quarter of
-// the deadline, or every minute if that is longer: as much as is lost when the process ends.
-func (p *pass) waited(watched time.Duration, onRecord *int32) time.Duration {
-	waited := time.Duration(*onRecord)*time.Second + watched
-	if watched >= max(p.progressDeadline()/4, longestNap) {
-		*onRecord = int32(waited / time.Second)
-	}
-	return waited
 }

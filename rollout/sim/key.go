@@ -155,7 +155,7 @@ func (e *encoder) quarters(waited time.Duration) {
 }
 
 func (e *encoder) workload(d *Workload) {
-	e.flag(d.Generation == e.world.Workload.Generation, d.Absent, d.Hold != nil, d.Hold != nil && d.Hold.Meddling != (plan.Meddling{}))
+	e.flag(d.Generation == e.world.Workload.Generation, d.Absent, d.Hold != nil, d.Hold != nil && d.Hold.Change != (plan.ExternalChange{}))
 	e.text(string(d.UID))
 	e.number(d.behind())
 	e.spec(&d.Spec)

@@ -208,7 +208,7 @@ func (w *World) Drift(revision string) bool {
 // meddled reports whether somebody has yet to acknowledge what was put back.
 func (w *World) meddled() bool {
 	hold := w.Workload.Hold
-	return hold != nil && hold.Meddling != (plan.Meddling{}) && !w.Release.Deleting
+	return hold != nil && hold.Change != (plan.ExternalChange{}) && !w.Release.Deleting
 }
 
 // DeleteRelease deletes the release; a finalizer holds it back.

@@ -10,7 +10,7 @@ import (
 // stands reports whether a process knows of a reason for the release to stand.
 func (x *pass) stands() bool {
 	hold := x.workload.Hold
-	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Meddling != (plan.Meddling{})
+	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{})
 }
 
 // standsStill: a process that knows of a suspension, of steps that can't be read, or of a change that was put back, adds no updated pods and takes no workload over, unless

@@ -99,7 +99,7 @@ func failing(s *State) bool {
 // untouched is when nobody has changed what is ours, or it is acknowledged.
 func untouched(s *State) bool {
 	hold := s.Workload.Hold
-	return s.Workload.Paused && hold != nil && hold.Meddling == (plan.Meddling{})
+	return s.Workload.Paused && hold != nil && hold.Change == (plan.ExternalChange{})
 }
 
 func atOnce(*State) bool { return true }

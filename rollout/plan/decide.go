@@ -1,0 +1,60 @@
+package plan
+
+// Next decides what a release does next. It never fails: what a user must mend is in the status.
+func Next(o Observation) Plan {
+	l := lookAt(o)
+	return tell(l, decide(l))
+}
+
+// decide answers what people and Git ask for, and then goes on from where the release stands.
+func decide(l *look) Decision {
+	switch s := found(l).(type) {
+	case Leaving:
+		return leave(l)
+	case Absent, Yielding:
+		return nothing(l)
+	case Replaced:
+		return nothing(l).need(Needs{Workload: true})
+	case Loosened:
+		return putBack(nothing(l), s)
+	}
+	d, ended := answer(nothing(l))
+	if ended {
+		return d
+	}
+	return proceed(d)
+}
+
+// answer answers what is asked for. It reports whether there is nothing else to decide until that is done. While the steps
+// can't be read nothing is begun; a rollback has steps of its own.
+func answer(d Decision) (Decision, bool) {
+	d, ended := answerRollback(d)
+	if ended {
+		return d, true
+	}
+	if d.unreadable != nil {
+		return d, !d.underWay() || len(d.steps()) == 0
+	}
+	for _, request := range []func(Decision) (Decision, bool){answerRetry, chooseTemplate, answerJump} {
+		if d, ended = request(d); ended {
+			return d, true
+		}
+	}
+	return d, false
+}
+
+// proceed goes on from where the release stands.
+func proceed(d Decision) Decision {
+	if d.idle() {
+		return rest(d)
+	}
+	switch s := reached(d.look).(type) {
+	case Arriving:
+		return arrive(d, s.At)
+	case Starting, Stopped, Failed:
+		if !d.takenOver() {
+			return hold(d, s)
+		}
+	}
+	return goOn(d)
+}

@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Decision is what a release does next, before it is put into words. It is a value: what is added to one makes another.
+type Decision struct {
+	// look is the release with the record that holds once the actions are done.
+	*look
+	actions     []Action
+	needs       Needs
+	statusFirst bool
+	wake        time.Duration
+	happened    []happening
+	// refused is the first action that is left out because it is known to be refused.
+	refused *Refusal
+}
+
+// nothing is the decision to leave a release as it is.
+func nothing(l *look) Decision { return Decision{look: l} }
+
+// with is the decision with another record.
+func (d Decision) with(change func(*record)) Decision {
+	r := d.record
+	change(&r)
+	d.look = d.look.with(r)
+	return d
+}
+
+// first has the record be durable before anything else is done.
+func (d Decision) first() Decision {
+	d.statusFirst = true
+	return d
+}
+
+// need asks for what is to be observed before the release can go on.
+func (d Decision) need(more Needs) Decision {
+	d.needs = d.needs.and(more)
+	return d
+}
+
+// wakeAt asks to look again at a time.
+func (d Decision) wakeAt(t time.Time) Decision {
+	wait := max(t.Sub(d.Now), time.Millisecond)
+	if d.wake == 0 || wait < d.wake {
+		d.wake = wait
+	}
+	return d
+}
+
+// tell adds to what has happened.
+func (d Decision) tell(what happening) Decision {
+	d.happened = append(d.happened[:len(d.happened):len(d.happened)], what)
+	return d
+}
+
+// try plans actions. It reports whether they all are to be carried out now: one that is known to be refused is left
+// out, and told. What rests on it must not be planned then.
+func (d Decision) try(actions ...Action) (Decision, bool) {
+	all := true
+	for _, action := range actions {
+		known := d.refusal(action)
+		if known == nil {
+			d.actions = append(d.actions[:len(d.actions):len(d.actions)], action)
+			continue
+		}
+		all = false
+		if !known.Until.IsZero() {
+			d = d.wakeAt(known.Until)
+		}
+		if d.refused == nil {
+			d.refused = known
+		}
+	}
+	return d, all
+}
+
+// do plans actions that nothing else rests on.
+func (d Decision) do(actions ...Action) Decision {
+	d, _ = d.try(actions...)
+	return d
+}
+
+// refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.
+func (l *look) refusal(action Action) *Refusal {
+	known := l.Refusals.of(WriteOf(action), l.Release.Generation)
+	if known == nil || !known.Until.IsZero() && !l.Now.Before(known.Until) {
+		return nil
+	}
+	return known
+}
+
+// time is the moment of the look as the API keeps it: in whole seconds.
+func (l *look) time() *metav1.Time { return new(metav1.NewTime(l.Now).Rfc3339Copy()) }
+
+// happening is what has happened, for people to be told once.
+//
+//sumtype:decl
+type happening interface{ happening() }
+
+type (
+	// retried: somebody asked a failed release to go on.
+	retried struct{}
+	// notFound: what a rollback was asked to go back to is not there.
+	notFound struct{ problem noTarget }
+	// jumpMade: the release went from one step to another.
+	jumpMade struct {
+		from, to int32
+		by       string
+		steps    int
+	}
+	// jumpRefused: the release can't go to the step that was asked for.
+	jumpRefused struct {
+		to    int32
+		by    string
+		why   jumpProblem
+		steps int
+	}
+	// pausedBefore: the release has come to a pod with a pause point.
+	pausedBefore struct{ at v1alpha1.PausePoint }
+	// pauseEnded: the pod is gone, or was confirmed.
+	pauseEnded struct{ at v1alpha1.PausePoint }
+)
+
+func (retried) happening()      {}
+func (notFound) happening()     {}
+func (jumpMade) happening()       {}
+func (jumpRefused) happening()  {}
+func (pausedBefore) happening() {}
+func (pauseEnded) happening()   {}

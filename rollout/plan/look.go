@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+)
+
+// record is what is durable of a release: its status without what that tells people. The reason, the message and the
+// conditions are blank here, so that nothing can be decided by them. What it points to is never changed, only replaced.
+type record = v1alpha1.BatchReleaseStatus
+
+// look is a release at one moment: what was observed of it, and what is on record. It is a value: once made, it never
+// changes, and a record that has moved on makes another look (with).
+type look struct {
+	Observation
+	record record
+	// update is the ReplicaSet of the workload's template, the oldest if there are several; nil if there is none. old are all
+	// others, the oldest first. None is being deleted.
+	update *Set
+	old    []*Set
+	// empty says that the workload has the stable template because it was scaled to 0. Workload is then as it is meant to be.
+	empty bool
+	// pastGit says that spec.template is not Git's, and counts as not given.
+	pastGit bool
+	// unreadable says why the steps can't be read; nil if they can.
+	unreadable error
+	// handingBack says that the steps can't be read and are behind the release.
+	handingBack bool
+}
+
+// lookAt takes what is observed for what it means. What a pass that died has left behind, or somebody who wrote past
+// Sluice, is recovered here and in recover.go, and nowhere else.
+func lookAt(o Observation) *look {
+	l := &look{Observation: o, record: o.Release.Status}
+	l.record.Reason, l.record.Message, l.record.Batch, l.record.Conditions = "", "", "", nil
+	l.record.ObservedGeneration = o.Release.Generation
+	if pastGit(&o) {
+		l.pastGit, l.Given, l.Resolved = true, "", nil
+	}
+	if l.anotherWorkload() && o.Workload.Live {
+		l.record = startedOver(l.record)
+	}
+	if meant := l.emptied(); meant != nil {
+		l.Workload, l.empty = meant, true
+	}
+	if l.Workload != nil {
+		l.update, l.old = deployment.Updated(l.Sets, l.Workload.Digest), deployment.Old(l.Sets, l.Workload.Digest)
+	}
+	if err := l.validate(); err != nil {
+		l.unreadable, l.handingBack = err, l.underWay() && l.record.Phase == v1alpha1.PhaseFinalizing
+	}
+	return l
+}
+
+// with is the same look with another record.
+func (l *look) with(r record) *look {
+	next := *l
+	next.record = r
+	return &next
+}
+
+// validate says what is wrong with the steps that the release is to go. A rollback has its own, and goes on whatever is wrong
+// with those of the release.
+func (l *look) validate() error {
+	spec := l.Release.Spec
+	if l.rollingBack() {
+		spec.Strategy.Steps = spec.Steps(true)
+	}
+	problems := Validate(&spec, field.NewPath("spec"))
+	return append(problems, l.uncounted()...).ToAggregate()
+}
+
+// uncounted refuses to wait for pods that are going away where the cluster does not count them. A rollback goes on without.
+func (l *look) uncounted() field.ErrorList {
+	policy := l.Release.Spec.Strategy.PodReplacement
+	unknown := func(s Set) bool { return s.Observed && s.Replicas > 0 && s.Terminating == nil }
+	if policy != v1alpha1.ReplaceWhenTerminated || l.rollingBack() || !slices.ContainsFunc(l.Sets, unknown) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "strategy", "podReplacement"), policy,
+		"the cluster does not count the pods that are terminating (status.terminatingReplicas of ReplicaSets): upgrade to Kubernetes 1.35, "+
+			"enable the feature gate DeploymentReplicaSetTerminatingReplicas, or take the field out")}
+}
+
+// anotherWorkload reports whether the workload is not the one that the record speaks of.
+func (l *look) anotherWorkload() bool {
+	return l.Workload != nil && l.record.WorkloadUID != "" && l.record.WorkloadUID != l.Workload.UID
+}
+
+// startedOver is the record of a release whose workload is another one now. What was reported to a forge is not ours to forget.
+func startedOver(r record) record {
+	return record{
+		Attempt:            r.Attempt,
+		Quarantined:        r.Quarantined,
+		Rollback:           r.Rollback,
+		ObservedGeneration: r.ObservedGeneration,
+		Ended:              r.Ended,
+		Superseded:         r.Superseded,
+		Report:             r.Report,
+		Refusal:            r.Refusal,
+		Revert:             r.Revert,
+	}
+}
+
+// rollingBack reports whether a rollback is under way.
+func (l *look) rollingBack() bool {
+	return l.isRollback() && l.record.Phase != v1alpha1.PhaseCompleted
+}
+
+// isRollback reports whether what is under way, or was the last, is a rollback.
+func (l *look) isRollback() bool { return l.record.RollbackTo != "" }
+
+// completed reports whether the last release, or rollback, has come to its end.
+func (l *look) completed() bool { return l.record.Phase == v1alpha1.PhaseCompleted }
+
+// failed reports whether the release has failed.
+func (l *look) failed() bool { return l.record.Phase == v1alpha1.PhaseFailed }
+
+// idle reports whether no release is under way.
+func (l *look) idle() bool { return l.record.Resolved == nil || l.completed() }
+
+// underWay reports whether it is on record that the workload is taken over for a release, or a rollback.
+func (l *look) underWay() bool {
+	r := &l.record
+	return r.Resolved != nil && r.Held != nil && r.Phase != "" && !l.completed()
+}
+
+// entered reports whether a step was entered: the first pods may be moved.
+func (l *look) entered() bool {
+	return l.record.CurrentStepState != "" && l.record.CurrentStepState != v1alpha1.StepInitial
+}
+
+// held reports whether the workload is held by this release, or by an earlier object of its name.
+func (l *look) held() bool { return l.Workload.heldBy(l.Release) }
+
+// heldAsMeant reports whether the workload is held by this very release, with the template that is released.
+func (l *look) heldAsMeant() bool {
+	w := l.Workload
+	return l.held() && w.Hold.UID == l.Release.UID && w.secured() && w.Digest == l.record.Resolved.Digest
+}
+
+// NewSet is the ReplicaSet that is the new one to the native controller; nil if there is none.
+func (o *Observation) NewSet() *Set { return deployment.New(o.Sets, o.Workload.Digest) }

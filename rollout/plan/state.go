@@ -1,0 +1,254 @@
+package plan
+
+import (
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// State is where a release stands. The set of states is closed: those of this file. Of computes it, decide and proceed say what
+// is done in each, and tell alone puts it into words.
+//
+//sumtype:decl
+type State interface{ isState() }
+
+// What a release finds its workload to be. In these states nothing that is asked for is answered.
+type (
+	// Leaving: the release is being deleted.
+	Leaving struct{}
+	// Absent: there is no workload.
+	Absent struct{ Kind, Name string }
+	// Replaced: by a cache that may lag, the workload of this name is another one.
+	Replaced struct{}
+	// Yielding: another release holds the workload.
+	Yielding struct{ Workload, Holder string }
+	// Loosened: somebody let the native controller loose on a workload that is held.
+	Loosened struct{ Change string }
+)
+
+// Where no release is under way.
+type (
+	// Idle: nothing has been released yet.
+	Idle struct{ Because Idleness }
+	// Completed: all pods run what was released, or was rolled back to.
+	Completed struct{ Rollback bool }
+	// Drifted: somebody gave the workload another template since.
+	Drifted struct{ Fields []string }
+	// Waiting: a template is given, and the release of it is stopped.
+	Waiting struct {
+		Revision string
+		Stop     Stop
+	}
+	// PastGit: spec.template is not what Git gives.
+	PastGit struct{}
+)
+
+// Where a release, or a rollback, is under way.
+type (
+	// Arriving: the workload runs the template under the native controller.
+	Arriving struct{ At Arrival }
+	// Starting: the workload is to be taken over, or to get another template.
+	Starting struct{ At Start }
+	// Entering: the workload is taken over, and no step is entered.
+	Entering struct{}
+	// Rolling: pods are moved to what the step says.
+	Rolling struct{ Back bool }
+	// Paused: the next pod to go has a pause point.
+	Paused struct{ At v1alpha1.PausePoint }
+	// Blocked: the step is done, and waits for its gates.
+	Blocked struct{ By []waitingGate }
+	// Stopped: the release stands until what stops it is gone.
+	Stopped struct {
+		At   Standstill
+		Stop Stop
+	}
+	// Failed: the release made no progress within its deadline.
+	Failed struct{ At Standstill }
+	// Finishing: every pod runs the new revision, and the workload is handed back.
+	Finishing struct{}
+)
+
+// Idleness is why nothing has been released yet.
+type Idleness int
+
+// The reasons of Idle.
+const (
+	// NoTemplate: spec.template is missing.
+	NoTemplate Idleness = iota
+	// RolledBack: spec.template was rolled back.
+	RolledBack
+	// Refused: the API server refuses spec.template.
+	Refused
+	// Resolving: it is yet to be asked what the API server makes of spec.template.
+	Resolving
+)
+
+// Arrival is how far a workload is that runs the template under the native controller.
+type Arrival int
+
+// The arrivals.
+const (
+	// Arrived: there is nothing left to wait for.
+	Arrived Arrival = iota
+	// Unseen: the native controller has not seen the workload as it is.
+	Unseen
+	// NativeRollout: the native controller is still rolling the template out.
+	NativeRollout
+)
+
+// Start is what a workload waits for that is to be taken over.
+type Start int
+
+// The starts.
+const (
+	// Ready: nothing.
+	Ready Start = iota
+	// Behind: the native controller has not seen the workload as it is.
+	Behind
+	// WouldMixVersions: the workload must not run two versions at once.
+	WouldMixVersions
+	// WillNotFit: the namespace has no room for the release.
+	WillNotFit
+)
+
+// Standstill is how far a release is that is stopped.
+type Standstill int
+
+// The standstills.
+const (
+	// NotTakenOver: the workload is not taken over.
+	NotTakenOver Standstill = iota
+	// NotBegun: no step is entered.
+	NotBegun
+	// InBatch: a step is entered.
+	InBatch
+)
+
+func (Leaving) isState()   {}
+func (Absent) isState()    {}
+func (Replaced) isState()  {}
+func (Yielding) isState()  {}
+func (Loosened) isState()  {}
+func (Idle) isState()      {}
+func (Completed) isState() {}
+func (Drifted) isState()   {}
+func (Waiting) isState()   {}
+func (PastGit) isState()   {}
+func (Arriving) isState()  {}
+func (Starting) isState()  {}
+func (Entering) isState()  {}
+func (Rolling) isState()   {}
+func (Paused) isState()    {}
+func (Blocked) isState()   {}
+func (Stopped) isState()   {}
+func (Failed) isState()    {}
+func (Finishing) isState() {}
+
+// Of says where a release stands by what is observed of it.
+func Of(o Observation) State { return stateOf(lookAt(o)) }
+
+func stateOf(l *look) State {
+	if s := found(l); s != nil {
+		return s
+	}
+	return reached(l)
+}
+
+// found is the state of a release whose workload is not there, or not ours to move; nil if it is.
+func found(l *look) State {
+	ref := l.Release.Spec.WorkloadRef
+	switch w := l.Workload; {
+	case l.Release.DeletionTimestamp != nil:
+		return Leaving{}
+	case w == nil || w.Deleting:
+		return Absent{string(ref.Kind), ref.Name}
+	case l.anotherWorkload():
+		return Replaced{}
+	case w.Hold != nil && !l.held():
+		return Yielding{w.Name, w.Hold.Release}
+	case l.held() && !w.secured() && !l.completed():
+		return Loosened{l.unsecuring()}
+	default:
+		return nil
+	}
+}
+
+// reached is how far a release is.
+func reached(l *look) State {
+	switch {
+	case l.idle():
+		return resting(l)
+	case l.arrives():
+		return Arriving{l.arrival()}
+	case !l.takenOver():
+		return starting(l)
+	default:
+		return rolling(l)
+	}
+}
+
+// resting is the state of a release that has yet to begin, or has come to its end.
+func resting(l *look) State {
+	stop := l.stop()
+	switch {
+	case l.record.Queued != nil && stop.any():
+		return Waiting{l.record.Queued.Revision, stop}
+	case l.drifts():
+		return Drifted{l.Drift.Fields}
+	case l.pastGit:
+		return PastGit{}
+	case l.completed():
+		return Completed{l.isRollback()}
+	case l.Given == "":
+		return Idle{NoTemplate}
+	case l.quarantined():
+		return Idle{RolledBack}
+	case l.refusedTemplate() != nil:
+		return Idle{Refused}
+	default:
+		return Idle{Resolving}
+	}
+}
+
+// starting is the state of a release whose workload is to be taken over, or to get another template.
+func starting(l *look) State {
+	held := l.held()
+	fresh := !held && l.record.Held == nil
+	switch stop := l.stopped(); {
+	case stop.any() && !l.rollingBack() && !l.entered() && (l.record.Held == nil || held):
+		return Stopped{NotTakenOver, stop}
+	case fresh && l.failed():
+		return Failed{NotTakenOver}
+	case !held && l.Workload.Behind > 0:
+		return Starting{Behind}
+	case fresh && l.mixesVersions():
+		return Starting{WouldMixVersions}
+	case fresh && l.wontFit():
+		return Starting{WillNotFit}
+	default:
+		return Starting{Ready}
+	}
+}
+
+// rolling is the state of a release that holds its workload.
+func rolling(l *look) State {
+	stop := l.stopped()
+	switch {
+	case l.failed():
+		return Failed{InBatch}
+	case stop.any() && !l.entered():
+		return Stopped{NotBegun, stop}
+	case stop.any():
+		return Stopped{InBatch, stop}
+	case !l.entered():
+		return Entering{}
+	case l.record.Phase == v1alpha1.PhaseFinalizing:
+		return Finishing{}
+	case l.paused():
+		return Paused{*l.record.PausePoint}
+	}
+	if len(l.record.Gates) > 0 {
+		if waiting := l.waitsFor(); len(waiting) > 0 {
+			return Blocked{waiting}
+		}
+	}
+	return Rolling{Back: l.goingBack()}
+}

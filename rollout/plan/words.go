@@ -1,0 +1,472 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/preflight"
+)
+
+const (
+	unseenWords    = "waiting for the native controller to see the workload as it is now"
+	takeOverWords  = "taking over the workload"
+	handBackWords  = "handing the workload back"
+	pastGitWords   = "spec.template is not what Git gives: somebody changed it past Git; its ReleaseSource takes that back"
+	noTemplateText = "spec.template is missing: there is nothing to release"
+	quarantineText = "spec.template was rolled back: another one starts the next release"
+)
+
+// words are the reason and the message of the status.
+func (t *telling) words() (reason, message string) {
+	reason, message = t.stateWords()
+	_, absent := t.state.(Absent)
+	if t.refused != nil && !t.statusFirst && !t.failed() && !t.completed() && !absent {
+		reason, message = v1alpha1.ReasonWriteRefused, refusalWords(t.refused)
+	}
+	message = bounded(message)
+	under := t.rollingBack() || t.entered() && !t.completed()
+	if queued := t.record.Queued; queued != nil && under {
+		message += "; next: revision " + queued.Revision
+	}
+	return reason, message
+}
+
+// stateWords put a state into words.
+func (t *telling) stateWords() (reason, message string) {
+	switch s := t.state.(type) {
+	case Absent:
+		return v1alpha1.ReasonWorkloadNotFound, fmt.Sprintf("%s %q does not exist; the release starts when it does", s.Kind, s.Name)
+	case Yielding:
+		return v1alpha1.ReasonWorkloadHeld, fmt.Sprintf("Deployment %q is taken over by BatchRelease %q: delete one of the two", s.Workload, s.Holder)
+	case Idle, Completed, Drifted, Waiting, PastGit:
+		return t.restWords()
+	case Arriving:
+		return t.arrivalWords(s.At)
+	case Starting:
+		return t.startWords(s.At)
+	case Stopped:
+		return s.Stop.reason(), t.standstillWords(s.At) + ": " + t.stopWords(s.Stop)
+	case Failed:
+		return v1alpha1.ReasonDeadlineExceeded, t.failureWords()
+	case Blocked:
+		return t.blockedWords(s.By)
+	case Paused:
+		return v1alpha1.ReasonPausePoint, t.pauseWords(&s.At)
+	case Rolling:
+		return t.upgradeReason(), t.rollingWords(s.Back)
+	case Finishing:
+		return v1alpha1.ReasonHandingBack, handBackWords
+	case Entering, Leaving, Loosened, Replaced:
+		return t.beginWords()
+	}
+	return "", ""
+}
+
+// restWords are for where no release is under way.
+func (t *telling) restWords() (reason, message string) {
+	switch s := t.state.(type) {
+	case Waiting:
+		return s.Stop.reason(), "revision " + s.Revision + " waits: " + t.stopWords(s.Stop)
+	case Drifted:
+		return v1alpha1.ReasonDrifted, t.driftedWords()
+	case PastGit:
+		return v1alpha1.ReasonChangedPastGit, pastGitWords
+	case Completed:
+		if s.Rollback {
+			return v1alpha1.ReasonRolledBack, "revision " + t.record.UpdateRevision + " runs again"
+		}
+		return v1alpha1.ReasonCompleted, "all pods run revision " + t.record.UpdateRevision
+	case Idle:
+		return t.idleWords(s.Because)
+	default:
+		return "", ""
+	}
+}
+
+func (t *telling) idleWords(because Idleness) (reason, message string) {
+	switch because {
+	case NoTemplate:
+		return v1alpha1.ReasonNoTemplate, noTemplateText
+	case RolledBack:
+		return v1alpha1.ReasonRolledBack, quarantineText
+	case Refused:
+		return v1alpha1.ReasonInvalidTemplate, t.refusedTemplate().words()
+	default:
+		return "", ""
+	}
+}
+
+// words say why a template can't be released.
+func (r *Resolved) words() string {
+	if r.Refused != "" {
+		return "the API server refuses spec.template: " + r.Refused
+	}
+	return "spec.template can't be told from what runs: " + r.Overlooked + ": install a newer version"
+}
+
+func (t *telling) arrivalWords(at Arrival) (reason, message string) {
+	w := t.Workload
+	switch at {
+	case Unseen:
+		return v1alpha1.ReasonTakingOver, unseenWords
+	case NativeRollout:
+		what := fmt.Sprintf("%d of %s run revision %s", t.updated(), pods(w.Replicas), w.Revision)
+		if w.Paused {
+			return v1alpha1.ReasonNativeRollout, fmt.Sprintf(
+				"the Deployment is paused, and %s: the release is completed when it is resumed and all run it; kubectl rollout resume deployment %s -n %s",
+				what, w.Name, t.Release.Namespace)
+		}
+		return v1alpha1.ReasonNativeRollout, "the Deployment's own rollout is under way: " + what
+	default:
+		if t.record.Held != nil {
+			return v1alpha1.ReasonHandingBack, handBackWords
+		}
+		return t.beginWords()
+	}
+}
+
+func (t *telling) startWords(at Start) (reason, message string) {
+	switch at {
+	case Behind:
+		return v1alpha1.ReasonTakingOver, unseenWords
+	case WouldMixVersions:
+		return v1alpha1.ReasonWouldMixVersions, "the workload is not taken over: " + t.mixingWords()
+	case WillNotFit:
+		return v1alpha1.ReasonWillNotFit, "the workload is not taken over: " + joined(t.Preflight.WillNotFit)
+	default:
+		if t.failed() {
+			return v1alpha1.ReasonDeadlineExceeded, t.failureWords()
+		}
+		if t.entered() {
+			return t.upgradeReason(), t.rollingWords(t.goingBack())
+		}
+		return t.beginWords()
+	}
+}
+
+// beginWords are for a release that has begun, and is in no step yet.
+func (t *telling) beginWords() (reason, message string) {
+	back := t.record.Rollback
+	switch {
+	case t.record.Resolved == nil:
+		return "", ""
+	case t.isRollback() && back != nil:
+		return v1alpha1.ReasonRollingBack, "rolling back to " + t.record.RollbackTo + ": " + back.Message
+	default:
+		return v1alpha1.ReasonTakingOver, takeOverWords
+	}
+}
+
+func (t *telling) mixingWords() string { return preflight.MixesVersions(t.Workload.Name) }
+
+func (t *telling) standstillWords(at Standstill) string {
+	switch at {
+	case NotTakenOver:
+		return "the workload is not taken over"
+	case NotBegun:
+		return "the release has not begun"
+	default:
+		return "batch " + t.status.Batch + " is on hold"
+	}
+}
+
+// reason is that of the first cause.
+func (s Stop) reason() string {
+	if !s.any() {
+		return ""
+	}
+	switch s[0].(type) {
+	case UnreadableSteps:
+		return v1alpha1.ReasonInvalidStrategy
+	case Suspended:
+		return v1alpha1.ReasonSuspended
+	case Frozen:
+		return v1alpha1.ReasonFrozen
+	case Changed:
+		return v1alpha1.ReasonDrifted
+	case ChangedPastGit:
+		return v1alpha1.ReasonChangedPastGit
+	}
+	return ""
+}
+
+// stopWords say what stops a release.
+func (l *look) stopWords(s Stop) string {
+	var words []string
+	for _, cause := range s {
+		words = append(words, l.causeWords(cause))
+	}
+	return joined(words)
+}
+
+func (l *look) causeWords(cause Cause) string {
+	switch c := cause.(type) {
+	case UnreadableSteps:
+		return c.Problem.Error()
+	case Suspended:
+		return "spec.suspend is set"
+	case Frozen:
+		words := "frozen"
+		if c.Until != nil {
+			words += " until " + c.Until.UTC().Format(time.RFC3339)
+		}
+		return words + ": " + c.Reason
+	case Changed:
+		words := c.What.Message
+		if c.PodsLost {
+			words += "; pods were lost by it and are being replaced"
+		}
+		return fmt.Sprintf("%s; to go on: sluice retry %s -n %s", words, l.Release.Name, l.Release.Namespace)
+	case ChangedPastGit:
+		return pastGitWords
+	}
+	return ""
+}
+
+// failureWords say why the release has failed.
+func (l *look) failureWords() string {
+	what := "the release"
+	if l.entered() {
+		what = "batch " + l.batchWord()
+	}
+	failure := l.record.Failure
+	if failure == nil { // on record since a version that kept no cause
+		return fmt.Sprintf("%s: no progress for %s", what, l.progressDeadline())
+	}
+	return fmt.Sprintf("%s: no progress for %s: %s", what, time.Duration(failure.DeadlineSeconds)*time.Second, failure.Message)
+}
+
+func (t *telling) upgradeReason() string {
+	if t.isRollback() {
+		return v1alpha1.ReasonRollingBack
+	}
+	return v1alpha1.ReasonUpgrading
+}
+
+func (t *telling) rollingWords(back bool) string {
+	what := "updating"
+	if back {
+		what = "going back"
+	}
+	return fmt.Sprintf("batch %s: %s to %s of %d", t.status.Batch, what, pods(t.record.TargetReplicas), t.record.Replicas)
+}
+
+func (l *look) pauseWords(at *v1alpha1.PausePoint) string {
+	return fmt.Sprintf("batch %s: holds before pod %s on node %s, which has a pause point: take its annotation away, or confirm it",
+		l.batchWord(), at.Pod, orWord(at.Node, "none"))
+}
+
+// blockedWords say what the step waits for.
+func (t *telling) blockedWords(waiting []waitingGate) (reason, message string) {
+	if rejected := rejectedOf(waiting); rejected != nil {
+		return v1alpha1.ReasonGateRejected, t.rejectionWords(rejected)
+	}
+	reason = v1alpha1.ReasonBlocking
+	if slices.ContainsFunc(waiting, waitingGate.refused) {
+		reason = v1alpha1.ReasonApprovalRefused
+	}
+	return reason, fmt.Sprintf("batch %s done with %s of %d, waiting for %s",
+		t.status.Batch, pods(t.record.TargetReplicas), t.record.Replicas, awaitedWords(waiting))
+}
+
+// rejectionWords say that a gate was rejected, and why.
+func (l *look) rejectionWords(gate *v1alpha1.Gate) string {
+	return fmt.Sprintf("batch %s: gate %s was rejected: %s", l.batchWord(), gate.Name, gate.Status.Message)
+}
+
+// awaitedWords names what is waited for: what people find on the forge by the name that it has there,
+// and then the types of the other gates.
+func awaitedWords(waiting []waitingGate) string {
+	var words, types []string
+	for _, w := range waiting {
+		if name := w.onForge(); name != "" {
+			words = append(words, name)
+		} else {
+			types = append(types, string(w.policy.Type()))
+		}
+	}
+	if len(types) > 0 {
+		words = append(words, "gate: "+strings.Join(types, ", "))
+	}
+	return strings.Join(words, ", ")
+}
+
+// onForge names what is waited for on the forge, and says so if it has come in vain.
+func (w waitingGate) onForge() string {
+	if w.gate == nil {
+		return w.policy.AwaitedOnForge(0)
+	}
+	words := w.policy.AwaitedOnForge(w.gate.PullRequestNumber())
+	if w.refused() {
+		words += ", which was merged and refused: " + w.gate.Status.Refusal.Message
+	}
+	return words
+}
+
+// driftedWords say how the workload differs from what was released, and what becomes of it.
+func (l *look) driftedWords() string {
+	message, again := driftWords(l.Drift.Fields), l.driftAgain()
+	switch {
+	case l.Release.Spec.Drift != v1alpha1.DriftRevert:
+		message += fmt.Sprintf("; put it back ('kubectl rollout undo deployment/%s -n %s'), or bring it to Git",
+			l.Release.Spec.WorkloadRef.Name, l.Release.Namespace)
+	case l.elder() == "" && l.Now.Before(again):
+		message += "; it is reverted at " + again.UTC().Format(time.RFC3339)
+	}
+	return message
+}
+
+func driftWords(fields []string) string {
+	return "the Deployment was changed out of band: " + joined(fields)
+}
+
+// events put into words what has happened.
+func (t *telling) events() []Event {
+	var events []Event
+	for _, h := range t.happened {
+		events = append(events, t.event(h))
+	}
+	return events
+}
+
+func (t *telling) event(what happening) Event {
+	switch h := what.(type) {
+	case retried:
+		return Event{false, v1alpha1.ReasonRetrying, "going on: a retry was asked for"}
+	case notFound:
+		return Event{true, v1alpha1.ReasonRevisionNotFound, h.problem.words()}
+	case jumpMade:
+		return Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from batch %d/%d to batch %d/%d, by %s", h.from+1, h.steps, h.to+1, h.steps, h.by)}
+	case jumpRefused:
+		return Event{true, v1alpha1.ReasonJumpRefused, fmt.Sprintf("%s %d: %s", h.by, h.to, h.words())}
+	case pausedBefore:
+		return Event{false, v1alpha1.ReasonPausePoint, t.pauseWords(&h.at)}
+	case pauseEnded:
+		how := "is gone"
+		if h.at.Confirmed == h.at.Pod {
+			how = "was confirmed"
+		}
+		return Event{false, v1alpha1.ReasonPausePoint, "the pause point of pod " + h.at.Pod + " " + how}
+	}
+	return Event{}
+}
+
+func (j jumpRefused) words() string {
+	switch j.why {
+	case inRollback:
+		return "a rollback has its own steps"
+	case noSuchStep:
+		return fmt.Sprintf("there are steps 0 to %d", j.steps-1)
+	case presentStep:
+		return "this is the present step"
+	default:
+		return "no release is under way"
+	}
+}
+
+// mostNamed is how many templates a message names.
+const mostNamed = 10
+
+// words say what was asked for, why there is none, and what there is.
+func (n noTarget) words() string {
+	prefix := fmt.Sprintf("rollback=%s: ", n.asked)
+	switch n.why {
+	case runsAlready:
+		return prefix + fmt.Sprintf("revision %q is what runs already", n.revision)
+	case wasRolledBack:
+		return prefix + "it was rolled back itself, and passes its gates again if it is given as spec.template; " + keptWords(n.kept)
+	case unknownRevision:
+		return prefix + fmt.Sprintf("no template of revision %q is kept; ", n.asked) + keptWords(n.kept)
+	case unknownCommit:
+		return prefix + fmt.Sprintf("no template of revision or commit %q is kept; ", n.asked) + keptWords(n.kept)
+	case ambiguousCommit:
+		return prefix + "more than one commit begins like that; " + keptWords(n.kept)
+	default:
+		return prefix + "there is no stable template to go back to; " + keptWords(n.kept)
+	}
+}
+
+// keptWords names what can be rolled back to, the newest first.
+func keptWords(all []Kept) string {
+	kept := slices.DeleteFunc(slices.Clone(all), func(k Kept) bool { return !k.stable() })
+	if len(kept) == 0 {
+		return "none is kept"
+	}
+	slices.SortFunc(kept, func(a, b Kept) int { return cmp.Compare(b.Number, a.Number) })
+	var words []string
+	for _, k := range kept[:min(len(kept), mostNamed)] {
+		word := k.Revision
+		if k.Commit != "" {
+			word += " (commit " + plain.Commit(k.Commit) + ")"
+		}
+		words = append(words, word)
+	}
+	if more := len(kept) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return "kept are " + strings.Join(words, ", ")
+}
+
+// refusalWords say what is refused, and why.
+func refusalWords(r *Refusal) string {
+	if r.Rewritten {
+		return "the API server makes something else of the write to " + r.Write + ": " + r.Why
+	}
+	return "the API server refuses to " + r.Write + ": " + r.Why
+}
+
+// scaleReason says why a set gets another size.
+func (l *look) scaleReason(why deployment.Why) Reason {
+	switch why {
+	case deployment.Unnote:
+		return "or the native controller empties the others again"
+	case deployment.BackToTarget:
+		return Reason("back to what batch " + l.batchWord() + " says")
+	case deployment.FewerReplicas:
+		return "fewer replicas: the batch's share of them"
+	case deployment.MoreReplicas:
+		return "more replicas: the rest runs the version before"
+	default:
+		return l.batchReason()
+	}
+}
+
+func (l *look) batchReason() Reason {
+	if !l.entered() {
+		return "follow spec.replicas"
+	}
+	return Reason("batch " + l.batchWord())
+}
+
+// batchWord is the current step as people count; empty before the first. Of steps that can't be read it is what was told last.
+func (l *look) batchWord() string {
+	switch {
+	case !l.entered():
+		return ""
+	case l.unreadable != nil:
+		return l.Release.Status.Batch
+	default:
+		return l.batch(l.stepIndex())
+	}
+}
+
+func pods(n int32) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
+}
+
+func orWord(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}
+
+func joined(words []string) string { return strings.Join(words, "; ") }
