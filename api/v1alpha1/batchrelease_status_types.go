@@ -106,6 +106,9 @@ type BatchReleaseStatus struct {
 	// StartedAt is when the attempt began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// StepStartedAt is when the current step was entered; unset before the first.
+	// +optional
+	StepStartedAt *metav1.Time `json:"stepStartedAt,omitempty"`
 	// Quarantined are digests of spec.template that were rolled back and are not released again.
 	// +listType=atomic
 	// +optional

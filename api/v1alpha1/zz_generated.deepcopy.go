@@ -163,6 +163,10 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 		in, out := &in.StartedAt, &out.StartedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.StepStartedAt != nil {
+		in, out := &in.StepStartedAt, &out.StepStartedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.Quarantined != nil {
 		in, out := &in.Quarantined, &out.Quarantined
 		*out = make([]string, len(*in))

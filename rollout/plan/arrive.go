@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -192,6 +193,7 @@ func complete(d Decision) Decision {
 		if !d.handingBack { // or it is on record already, of the steps that it had
 			r.CurrentStepIndex = steps - 1
 		}
+		r.StepStartedAt = cmp.Or(r.StepStartedAt, d.time())
 		r.Gates, r.Answers, r.Progress, r.Held, r.PausePoint, r.Failure = nil, nil, nil, nil, nil, nil
 		r.StableRevision, r.WorkloadUID = r.UpdateRevision, d.Workload.UID
 		r.Replicas, r.TargetReplicas = d.Workload.Replicas, d.Workload.Replicas

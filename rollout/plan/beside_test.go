@@ -60,7 +60,7 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 func TestStoppedBeforeItBeginsItKeepsAnOldPod(t *testing.T) {
 	t.Parallel()
 	notBegun := held(2).fence("0", "1").sets(set("v1", 8), set("v2", 2)).but(suspended).status(func(s *v1alpha1.BatchReleaseStatus) {
-		s.Phase, s.CurrentStepState, s.Replicas, s.TargetReplicas = v1alpha1.PhaseInitial, v1alpha1.StepInitial, 0, 0
+		s.Phase, s.Batch, s.Replicas, s.TargetReplicas = v1alpha1.PhaseInitial, "", 0, 0
 	})
 	checkScripts(t, map[string]scripted{
 		"scaled down to what is left": {notBegun, []string{"scale v2 2 -> 1" + fewer, "scale v1 8 -> 1: follow spec.replicas"}},

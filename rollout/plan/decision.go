@@ -129,7 +129,7 @@ type (
 
 func (retried) happening()      {}
 func (notFound) happening()     {}
-func (jumpMade) happening()       {}
+func (jumpMade) happening()     {}
 func (jumpRefused) happening()  {}
 func (pausedBefore) happening() {}
 func (pauseEnded) happening()   {}

@@ -31,7 +31,7 @@ const (
 func Expect(release *v1alpha1.BatchRelease, workload *Workload, given string, now time.Time) (prospect Prospect, why string) {
 	l := &look{
 		Observation: Observation{Now: now, Release: release, Workload: workload, Given: given},
-		record:      release.Status,
+		record:      recordOf(release),
 	}
 	current := l.record.Resolved
 	switch stop := l.stop(); {

@@ -87,7 +87,7 @@ func (l *look) conforms(target int32) bool {
 // enterStep starts a step. Pods that run the revision already stay, unless they are to go back with it.
 func enterStep(d Decision, index int32) Decision {
 	d = d.with(func(r *record) {
-		r.CurrentStepIndex, r.CurrentStepState = index, v1alpha1.StepUpgrade
+		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = index, v1alpha1.StepUpgrade, d.time()
 		r.Gates, r.Answers = nil, nil
 	})
 	replicas := d.Workload.Replicas

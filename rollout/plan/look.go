@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,9 +36,7 @@ type look struct {
 // lookAt takes what is observed for what it means. What a pass that died has left behind, or somebody who wrote past
 // Sluice, is recovered here and in recover.go, and nowhere else.
 func lookAt(o Observation) *look {
-	l := &look{Observation: o, record: o.Release.Status}
-	l.record.Reason, l.record.Message, l.record.Batch, l.record.Conditions = "", "", "", nil
-	l.record.ObservedGeneration = o.Release.Generation
+	l := &look{Observation: o, record: recordOf(o.Release)}
 	if pastGit(&o) {
 		l.pastGit, l.Given, l.Resolved = true, "", nil
 	}
@@ -54,6 +53,17 @@ func lookAt(o Observation) *look {
 		l.unreadable, l.handingBack = err, l.underWay() && l.record.Phase == v1alpha1.PhaseFinalizing
 	}
 	return l
+}
+
+// recordOf is what is on record of a release.
+func recordOf(release *v1alpha1.BatchRelease) record {
+	r := release.Status
+	if r.StepStartedAt == nil && r.Batch != "" { // written by a version that did not record it
+		r.StepStartedAt = cmp.Or(r.LastUpdateTime, r.StartedAt, &release.CreationTimestamp)
+	}
+	r.Reason, r.Message, r.Batch, r.Conditions = "", "", "", nil
+	r.ObservedGeneration = release.Generation
+	return r
 }
 
 // with is the same look with another record.
@@ -130,9 +140,7 @@ func (l *look) underWay() bool {
 }
 
 // entered reports whether a step was entered: the first pods may be moved.
-func (l *look) entered() bool {
-	return l.record.CurrentStepState != "" && l.record.CurrentStepState != v1alpha1.StepInitial
-}
+func (l *look) entered() bool { return l.record.StepStartedAt != nil }
 
 // held reports whether the workload is held by this release, or by an earlier object of its name.
 func (l *look) held() bool { return l.Workload.heldBy(l.Release) }

@@ -55,7 +55,7 @@ func TestStoppedReleaseStands(t *testing.T) {
 }
 
 func noBatch(s *v1alpha1.BatchReleaseStatus) {
-	s.CurrentStepState, s.Phase = v1alpha1.StepInitial, v1alpha1.PhaseInitial
+	s.Batch, s.Phase = "", v1alpha1.PhaseInitial
 }
 
 func TestStopSaysWhy(t *testing.T) {

@@ -123,7 +123,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		before := *r
 		r.Attempt, r.StartedAt = d.nextAttempt(), d.time()
 		r.Phase = v1alpha1.PhaseInitial
-		r.CurrentStepIndex, r.CurrentStepState = 0, v1alpha1.StepInitial
+		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = 0, v1alpha1.StepInitial, nil
 		r.Gates, r.Progress, r.PausePoint, r.Failure = nil, nil, nil, nil
 		r.Replicas, r.TargetReplicas = 0, 0
 		r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -323,93 +322,6 @@ func (l *look) driftedWords() string {
 
 func driftWords(fields []string) string {
 	return "the Deployment was changed out of band: " + joined(fields)
-}
-
-// events put into words what has happened.
-func (t *telling) events() []Event {
-	var events []Event
-	for _, h := range t.happened {
-		events = append(events, t.event(h))
-	}
-	return events
-}
-
-func (t *telling) event(what happening) Event {
-	switch h := what.(type) {
-	case retried:
-		return Event{false, v1alpha1.ReasonRetrying, "going on: a retry was asked for"}
-	case notFound:
-		return Event{true, v1alpha1.ReasonRevisionNotFound, h.problem.words()}
-	case jumpMade:
-		return Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from batch %d/%d to batch %d/%d, by %s", h.from+1, h.steps, h.to+1, h.steps, h.by)}
-	case jumpRefused:
-		return Event{true, v1alpha1.ReasonJumpRefused, fmt.Sprintf("%s %d: %s", h.by, h.to, h.words())}
-	case pausedBefore:
-		return Event{false, v1alpha1.ReasonPausePoint, t.pauseWords(&h.at)}
-	case pauseEnded:
-		how := "is gone"
-		if h.at.Confirmed == h.at.Pod {
-			how = "was confirmed"
-		}
-		return Event{false, v1alpha1.ReasonPausePoint, "the pause point of pod " + h.at.Pod + " " + how}
-	}
-	return Event{}
-}
-
-func (j jumpRefused) words() string {
-	switch j.why {
-	case inRollback:
-		return "a rollback has its own steps"
-	case noSuchStep:
-		return fmt.Sprintf("there are steps 0 to %d", j.steps-1)
-	case presentStep:
-		return "this is the present step"
-	default:
-		return "no release is under way"
-	}
-}
-
-// mostNamed is how many templates a message names.
-const mostNamed = 10
-
-// words say what was asked for, why there is none, and what there is.
-func (n noTarget) words() string {
-	prefix := fmt.Sprintf("rollback=%s: ", n.asked)
-	switch n.why {
-	case runsAlready:
-		return prefix + fmt.Sprintf("revision %q is what runs already", n.revision)
-	case wasRolledBack:
-		return prefix + "it was rolled back itself, and passes its gates again if it is given as spec.template; " + keptWords(n.kept)
-	case unknownRevision:
-		return prefix + fmt.Sprintf("no template of revision %q is kept; ", n.asked) + keptWords(n.kept)
-	case unknownCommit:
-		return prefix + fmt.Sprintf("no template of revision or commit %q is kept; ", n.asked) + keptWords(n.kept)
-	case ambiguousCommit:
-		return prefix + "more than one commit begins like that; " + keptWords(n.kept)
-	default:
-		return prefix + "there is no stable template to go back to; " + keptWords(n.kept)
-	}
-}
-
-// keptWords names what can be rolled back to, the newest first.
-func keptWords(all []Kept) string {
-	kept := slices.DeleteFunc(slices.Clone(all), func(k Kept) bool { return !k.stable() })
-	if len(kept) == 0 {
-		return "none is kept"
-	}
-	slices.SortFunc(kept, func(a, b Kept) int { return cmp.Compare(b.Number, a.Number) })
-	var words []string
-	for _, k := range kept[:min(len(kept), mostNamed)] {
-		word := k.Revision
-		if k.Commit != "" {
-			word += " (commit " + plain.Commit(k.Commit) + ")"
-		}
-		words = append(words, word)
-	}
-	if more := len(kept) - len(words); more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
-	}
-	return "kept are " + strings.Join(words, ", ")
 }
 
 // refusalWords say what is refused, and why.

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A look is a value, and so is what it looks at: only the functions that make one write to it. All else makes another.
+func TestNothingChangesALook(t *testing.T) {
+	t.Parallel()
+	makers := []string{"lookAt", "with"}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, is := decl.(*ast.FuncDecl)
+			if !is {
+				continue
+			}
+			for _, value := range looksOf(f) {
+				seen++
+				for _, at := range writesTo(f, value) {
+					if !slices.Contains(makers, f.Name.Name) {
+						t.Errorf("%s: %s writes to the look %s", fset.Position(at), f.Name.Name, value)
+					}
+				}
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d functions take a look: is it still called so?", seen)
+	}
+}
+
+// looksOf are the names by which a function has a look, or a decision, which embeds one by its pointer.
+func looksOf(f *ast.FuncDecl) []string {
+	fields := f.Type.Params.List
+	if f.Recv != nil {
+		fields = append(fields, f.Recv.List...)
+	}
+	var names []string
+	for _, field := range fields {
+		kind := field.Type
+		if star, is := kind.(*ast.StarExpr); is {
+			kind = star.X
+		}
+		if ident, is := kind.(*ast.Ident); is && (ident.Name == "look" || ident.Name == "Decision" || ident.Name == "telling") {
+			for _, name := range field.Names {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// ownFields are those of a Decision itself, which is passed by value, and of what puts one into words.
+var ownFields = []string{"look", "actions", "needs", "statusFirst", "wake", "happened", "refused", "status"}
+
+// writesTo are the places where a function assigns to something that a value points to.
+func writesTo(f *ast.FuncDecl, value string) []token.Pos {
+	var found []token.Pos
+	ast.Inspect(f, func(n ast.Node) bool {
+		assign, is := n.(*ast.AssignStmt)
+		if !is || assign.Tok == token.DEFINE {
+			return true
+		}
+		for _, left := range assign.Lhs {
+			if root, field := rootOf(left); root == value && field != "" && !slices.Contains(ownFields, field) {
+				found = append(found, left.Pos())
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// rootOf is the variable that an expression begins with, and the first field of it.
+func rootOf(e ast.Expr) (root, field string) {
+	for {
+		switch x := e.(type) {
+		case *ast.SelectorExpr:
+			e, field = x.X, x.Sel.Name
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name, field
+		default:
+			return "", ""
+		}
+	}
+}
