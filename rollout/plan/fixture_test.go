@@ -39,7 +39,7 @@ func running(replicas int32) *scene {
 		Preflight:   &preflight.Findings{},
 		Given:       "given-v2",
 		Release: &v1alpha1.BatchRelease{
-			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release-1", Generation: 3, Annotations: map[string]string{}},
+			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release-1", Generation: 3, CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)), Annotations: map[string]string{}},
 			Spec: v1alpha1.BatchReleaseSpec{
 				WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 			},
