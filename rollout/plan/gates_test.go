@@ -132,7 +132,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"once it is open a pod that goes away does not close it": {
 			held(10).sets(set("v1", 9, current(10)), set("v2", 1)).gates(gate(1, 0, 0, passed)).status(blocking),
-			outcome{Script: []string{grows}, Is: second, Wake: longestLook},
+			outcome{Is: second, Wake: longestLook}, // and then the next pod comes
 		},
 		"but the step must be done for it to be passed": {
 			held(10).sets(set("v1", 9), set("v2", 1, available(0))).gates(gate(1, 0, 0, passed)).status(blocking),
@@ -321,7 +321,7 @@ func TestPassStepWithoutAGate(t *testing.T) {
 		"the old pods that the step leaves are no reason to wait": {
 			held(10).steps(open...).sets(set("v1", 10), set("v2", 1)),
 			outcome{
-				Script: []string{"scale v1 10 -> 9: batch 2/3", "scale v2 1 -> 2: batch 2/3"},
+				Script: []string{"scale v1 10 -> 9: batch 2/3"},
 				Is:     "RollingUpdate 2/3 Upgrade StepUpgrading", Wake: longestLook,
 			},
 		},
