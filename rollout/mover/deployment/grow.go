@@ -44,7 +44,7 @@ func (b *table) replaceLast() {
 // may be.
 func (b *table) lacksOne() bool {
 	room, known := b.room(b.updated)
-	return known && room >= 0 && b.Surge == 0 && b.Target == b.Replicas && b.updated.want == b.Replicas-1
+	return known && room >= 0 && b.Surge == 0 && b.updated.Replicas > 0 && b.Target == b.Replicas && b.updated.want == b.Replicas-1
 }
 
 // growOld adds pods of the version before, after spec.replicas grew or pods were taken away.
