@@ -39,21 +39,20 @@ func (t *telling) stalled() *Event {
 	stall := func(reason, message string) *Event {
 		return &Event{Warning: true, Reason: reason, Message: bounded(message)}
 	}
-	switch s := t.state.(type) {
-	case Failed:
+	_, failed := t.state.(Failed)
+	_, yields := t.state.(Yielding)
+	_, absent := t.state.(Absent)
+	idle, idles := t.state.(Idle)
+	starting, starts := t.state.(Starting)
+	switch {
+	case failed:
 		return &Event{Reason: t.status.Reason, Message: t.status.Message}
-	case Yielding:
+	case yields, idles && t.refused == nil && (idle.Because == NoTemplate || idle.Because == Refused):
 		return stall(t.words())
-	case Absent:
+	case absent:
 		return nil
-	case Idle:
-		if t.refused == nil && (s.Because == NoTemplate || s.Because == Refused) {
-			return stall(t.words())
-		}
-	case Starting:
-		if s.At == WouldMixVersions {
-			return stall(v1alpha1.ReasonWouldMixVersions, t.mixingWords())
-		}
+	case starts && starting.At == WouldMixVersions:
+		return stall(v1alpha1.ReasonWouldMixVersions, t.mixingWords())
 	}
 	if !t.statusFirst && t.refused != nil {
 		return stall(v1alpha1.ReasonWriteRefused, refusalWords(t.refused))

@@ -48,13 +48,14 @@ func proceed(d Decision) Decision {
 	if d.idle() {
 		return rest(d)
 	}
-	switch s := reached(d.look).(type) {
+	switch s := underWay(d.look).(type) {
 	case Arriving:
 		return arrive(d, s.At)
 	case Starting, Stopped, Failed:
 		if !d.takenOver() {
 			return hold(d, s)
 		}
+	case Entering, Rolling, Paused, Blocked, Finishing:
 	}
 	return goOn(d)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,7 @@ func (d Decision) wakeAt(t time.Time) Decision {
 
 // tell adds to what has happened.
 func (d Decision) tell(what happening) Decision {
-	d.happened = append(d.happened[:len(d.happened):len(d.happened)], what)
+	d.happened = append(slices.Clip(d.happened), what)
 	return d
 }
 
@@ -66,7 +67,7 @@ func (d Decision) try(actions ...Action) (Decision, bool) {
 	for _, action := range actions {
 		known := d.refusal(action)
 		if known == nil {
-			d.actions = append(d.actions[:len(d.actions):len(d.actions)], action)
+			d.actions = append(slices.Clip(d.actions), action)
 			continue
 		}
 		all = false

@@ -7,6 +7,13 @@
 //	observe ──► Next ──► needs? ──► observe more, ask again
 //	                └──► actions ──► status ──► wake-up
 //
+// Inside, a look (look.go) is the release as observed and recorded. Its State (state.go) says where it stands.
+// Functions over looks return a Decision (decision.go, decide.go), which tell (tell.go, words.go) puts into words:
+//
+//	Observation ──► look ──► State ──► Decision ──► tell ──► Plan
+//
+// A look never changes, and has no reason, message or condition in it: nothing is decided by words.
+//
 // A plan is safe to stop after any action: asking again from what is then observed
 // leads to the same end. What must hold at every write:
 //

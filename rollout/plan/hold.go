@@ -7,22 +7,21 @@ import (
 )
 
 // hold takes the workload over, or puts back what somebody changed while it is taken over.
-func hold(d Decision, s State) Decision {
+func hold(d Decision, s Progress) Decision {
 	if d.heldAsMeant() { // but for how many pods it has
 		var refilled bool
 		if d, refilled = refill(d); !refilled {
 			return d
 		}
 	}
-	switch s := s.(type) {
-	case Failed: // before its workload was taken over: it does not begin until somebody asks for it, or gives another template
+	if _, failed := s.(Failed); failed { // it does not begin until somebody asks for it, or gives another template
 		d, _ = rollBackFailed(d)
 		return d
-	case Starting:
-		return start(d, s.At)
-	default:
-		return d
 	}
+	if s, starts := s.(Starting); starts {
+		return start(d, s.At)
+	}
+	return d
 }
 
 // start takes the workload over as soon as nothing is in the way.

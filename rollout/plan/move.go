@@ -49,16 +49,17 @@ func write(d Decision, sizes deployment.Sizes) Decision {
 	if len(grow)+len(shrink) == 0 {
 		return d
 	}
-	growsFirst, done := sizes.GrowsFirst(), true
-	if growsFirst {
-		if d, done = writeGrowth(d, grow); !done {
-			return d
+	if sizes.GrowsFirst() {
+		d, done := writeGrowth(d, grow)
+		if done {
+			d, _ = writeShrink(d, shrink)
 		}
+		return d
 	}
-	if d, done = writeShrink(d, shrink); !done || growsFirst {
-		return d // if a shrink is refused there is no room for more
+	d, done := writeShrink(d, shrink)
+	if done { // if a shrink is refused there is no room for more
+		d, _ = writeGrowth(d, grow)
 	}
-	d, _ = writeGrowth(d, grow)
 	return d
 }
 

@@ -10,59 +10,80 @@ import (
 //sumtype:decl
 type State interface{ isState() }
 
-// What a release finds its workload to be. In these states nothing that is asked for is answered.
+// Obstacle is a State in which the workload is not there, or not ours to move: nothing that is asked for is answered.
+//
+//sumtype:decl
+type Obstacle interface {
+	State
+	isObstacle()
+}
+
 type (
-	// Leaving: the release is being deleted.
+	// Leaving says that the release is being deleted.
 	Leaving struct{}
-	// Absent: there is no workload.
+	// Absent says that there is no workload.
 	Absent struct{ Kind, Name string }
-	// Replaced: by a cache that may lag, the workload of this name is another one.
+	// Replaced says that by a cache that may lag, the workload of this name is another one.
 	Replaced struct{}
-	// Yielding: another release holds the workload.
+	// Yielding says that another release holds the workload.
 	Yielding struct{ Workload, Holder string }
-	// Loosened: somebody let the native controller loose on a workload that is held.
+	// Loosened says that somebody let the native controller loose on a workload that is held.
 	Loosened struct{ Change string }
 )
 
-// Where no release is under way.
+// Rest is a State in which no release is under way.
+//
+//sumtype:decl
+type Rest interface {
+	State
+	isRest()
+}
+
 type (
-	// Idle: nothing has been released yet.
+	// Idle says that nothing has been released yet.
 	Idle struct{ Because Idleness }
-	// Completed: all pods run what was released, or was rolled back to.
+	// Completed says that all pods run what was released, or was rolled back to.
 	Completed struct{ Rollback bool }
-	// Drifted: somebody gave the workload another template since.
+	// Drifted says that somebody gave the workload another template since.
 	Drifted struct{ Fields []string }
-	// Waiting: a template is given, and the release of it is stopped.
+	// Waiting says that a template is given, and the release of it is stopped.
 	Waiting struct {
 		Revision string
 		Stop     Stop
 	}
-	// PastGit: spec.template is not what Git gives.
+	// PastGit says that spec.template is not what Git gives.
 	PastGit struct{}
 )
 
-// Where a release, or a rollback, is under way.
+// Progress is a State in which a release, or a rollback, is under way.
+//
+//sumtype:decl
+type Progress interface {
+	State
+	isProgress()
+}
+
 type (
-	// Arriving: the workload runs the template under the native controller.
+	// Arriving says that the workload runs the template under the native controller.
 	Arriving struct{ At Arrival }
-	// Starting: the workload is to be taken over, or to get another template.
+	// Starting says that the workload is to be taken over, or to get another template.
 	Starting struct{ At Start }
-	// Entering: the workload is taken over, and no step is entered.
+	// Entering says that the workload is taken over, and no step is entered.
 	Entering struct{}
-	// Rolling: pods are moved to what the step says.
+	// Rolling says that pods are moved to what the step says.
 	Rolling struct{ Back bool }
-	// Paused: the next pod to go has a pause point.
+	// Paused says that the next pod to go has a pause point.
 	Paused struct{ At v1alpha1.PausePoint }
-	// Blocked: the step is done, and waits for its gates.
+	// Blocked says that the step is done, and waits for its gates.
 	Blocked struct{ By []waitingGate }
-	// Stopped: the release stands until what stops it is gone.
+	// Stopped says that the release stands until what stops it is gone.
 	Stopped struct {
 		At   Standstill
 		Stop Stop
 	}
-	// Failed: the release made no progress within its deadline.
+	// Failed says that the release made no progress within its deadline.
 	Failed struct{ At Standstill }
-	// Finishing: every pod runs the new revision, and the workload is handed back.
+	// Finishing says that every pod runs the new revision, and the workload is handed back.
 	Finishing struct{}
 )
 
@@ -142,6 +163,28 @@ func (Stopped) isState()   {}
 func (Failed) isState()    {}
 func (Finishing) isState() {}
 
+func (Leaving) isObstacle()  {}
+func (Absent) isObstacle()   {}
+func (Replaced) isObstacle() {}
+func (Yielding) isObstacle() {}
+func (Loosened) isObstacle() {}
+
+func (Idle) isRest()      {}
+func (Completed) isRest() {}
+func (Drifted) isRest()   {}
+func (Waiting) isRest()   {}
+func (PastGit) isRest()   {}
+
+func (Arriving) isProgress()  {}
+func (Starting) isProgress()  {}
+func (Entering) isProgress()  {}
+func (Rolling) isProgress()   {}
+func (Paused) isProgress()    {}
+func (Blocked) isProgress()   {}
+func (Stopped) isProgress()   {}
+func (Failed) isProgress()    {}
+func (Finishing) isProgress() {}
+
 // Of says where a release stands by what is observed of it.
 func Of(o Observation) State { return stateOf(lookAt(o)) }
 
@@ -153,13 +196,13 @@ func stateOf(l *look) State {
 }
 
 // found is the state of a release whose workload is not there, or not ours to move; nil if it is.
-func found(l *look) State {
+func found(l *look) Obstacle {
 	ref := l.Release.Spec.WorkloadRef
 	switch w := l.Workload; {
 	case l.Release.DeletionTimestamp != nil:
 		return Leaving{}
 	case w == nil || w.Deleting:
-		return Absent{string(ref.Kind), ref.Name}
+		return Absent{ref.Kind, ref.Name}
 	case l.anotherWorkload():
 		return Replaced{}
 	case w.Hold != nil && !l.held():
@@ -173,9 +216,15 @@ func found(l *look) State {
 
 // reached is how far a release is.
 func reached(l *look) State {
-	switch {
-	case l.idle():
+	if l.idle() {
 		return resting(l)
+	}
+	return underWay(l)
+}
+
+// underWay is how far a release is that has begun, and has not come to its end.
+func underWay(l *look) Progress {
+	switch {
 	case l.arrives():
 		return Arriving{l.arrival()}
 	case !l.takenOver():
@@ -186,7 +235,7 @@ func reached(l *look) State {
 }
 
 // resting is the state of a release that has yet to begin, or has come to its end.
-func resting(l *look) State {
+func resting(l *look) Rest {
 	stop := l.stop()
 	switch {
 	case l.record.Queued != nil && stop.any():
@@ -209,7 +258,7 @@ func resting(l *look) State {
 }
 
 // starting is the state of a release whose workload is to be taken over, or to get another template.
-func starting(l *look) State {
+func starting(l *look) Progress {
 	held := l.held()
 	fresh := !held && l.record.Held == nil
 	switch stop := l.stopped(); {
@@ -229,7 +278,7 @@ func starting(l *look) State {
 }
 
 // rolling is the state of a release that holds its workload.
-func rolling(l *look) State {
+func rolling(l *look) Progress {
 	stop := l.stopped()
 	switch {
 	case l.failed():

@@ -20,19 +20,19 @@ func (s Stop) any() bool { return len(s) > 0 }
 type Cause interface{ isCause() }
 
 type (
-	// UnreadableSteps: the steps can't be read.
+	// UnreadableSteps says that the steps can't be read.
 	UnreadableSteps struct{ Problem error }
-	// Suspended: spec.suspend is set.
+	// Suspended says that spec.suspend is set.
 	Suspended struct{}
-	// Frozen: a freeze is under way.
+	// Frozen says that a freeze is under way.
 	Frozen struct{ v1alpha1.Freeze }
-	// Changed: somebody changed the workload while it was held, and nobody has acknowledged it.
+	// Changed says that somebody changed the workload while it was held, and nobody has acknowledged it.
 	Changed struct {
 		What ExternalChange
 		// PodsLost says that fewer pods are available for it than maxUnavailable allows.
 		PodsLost bool
 	}
-	// ChangedPastGit: spec.template is not what Git gives.
+	// ChangedPastGit says that spec.template is not what Git gives.
 	ChangedPastGit struct{}
 )
 

@@ -53,16 +53,17 @@ func tellable(d Decision) Decision {
 
 // standing is where the release stands once the decision is carried out. What is about to go away is told by how far it is.
 func (d Decision) standing() State {
-	switch s := stateOf(d.look).(type) {
-	case Leaving, Loosened, Replaced:
-		if d.Workload == nil || d.Workload.Deleting {
-			ref := d.Release.Spec.WorkloadRef
-			return Absent{string(ref.Kind), ref.Name}
-		}
-		return reached(d.look)
-	default:
+	ref := d.Release.Spec.WorkloadRef
+	switch s := found(d.look).(type) {
+	case Absent, Yielding:
 		return s
+	case Leaving:
+		if d.Workload == nil || d.Workload.Deleting {
+			return Absent{ref.Kind, ref.Name}
+		}
+	case Loosened, Replaced:
 	}
+	return reached(d.look)
 }
 
 // batchNow is the current step as people count. What is completed keeps the number of steps that it had.
@@ -100,14 +101,9 @@ func (t *telling) setConditions() {
 
 // ready reports whether all pods run what was released last.
 func (t *telling) ready() bool {
-	switch t.state.(type) {
-	case Completed:
-		return true
-	case Waiting:
-		return t.completed() && !t.drifts()
-	default:
-		return false
-	}
+	_, completed := t.state.(Completed)
+	_, waiting := t.state.(Waiting)
+	return completed || waiting && t.completed() && !t.drifts()
 }
 
 // setPods says of the pods of all ReplicaSets what a Deployment says of its own: whether enough are available and why some

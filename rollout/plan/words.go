@@ -42,8 +42,16 @@ func (t *telling) stateWords() (reason, message string) {
 		return v1alpha1.ReasonWorkloadNotFound, fmt.Sprintf("%s %q does not exist; the release starts when it does", s.Kind, s.Name)
 	case Yielding:
 		return v1alpha1.ReasonWorkloadHeld, fmt.Sprintf("Deployment %q is taken over by BatchRelease %q: delete one of the two", s.Workload, s.Holder)
-	case Idle, Completed, Drifted, Waiting, PastGit:
-		return t.restWords()
+	case Idle:
+		return t.idleWords(s.Because)
+	case Completed:
+		return t.completedWords(s.Rollback)
+	case Drifted:
+		return v1alpha1.ReasonDrifted, t.driftedWords()
+	case Waiting:
+		return s.Stop.reason(), "revision " + s.Revision + " waits: " + t.stopWords(s.Stop)
+	case PastGit:
+		return v1alpha1.ReasonChangedPastGit, pastGitWords
 	case Arriving:
 		return t.arrivalWords(s.At)
 	case Starting:
@@ -66,25 +74,11 @@ func (t *telling) stateWords() (reason, message string) {
 	return "", ""
 }
 
-// restWords are for where no release is under way.
-func (t *telling) restWords() (reason, message string) {
-	switch s := t.state.(type) {
-	case Waiting:
-		return s.Stop.reason(), "revision " + s.Revision + " waits: " + t.stopWords(s.Stop)
-	case Drifted:
-		return v1alpha1.ReasonDrifted, t.driftedWords()
-	case PastGit:
-		return v1alpha1.ReasonChangedPastGit, pastGitWords
-	case Completed:
-		if s.Rollback {
-			return v1alpha1.ReasonRolledBack, "revision " + t.record.UpdateRevision + " runs again"
-		}
-		return v1alpha1.ReasonCompleted, "all pods run revision " + t.record.UpdateRevision
-	case Idle:
-		return t.idleWords(s.Because)
-	default:
-		return "", ""
+func (t *telling) completedWords(rollback bool) (reason, message string) {
+	if rollback {
+		return v1alpha1.ReasonRolledBack, "revision " + t.record.UpdateRevision + " runs again"
 	}
+	return v1alpha1.ReasonCompleted, "all pods run revision " + t.record.UpdateRevision
 }
 
 func (t *telling) idleWords(because Idleness) (reason, message string) {
