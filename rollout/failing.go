@@ -71,7 +71,7 @@ func complaintOf(pod *corev1.Pod) string {
 }
 
 // containerComplaint names the state that a container waits in, for example CrashLoopBackOff or ImagePullBackOff, and
-// how its last run ended. Of one that crashes again and again that is all there is to see while it runs once more.
+// how its last run ended. While a container that keeps crashing runs again, that is all there is to see.
 func containerComplaint(status corev1.ContainerStatus) string {
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	waiting := status.State.Waiting

@@ -52,7 +52,7 @@ func (v *view) goneKept(name string) {
 	v.kept = withoutKept(v.kept, name)
 }
 
-// mark writes the record of a kept template anew.
+// mark rewrites the record of a kept template.
 func (r *Reconciler) mark(ctx context.Context, v *view, a plan.Mark) error {
 	annotations := map[string]any{}
 	for key, value := range recorded(a.Number, a.Record) {

@@ -49,7 +49,7 @@ func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) err
 
 // refreshGate remembers the gate that has the name. One that is bound to something else, left
 // by somebody who made it by hand or by a release object of the same name, makes room. One that is
-// being deleted is shown to the plan, which waits: that it is gone is told by the watch.
+// being deleted is shown to the plan, which waits: the watch says when it is gone.
 func (r *Reconciler) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate) error {
 	var existing v1alpha1.Gate
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {

@@ -24,8 +24,8 @@ type knownFit struct {
 	found *preflight.Findings
 }
 
-// readPreflight lists what in the namespace has a say in a release. These objects are in no cache: they
-// are asked for once in a release, and a watch would cost memory all the time.
+// readPreflight lists what in the namespace can limit a release. These objects are in no cache: they
+// are requested once in a release, and a watch would cost memory all the time.
 func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shape) error {
 	if known := v.process.fits; known.found != nil && known.shape == shape && known.given == v.given &&
 		r.clock.Since(known.at) < fitMemory {

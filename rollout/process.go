@@ -42,7 +42,7 @@ type overlays struct {
 	kept       *kube.Overlay[*metav1.PartialObjectMetadata]
 }
 
-// unseenFor is how long a Gate, or what is kept of a template, may be missing in the cache before it is looked for anew.
+// unseenFor is how long a Gate, or what is kept of a template, may be missing in the cache before it is looked up again.
 // A ReplicaSet may be missing for as long as it takes: a decision without one that has pods would make others too large.
 const unseenFor = 10 * time.Second
 

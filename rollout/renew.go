@@ -27,8 +27,8 @@ func (v *view) renewed() map[string]string {
 	return renewed
 }
 
-// renewDigests puts digests as they are computed now into what an earlier version has recorded: a release that is
-// under way goes on. A template that is not there any more is compared with none that is by its digest alone.
+// renewDigests puts digests as they are computed now into what an earlier version has recorded: a release in
+// progress goes on. A template that is not there any more is compared with none that is by its digest alone.
 func renewDigests(o *plan.Observation, renewed map[string]string) {
 	if len(renewed) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/survey"
 )
 
-// snapshots are of what namespaces have that has a say in their releases. Where a push changes many releases of a
+// snapshots are of what in namespaces can limit their releases. Where a push changes many releases of a
 // namespace, those that ask at the same time share the answer; nothing is kept beyond that.
 type snapshots struct {
 	live  client.Reader

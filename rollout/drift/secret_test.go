@@ -48,7 +48,7 @@ func TestNamesThatLookLikeFields(t *testing.T) {
 	}
 }
 
-// mayBeShown are the ways to texts that everybody may see, written down once more.
+// mayBeShown are the ways to texts that everybody may see, in a second copy.
 var mayBeShown = regexp.MustCompile(`^spec\.template\.spec\.(` +
 	`(restartPolicy|serviceAccountName|priorityClassName|runtimeClassName|schedulerName|dnsPolicy)` +
 	`|(containers|initContainers)\[name\]\.(image|imagePullPolicy|restartPolicy|ports\[name\]\.protocol)): `)

@@ -46,7 +46,7 @@ type Keep struct {
 	Record   Record
 }
 
-// Mark writes the record of a kept template anew.
+// Mark rewrites the record of a kept template.
 type Mark struct {
 	Reason
 	// Name of the ControllerRevision.

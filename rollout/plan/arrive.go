@@ -31,7 +31,7 @@ func takeBack(d Decision) Decision {
 }
 
 // sweepGates deletes what nobody decides any more, and what passes that died on lagging caches have
-// overlooked: people would be asked for an approval that counts for nothing.
+// overlooked: otherwise people would give an approval that counts for nothing.
 func sweepGates(d Decision) Decision {
 	for _, gate := range d.Gates {
 		over := gate.Spec.Attempt <= d.record.Attempt && gate.Status.Decision != v1alpha1.DecisionPassed
@@ -164,7 +164,7 @@ func (a Annotate) withLast(last string, annotations map[string]string) Annotate 
 
 // lastStable is the revision before the one that becomes stable. After a rollback the bad
 // one was never stable to go back to, so it is the one kept before the target; not the bad one
-// itself, which is older than the target if somebody had made the workload anew from it.
+// itself, which is older than the target if somebody had created the workload again from it.
 func (l *look) lastStable(current, revision string) string {
 	if current == revision {
 		return l.Release.Annotations[v1alpha1.LastStableAnnotation]
@@ -217,7 +217,7 @@ func superseded(r, before *record) []string {
 	return append(slices.Clone(kept), before.Commit)
 }
 
-// recordEnd keeps in mind how the release before came to its end: the status will soon speak of another.
+// recordEnd records how the previous release ended: the status will soon be about another one.
 func recordEnd(d Decision) Decision {
 	if !d.completed() {
 		return d

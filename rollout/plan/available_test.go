@@ -126,7 +126,7 @@ func TestTotalsAreCountedUntilTheEnd(t *testing.T) {
 	}
 }
 
-// Pods that come and go cost no write each; that some can't be made is told at once.
+// Pods that come and go cost no write each; that some can't be made is reported at once.
 func TestAvailabilityIsNotUrgentAndFailureIs(t *testing.T) {
 	t.Parallel()
 	before := told(held(10).sets(set("v1", 10))).Release.Status

@@ -66,7 +66,7 @@ func (d Decision) whyLate() string {
 	}
 }
 
-// overdue reports whether a wait is longer than the progress deadline. Until it is, the release is looked at again and again.
+// overdue reports whether a wait is longer than the progress deadline. Until it is, the release is checked again and again.
 func overdue(d Decision, waited time.Duration) (Decision, bool) {
 	left := d.progressDeadline() - waited
 	if left > 0 {
@@ -93,7 +93,7 @@ func (l *look) progressDeadline() time.Duration {
 	return DefaultProgressDeadline
 }
 
-// waited adds what this process has watched of a wait to what is on record of it. That is put on record anew every quarter of
+// waited adds what this process has watched of a wait to what is on record of it. The record is updated every quarter of
 // the deadline, or every minute if that is longer: as much as is lost when the process ends.
 func (l *look) waited(watched time.Duration, onRecord int32) (time.Duration, int32) {
 	waited := time.Duration(onRecord)*time.Second + watched

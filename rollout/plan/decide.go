@@ -1,6 +1,6 @@
 package plan
 
-// Next decides what a release does next. It never fails: what a user must mend is in the status.
+// Next decides what a release does next. It never fails: what a user must fix is in the status.
 func Next(o Observation) Plan {
 	l := lookAt(o)
 	return tell(l, decide(l))
@@ -25,7 +25,7 @@ func decide(l *look) Decision {
 	return proceed(d)
 }
 
-// answer answers what is asked for. It reports whether there is nothing else to decide until that is done. While the steps
+// answer answers what somebody requests. It reports whether there is nothing else to decide until that is done. While the steps
 // can't be read nothing is begun; a rollback has steps of its own.
 func answer(d Decision) (Decision, bool) {
 	d, ended := answerRollback(d)

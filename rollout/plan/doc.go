@@ -17,7 +17,7 @@
 // A plan is safe to stop after any action: asking again from what is then observed
 // leads to the same end. What must hold at every write:
 //
-//   - the ReplicaSets add up to at most replicas + maxSurge, but for one pod at the
+//   - the ReplicaSets add up to at most replicas + maxSurge, plus one pod at the
 //     start of a release without surge (the native controller would undo any other order);
 //   - no write takes the available pods below replicas - maxUnavailable;
 //   - updated pods never exceed the target of the last step whose predecessors' gates passed;

@@ -79,7 +79,7 @@ func revertDrift(d Decision) Decision {
 	}).first()
 }
 
-// revertingDrift reports whether the rollback that is under way, or was the last, is from a template that somebody gave the workload by hand.
+// revertingDrift reports whether the rollback in progress, or the last one, is from a template that somebody gave the workload by hand.
 func (l *look) revertingDrift() bool {
 	return l.record.Rollback != nil && l.record.Rollback.Trigger == v1alpha1.TriggerDrift
 }

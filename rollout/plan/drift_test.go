@@ -73,7 +73,7 @@ func TestWatchDrift(t *testing.T) {
 	})
 }
 
-// Where no release holds the workload, one of those that name it has the say over what it runs.
+// Where no release holds the workload, one of those that name it decides what it runs.
 func TestOldestReleaseRevertsDrift(t *testing.T) {
 	t.Parallel()
 	beside := func(siblings ...Sibling) *scene {

@@ -76,7 +76,7 @@ func refill(d Decision) (Decision, bool) {
 	return makeStable(d), false
 }
 
-// makeStable makes the ReplicaSet of the stable template anew, if somebody has deleted it: the workload has
+// makeStable makes the ReplicaSet of the stable template again, if somebody has deleted it: the workload has
 // its template. If pods of another version are left, it gets one of its own: those are alone else.
 func makeStable(d Decision) Decision {
 	write := d.stableWrite()

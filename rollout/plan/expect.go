@@ -13,9 +13,9 @@ type Prospect string
 const (
 	// Begins: nothing is in its way.
 	Begins Prospect = "Begins"
-	// Supersedes: it takes the place of what is under way.
+	// Supersedes: it takes the place of what is in progress.
 	Supersedes Prospect = "Supersedes"
-	// Queues: what is under way is finished first.
+	// Queues: what is in progress is finished first.
 	Queues Prospect = "Queues"
 	// Waits: the release is stopped.
 	Waits Prospect = "Waits"

@@ -261,7 +261,7 @@ var (
 	soak   = v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: tenMinutes}}}
 )
 
-// look is the scene as it is looked at, for what is clearer without the rest.
+// look is the scene as the planner sees it, for what is clearer without the rest.
 func (s *scene) look() *look { return lookAt(s.Observation) }
 
 // script is what a plan does, each action with its reason, and then what it asks for.
@@ -305,7 +305,7 @@ type outcome struct {
 	Wake        time.Duration
 	// Is has phase, batch, state and reason.
 	Is string
-	// Stalled is what only somebody else can mend.
+	// Stalled is what only somebody else can fix.
 	Stalled string
 }
 

@@ -36,7 +36,7 @@ func (l *look) rescaling() bool { return l.record.Replicas != l.Workload.Replica
 func (l *look) grown() bool { return l.Workload.Replicas > l.record.Replicas }
 
 // follow sets the target for the present spec.replicas and records it once the pods conform. While the steps can't be read it
-// never raises the target, and the record keeps what the step was entered with: by that it goes on once they are mended.
+// never raises the target, and the record keeps what the step was entered with: the release goes on from there once they are fixed.
 func follow(d Decision) (Decision, deployment.Task) {
 	replicas, unreadable := d.Workload.Replicas, d.standsStill()
 	if !unreadable && d.lastStep() && !d.rescaling() && d.record.TargetReplicas < replicas {
@@ -78,7 +78,7 @@ func (l *look) only() int32 {
 	}
 }
 
-// conforms reports whether there are no more updated pods than the target and no fewer others
+// conforms reports whether there are at most as many updated pods as the target and no fewer others
 // than the rest.
 func (l *look) conforms(target int32) bool {
 	return (l.update == nil || l.update.Replicas <= target) && l.oldReplicas() >= l.Workload.Replicas-target
@@ -125,7 +125,7 @@ func enterFirstStep(d Decision) (Decision, bool) {
 	return enterStep(d, 0), true
 }
 
-// rollOn has a release be under way again, in the state that its gates say: what a user's patch of the state can't mean is
+// rollOn lets a release proceed again, in the state that its gates say: what a user's patch of the state can't mean is
 // undone, for only a step whose gates are open can be confirmed.
 func rollOn(d Decision) Decision {
 	state := d.record.CurrentStepState

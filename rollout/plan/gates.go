@@ -208,7 +208,7 @@ func (l *look) gateSpec(g indexed) v1alpha1.GateSpec {
 }
 
 // stableCommit is the commit that ran before the release: the stable revision's or, where somebody has rolled that
-// out past Git, the one that was released last.
+// out without Git, the one that was released last.
 func (l *look) stableCommit() string {
 	if stable := l.kept(l.record.StableRevision); stable != nil && stable.Commit != "" {
 		return stable.Commit

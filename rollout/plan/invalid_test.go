@@ -92,7 +92,7 @@ func TestInvalidStepsFollowReplicas(t *testing.T) {
 	})
 }
 
-// Once the steps are mended the release goes on where it stood, whatever it was scaled to meanwhile.
+// Once the steps are fixed the release goes on where it stopped, whatever it was scaled to meanwhile.
 func TestMendedStepsGoOn(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range map[int32]int32{10: 5, 20: 10, 4: 2, 3: 1} {

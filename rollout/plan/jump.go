@@ -13,7 +13,7 @@ const (
 	byGit      = "releaseTo"
 )
 
-// answerJump turns a jump that is asked for into a recorded intent, before anything is done for it: the
+// answerJump turns a requested jump into a recorded intent, before anything is done for it: the
 // record is the evidence for gates that are not asked.
 func answerJump(d Decision) (Decision, bool) {
 	to, by := d.jumpAsked()
@@ -45,7 +45,7 @@ func (l *look) jumpAsked() (to *int32, by string) {
 	return wanted, byGit
 }
 
-// forgetReleaseTo lets the same step be asked for again once nobody asks for any.
+// forgetReleaseTo lets somebody request the same step again once nobody requests any.
 func forgetReleaseTo(d Decision) Decision {
 	jump := d.record.Jump
 	if jump == nil || jump.ReleaseTo == nil || d.Release.Spec.ReleaseTo != nil {
@@ -106,7 +106,7 @@ func recordJump(d Decision, jump v1alpha1.Jump) Decision {
 	})
 }
 
-// lastJump is the last one that counts for the attempt under way, nil if there is none.
+// lastJump is the last one that counts for the attempt in progress, nil if there is none.
 func (l *look) lastJump() *v1alpha1.EarlierJump {
 	if jumps := l.record.Jumps(); len(jumps) > 0 {
 		return &jumps[len(jumps)-1]
@@ -115,7 +115,7 @@ func (l *look) lastJump() *v1alpha1.EarlierJump {
 }
 
 // jump goes to another step. Forward, the steps on the way are taken as they are, with the gates that can't be
-// skipped. Back, the gates from there on are asked anew: evidence of an attempt is for one way through the steps.
+// skipped. Back, the gates from there on are asked again: evidence of an attempt is for one way through the steps.
 // Pods are removed only if the strategy says so, which the record keeps: it may be edited meanwhile.
 func jump(d Decision, to int32, by string) Decision {
 	from := d.stepIndex()
@@ -129,7 +129,7 @@ func jump(d Decision, to int32, by string) Decision {
 	return enterStep(recordJump(earlier, j), to).tell(jumpMade{from, to, by, len(d.steps())}).first()
 }
 
-// batch is a step as people count.
+// batch is the number of a step, counted from 1.
 func (l *look) batch(step int32) string { return fmt.Sprintf("%d/%d", step+1, len(l.steps())) }
 
 // stepsBack reports whether the step was jumped back to with the pods: those beyond it go, and the version before

@@ -12,7 +12,7 @@ func asks(to int32) func(*v1alpha1.BatchReleaseStatus) {
 	return func(s *v1alpha1.BatchReleaseStatus) { s.NextStepIndex = &to }
 }
 
-// jumped says that the attempt under way has jumped.
+// jumped says that the attempt in progress has jumped.
 func jumped(from, to int32) func(*v1alpha1.BatchReleaseStatus) {
 	return func(s *v1alpha1.BatchReleaseStatus) {
 		s.Jump = &v1alpha1.Jump{From: from, To: to, By: byOperator, Attempt: s.Attempt}
@@ -136,7 +136,7 @@ func TestJumpGoesOverGatesThatCanBeSkipped(t *testing.T) {
 // removing has jumps back take updated pods away.
 func removing(o *Observation) { o.Release.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }
 
-// steppedBack says that the attempt under way has jumped back with the pods.
+// steppedBack says that the attempt in progress has jumped back with the pods.
 func steppedBack(from, to int32) func(*v1alpha1.BatchReleaseStatus) {
 	return func(s *v1alpha1.BatchReleaseStatus) {
 		jumped(from, to)(s)

@@ -29,12 +29,12 @@ type look struct {
 	pastGit bool
 	// unreadable says why the steps can't be read; nil if they can.
 	unreadable error
-	// handingBack says that the steps can't be read and are behind the release.
+	// handingBack says that the steps can't be read, and that the release has passed them.
 	handingBack bool
 }
 
-// lookAt takes what is observed for what it means. What a pass that died has left behind, or somebody who wrote past
-// Sluice, is recovered here and in recover.go, and nowhere else.
+// lookAt interprets what was observed. What a pass that died has left behind, and what somebody wrote out of
+// band, is recovered here and in recover.go, and nowhere else.
 func lookAt(o Observation) *look {
 	l := &look{Observation: o, record: recordOf(o.Release)}
 	if pastGit(&o) {
@@ -116,21 +116,21 @@ func startedOver(r record) record {
 	}
 }
 
-// rollingBack reports whether a rollback is under way.
+// rollingBack reports whether a rollback is in progress.
 func (l *look) rollingBack() bool {
 	return l.isRollback() && l.record.Phase != v1alpha1.PhaseCompleted
 }
 
-// isRollback reports whether what is under way, or was the last, is a rollback.
+// isRollback reports whether what is in progress, or was the last, is a rollback.
 func (l *look) isRollback() bool { return l.record.RollbackTo != "" }
 
-// completed reports whether the last release, or rollback, has come to its end.
+// completed reports whether the last release, or rollback, has completed.
 func (l *look) completed() bool { return l.record.Phase == v1alpha1.PhaseCompleted }
 
 // failed reports whether the release has failed.
 func (l *look) failed() bool { return l.record.Phase == v1alpha1.PhaseFailed }
 
-// idle reports whether no release is under way.
+// idle reports whether no release is in progress.
 func (l *look) idle() bool { return l.record.Resolved == nil || l.completed() }
 
 // underWay reports whether it is on record that the workload is taken over for a release, or a rollback.

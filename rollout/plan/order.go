@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// ordered reports whether the release has a say in which old pods go first. A rollback has none: it
+// ordered reports whether the release decides which old pods go first. A rollback has none: it
 // takes the shortest way.
 func (l *look) ordered() bool {
 	strategy := &l.Release.Spec.Strategy
@@ -68,7 +68,7 @@ func (l *look) pauses(pod order.Pod) bool {
 	return pod.Pause && (at == nil || at.UID != pod.UID || at.Confirmed != pod.Name)
 }
 
-// pauseInterval is how often a pod that the release pauses before is looked at: pods are not watched.
+// pauseInterval is how often a pod that the release pauses before is checked: pods are not watched.
 const pauseInterval = 5 * time.Second
 
 // pauseBefore records the pod that the release pauses before; nil if it pauses before none. One that was
@@ -90,7 +90,7 @@ func pauseBefore(d Decision, pod *order.Pod) Decision {
 	return d
 }
 
-// leavePausePoint goes on. The progress deadline starts anew: nothing could become available meanwhile.
+// leavePausePoint goes on. The progress deadline starts again: nothing could become available meanwhile.
 func leavePausePoint(d Decision, at *v1alpha1.PausePoint) Decision {
 	return d.tell(pauseEnded{*at}).with(func(r *record) {
 		r.PausePoint = nil

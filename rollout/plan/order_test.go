@@ -167,7 +167,7 @@ func TestPausePointsHold(t *testing.T) {
 	})
 }
 
-// While a release holds before a pod its progress deadline does not count, and starts anew when it goes on.
+// While a release holds before a pod its progress deadline does not count, and starts again when it goes on.
 func TestPausePointStopsTheClock(t *testing.T) {
 	t.Parallel()
 	late := func(o *Observation) { o.Now = noon.Add(2 * tenMinutes) }

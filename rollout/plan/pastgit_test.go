@@ -13,8 +13,8 @@ func (s *scene) gitGives(revision string) *scene {
 	return s.annotated(v1alpha1.GitTemplateAnnotation, resolved(revision).Given)
 }
 
-// TestTemplateThatIsNotGits: whatever somebody puts into spec.template past Git starts nothing, in place of nothing
-// and with nobody's approval; what can be told is told.
+// TestTemplateThatIsNotGits: whatever somebody writes to spec.template without Git starts nothing, whatever it takes
+// the place of and whoever approved; what can be reported is reported.
 func TestTemplateThatIsNotGits(t *testing.T) {
 	t.Parallel()
 	grown := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)) }

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// preflightRetry is after how long a release that does not fit is looked at again: a quota may have been
+// preflightRetry is after how long a release that does not fit is checked again: a quota may have been
 // raised, or others have made room.
 const preflightRetry = time.Minute
 

@@ -17,8 +17,8 @@ func (l *look) mustWait(template *v1alpha1.ResolvedTemplate) bool {
 	return !held || l.Workload.Digest != template.Digest && !l.lost()
 }
 
-// finishesFirst reports whether a release, or rollback, is under way that a new template does not take the
-// place of. One that can't go on by itself, failed or rejected, does not hold up what may mend it, and one
+// finishesFirst reports whether a release, or rollback, is in progress that a new template does not take the
+// place of. One that can't go on by itself, failed or rejected, does not delay what may fix it, and one
 // that has not begun is passed by, unless it is a rollback.
 func (l *look) finishesFirst() bool {
 	phase := l.record.Phase

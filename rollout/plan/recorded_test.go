@@ -20,7 +20,7 @@ func TestStatusCountsPods(t *testing.T) {
 	}
 }
 
-// An operator's jump does not have what Git asked for before asked for once more.
+// An operator's jump does not repeat what Git requested before.
 func TestJumpByOperatorKeepsWhatGitAskedFor(t *testing.T) {
 	t.Parallel()
 	s := held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).but(func(o *Observation) { o.Release.Spec.ReleaseTo = new(int32(1)) })
@@ -33,7 +33,7 @@ func TestJumpByOperatorKeepsWhatGitAskedFor(t *testing.T) {
 	}
 }
 
-// A workload that was made anew from an older, bad version is rolled back to a newer one: the bad one, older though it is,
+// A workload that was created again from an older, bad version is rolled back to a newer one: the bad one, older though it is,
 // is none to go back to.
 func TestLastStableIsNotTheBadOne(t *testing.T) {
 	t.Parallel()

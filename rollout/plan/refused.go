@@ -15,7 +15,7 @@ type Refusal struct {
 	Write string
 	// Why is what the API server says.
 	Why string
-	// Generation is that of the release when it was refused: another spec may mend it.
+	// Generation is that of the release when it was refused: another spec may fix it.
 	Generation int64
 	// Rewritten says that the write comes to something else than what it asks for, and Written that an object has
 	// changed for it.
@@ -105,7 +105,7 @@ func WriteOf(action Action) string {
 	return action.String()
 }
 
-// refusedWrite is what is to be told of the write that is refused: since when, and how long that was watched, if it is told
+// refusedWrite is what to report of the write that is refused: since when, and how long that was watched, if it was reported
 // already.
 func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
 	told := v1alpha1.RefusedWrite{Write: bounded(d.refused.Write), Message: bounded(d.refused.Why), Since: *d.time()}

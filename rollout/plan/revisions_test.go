@@ -46,7 +46,7 @@ func TestKeepWhatRunsBeforeARelease(t *testing.T) {
 	}
 }
 
-// from says what the release is told of the commit of its template.
+// from says what the release knows of the commit of its template.
 func from(commit, author, subject string) func(*Observation) {
 	return func(o *Observation) {
 		o.Release.Annotations[v1alpha1.CommitAnnotation] = commit

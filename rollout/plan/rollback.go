@@ -40,7 +40,7 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 		return d.tell(notFound{problem}), false
 	}
 	// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not what is known
-	// to wait for its turn: it came later, may be what mends this, and passes its gates.
+	// to wait for its turn: it came later, may be what fixes this, and passes its gates.
 	if !d.waitsItsTurn() {
 		d = quarantine(d, d.Given)
 	}
@@ -231,7 +231,7 @@ func rollBackFailed(d Decision) (Decision, bool) {
 }
 
 // turnBack goes back to the version before of its own accord, if this is a release and there is one.
-// Only what is being released is quarantined: what was given since may be what mends it.
+// Only what is being released is quarantined: what was given since may be what fixes it.
 func turnBack(d Decision, trigger v1alpha1.RollbackTrigger, message string) (Decision, bool) {
 	target := d.stable(d.record.StableRevision)
 	if d.isRollback() || target == nil || target.Revision == d.record.UpdateRevision {
@@ -249,7 +249,7 @@ func rollBackRejected(d Decision) (Decision, bool) {
 		if w.gate == nil || w.gate.Status.Decision != v1alpha1.DecisionRejected || w.policy.OnReject != v1alpha1.RejectRollback {
 			continue
 		}
-		if !d.GatesLive { // it may wait again: a pull request can be opened once more
+		if !d.GatesLive { // it may wait again: a pull request can be opened again
 			return d.need(Needs{Gates: true}), false
 		}
 		if back, turns := turnBack(d, v1alpha1.TriggerGateRejected, d.rejectionWords(w.gate)); turns {
@@ -260,7 +260,7 @@ func rollBackRejected(d Decision) (Decision, bool) {
 }
 
 // wasStable reports whether a template is one that can be gone back to without asking anybody. It is not if a rollback
-// that is under way leaves it, or was sent past it to an earlier one.
+// in progress leaves it, or was sent past it to an earlier one.
 func (l *look) wasStable(digest string) bool {
 	current := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]
 	return slices.ContainsFunc(l.Kept, func(k Kept) bool {
@@ -293,7 +293,7 @@ func (l *look) revertMessage() string {
 	return "commit " + commit + " brings back a template that was stable before"
 }
 
-// endRollback ends a rollback that is under way, because another template is released now. What
+// endRollback ends a rollback in progress, because another template is released now. What
 // was being rolled back to stays the version to go back to, not the bad one.
 func endRollback(d Decision) Decision {
 	if !d.rollingBack() {

@@ -10,7 +10,7 @@ import (
 //sumtype:decl
 type State interface{ isState() }
 
-// Obstacle is a State in which the workload is not there, or not ours to move: nothing that is asked for is answered.
+// Obstacle is a State in which the workload is not there, or not ours to move: no request is answered.
 //
 //sumtype:decl
 type Obstacle interface {
@@ -31,7 +31,7 @@ type (
 	Loosened struct{ Change string }
 )
 
-// Rest is a State in which no release is under way.
+// Rest is a State in which no release is in progress.
 //
 //sumtype:decl
 type Rest interface {
@@ -55,7 +55,7 @@ type (
 	PastGit struct{}
 )
 
-// Progress is a State in which a release, or a rollback, is under way.
+// Progress is a State in which a release, or a rollback, is in progress.
 //
 //sumtype:decl
 type Progress interface {
@@ -76,7 +76,7 @@ type (
 	Paused struct{ At v1alpha1.PausePoint }
 	// Blocked says that the step is done, and waits for its gates.
 	Blocked struct{ By []waitingGate }
-	// Stopped says that the release stands until what stops it is gone.
+	// Stopped says that the release waits until what stops it is gone.
 	Stopped struct {
 		At   Standstill
 		Stop Stop
@@ -222,7 +222,7 @@ func reached(l *look) State {
 	return underWay(l)
 }
 
-// underWay is how far a release is that has begun, and has not come to its end.
+// underWay is how far a release is that has begun, and has not ended.
 func underWay(l *look) Progress {
 	switch {
 	case l.arrives():
@@ -234,7 +234,7 @@ func underWay(l *look) Progress {
 	}
 }
 
-// resting is the state of a release that has yet to begin, or has come to its end.
+// resting is the state of a release that has yet to begin, or has ended.
 func resting(l *look) Rest {
 	stop := l.stop()
 	switch {

@@ -24,7 +24,7 @@ type (
 	UnreadableSteps struct{ Problem error }
 	// Suspended says that spec.suspend is set.
 	Suspended struct{}
-	// Frozen says that a freeze is under way.
+	// Frozen says that a freeze is in effect.
 	Frozen struct{ v1alpha1.Freeze }
 	// Changed says that somebody changed the workload while it was held, and nobody has acknowledged it.
 	Changed struct {
@@ -63,7 +63,7 @@ func (l *look) stop() Stop {
 	return causes
 }
 
-// stopped is stop for what is under way: a rollback is stopped by nothing but steps of its own that can't be read.
+// stopped is stop for what is in progress: only steps of its own that can't be read stop a rollback.
 func (l *look) stopped() Stop {
 	switch {
 	case !l.rollingBack():
@@ -75,7 +75,7 @@ func (l *look) stopped() Stop {
 	}
 }
 
-// standsStill reports whether the steps of what is under way can't be read. One that is being handed back has them behind it.
+// standsStill reports whether the steps of what is in progress can't be read. A release that is being handed back has passed them.
 func (l *look) standsStill() bool { return l.unreadable != nil && !l.handingBack && l.underWay() }
 
 // short reports whether fewer pods are available than maxUnavailable allows.
@@ -83,8 +83,8 @@ func (l *look) short() bool {
 	return deployment.Available(l.Sets) < l.Workload.Replicas-l.bounds().Unavailable
 }
 
-// stand leaves a release that is taken over where it stands. Gates that are open may be decided meanwhile.
-// The progress deadline does not run, and starts anew when the release goes on.
+// stand leaves a release that is taken over where it is. Gates that are open may be decided meanwhile.
+// The progress deadline does not run, and starts again when the release goes on.
 func stand(d Decision) Decision {
 	var t deployment.Task
 	switch {

@@ -35,7 +35,7 @@ type telling struct {
 	status *v1alpha1.BatchReleaseStatus
 }
 
-// tellable is a decision with the counts, and the refused write, that people are told of.
+// tellable is a decision with the counts, and the refused write, to report to people.
 func tellable(d Decision) Decision {
 	if there := d.Workload != nil && !d.Workload.Deleting; there && !(d.completed() && d.Release.Status.Phase == v1alpha1.PhaseCompleted) {
 		d = countAll(d)
@@ -51,7 +51,7 @@ func tellable(d Decision) Decision {
 	return d
 }
 
-// standing is where the release stands once the decision is carried out. What is about to go away is told by how far it is.
+// standing is the state of the release once the decision is carried out. For what is about to go away it is how far that is.
 func (d Decision) standing() State {
 	ref := d.Release.Spec.WorkloadRef
 	switch s := found(d.look).(type) {
@@ -66,7 +66,7 @@ func (d Decision) standing() State {
 	return reached(d.look)
 }
 
-// batchNow is the current step as people count. What is completed keeps the number of steps that it had.
+// batchNow is the current step, counted from 1. What is completed keeps the number of steps that it had.
 func (d Decision) batchNow() string {
 	stood := &d.Release.Status
 	if d.completed() && stood.Phase == v1alpha1.PhaseCompleted && stood.Attempt == d.record.Attempt {
@@ -114,7 +114,7 @@ func (t *telling) setPods() {
 		t.drop(v1alpha1.ConditionReplicaFailure)
 		return
 	}
-	// Nothing is said of numbers: it is written when it changes, at rest too.
+	// It contains no numbers: it is written when it changes, at rest too.
 	if deployment.Available(t.Sets) >= t.Workload.Replicas-t.bounds().Unavailable {
 		t.set(v1alpha1.ConditionAvailable, true, "at least replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumAvailable)
 	} else {

@@ -59,7 +59,7 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		return dropQueued(d).first(), true
 	case d.Resolved == nil || d.Resolved.Given != d.Given:
 		return d.need(Needs{Resolve: &Template{Given: true}}), true
-	case d.Resolved.unusable(): // what is under way goes on with the template it has
+	case d.Resolved.unusable(): // what is in progress goes on with the template it has
 		return dropQueued(d).wakeAt(d.Now.Add(refusalRetry)), d.record.Resolved == nil
 	}
 	template := d.Resolved.ResolvedTemplate

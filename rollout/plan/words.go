@@ -349,7 +349,7 @@ func (l *look) batchReason() Reason {
 	return Reason("batch " + l.batchWord())
 }
 
-// batchWord is the current step as people count; empty before the first. Of steps that can't be read it is what was told last.
+// batchWord is the current step, counted from 1; empty before the first. Of steps that can't be read it is what was told last.
 func (l *look) batchWord() string {
 	switch {
 	case !l.entered():

@@ -1,5 +1,5 @@
 // Package preflight finds what in a namespace stands against a release, before its workload is
-// taken over: quotas that leave no room, and what people have said elsewhere that does not go with it.
+// taken over: quotas that leave no room, and what people have set elsewhere that conflicts with it.
 //
 //	release, objects of the namespace ──► Check ──► what will not fit, warnings
 //
@@ -34,7 +34,7 @@ type Release struct {
 	NewSet bool
 }
 
-// Namespace are the objects that have a say.
+// Namespace are the objects that can limit a release.
 type Namespace struct {
 	Quotas      []corev1.ResourceQuota
 	Limits      []corev1.LimitRange

@@ -72,7 +72,7 @@ func rollBackOne(release *v1alpha1.BatchRelease) (Change, error) {
 	return annotate(v1alpha1.RollbackAnnotation, previous, strings.TrimSuffix("rolling back to "+to, " to ")), nil
 }
 
-// goingBackTo is the revision that a rollback which is under way goes to; empty if none is.
+// goingBackTo is the revision that a rollback in progress goes to; empty if none is.
 func goingBackTo(release *v1alpha1.BatchRelease) string {
 	if release.Status.Phase == v1alpha1.PhaseCompleted {
 		return ""
@@ -165,13 +165,13 @@ func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil
 }
 
-// meddled reports whether a release stands because its workload was changed out of band.
+// meddled reports whether a release waits because its workload was changed out of band.
 func meddled(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted) &&
 		status.Reason != v1alpha1.ReasonChangedPastGit
 }
 
-// Jump takes the release that is under way to a batch, counted from 1.
+// Jump takes the release in progress to a batch, counted from 1.
 func Jump(release *v1alpha1.BatchRelease, batch int32) (Change, error) {
 	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
 	step := batch - 1

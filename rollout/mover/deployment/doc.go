@@ -13,7 +13,7 @@
 //
 // R is spec.replicas, S maxSurge and U maxUnavailable, both in pods. What holds at every write, in the order of Changes:
 //
-//   - I1: growth takes the ReplicaSets to at most R+S in sum, but for one pod where the traps below ask for it;
+//   - I1: growth takes the ReplicaSets to at most R+S in sum, with the exception of one pod where the traps below require it;
 //   - I2: a shrink leaves at least R-U pods available, even if the worst pods of a set go first;
 //   - the new ReplicaSet grows to at most Target, and others to at most the rest of R;
 //   - the new ReplicaSet shrinks only as Mode says.

@@ -12,7 +12,7 @@ import (
 
 // Queue is in which order old pods go.
 type Queue struct {
-	// Pods are those of all ReplicaSets, and Keys the order that is asked for.
+	// Pods are those of all ReplicaSets, and Keys the requested order.
 	Pods []order.Pod
 	Keys []v1alpha1.OrderKey
 	// Pauses reports whether nothing goes from a pod on, because it has a pause point.

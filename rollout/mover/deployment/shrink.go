@@ -17,7 +17,7 @@ func (b *table) shrinkUpdated(target int32) {
 }
 
 // shrinkOld takes old pods away: first those that are not available, so that a broken
-// version does not block the one that mends it, then the rest; the oldest set first.
+// version does not block the one that fixes it, then the rest; the oldest set first.
 func (b *table) shrinkOld(others int32) {
 	excess := b.oldTotal() - others
 	broken := min(excess, b.brokenRoom())
