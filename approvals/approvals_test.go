@@ -71,8 +71,8 @@ func (w *world) awaitEvent(reason string) *eventsv1.Event {
 	return &found[0]
 }
 
-// TestLateDuplicate: a confirmation that is sent once more, when its gate has passed and the
-// next batch is under way, does not pass the next gate.
+// TestLateDuplicate: a confirmation that is sent again, when its gate has passed and the
+// next batch is in progress, does not pass the next gate.
 func TestLateDuplicate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,7 +7,7 @@
 //	                                   └─ would pass ──► BatchRelease (live) ──► gate.Evaluate
 //	                                                                   └──► Gate.status, event
 //
-// What has a life on a forge has a controller of its own, so that a forge that hangs holds up nobody else. Each gathers
+// What has a life on a forge has a controller of its own, so that a forge that hangs does not delay anything else. Each gathers
 // facts, without a write; package lifecycle decides what is to be done; one function carries it out:
 //
 //	object ──► stage ──► facts ──► lifecycle.Next ──► intents ──► do, one after the other
@@ -32,7 +32,7 @@
 //
 //   - a gate is opened on a live read of its release only: a cache that lags opens nothing;
 //   - a decision is written to the very version of the Gate that it was made on. If the Gate
-//     has changed since, the decision is dropped and made anew on what the watch brings;
+//     has changed since, the decision is dropped and made again on what the watch brings;
 //   - nothing is opened on a forge before the Gate says so: after a crash it is looked for, and never
 //     opened twice;
 //   - each source has a connection of its own: one that is slow, limited or gone is left alone for a

@@ -93,7 +93,7 @@ func releaseAll(shops ...*shop) released {
 	return seen
 }
 
-// released counts the releases that came to their end, the gates that were open before Git had shown that, and the pull requests of one at most.
+// released counts the releases that completed, the gates that were open before Git had shown that, and the pull requests of one at most.
 type released struct{ ended, early, pulls int }
 
 // F17. Each request of a release meets each bad answer once. No gate opens by it, each opens in the end,

@@ -114,8 +114,8 @@ func (s *shop) limitedAt() time.Time {
 	return time.Time{}
 }
 
-// sentWhileLimited counts the requests that came in before the limit was over. What was under way when
-// the answer came is none of them.
+// sentWhileLimited counts the requests that came in before the limit was over. What was in flight when
+// the answer came does not count.
 func (s *shop) sentWhileLimited() int {
 	s.Helper()
 	const underWay = time.Second

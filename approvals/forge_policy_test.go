@@ -341,7 +341,7 @@ func outcomes(shops []*shop, wanted func(*shop) (says, reason string)) tally {
 	return seen
 }
 
-// Where the forge removes the branch of what is merged, nothing is asked for that.
+// Where the forge removes the branch of what is merged, no request is sent for that.
 func TestForgeThatDeletesBranches(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -35,7 +35,7 @@ func (s *shop) postsOf() int {
 }
 
 // F23. However each post of a release goes wrong, the last status tells the outcome, none is left out,
-// and each is sent once more at most.
+// and each is sent again at most once.
 func TestEachPostGoesWrong(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -228,7 +228,7 @@ func (s *shop) decision() v1alpha1.Decision {
 	return s.readGate(s.gate).Status.Decision
 }
 
-// awaitEnd waits until the last that was told of the release is that state, and until nothing is left
+// awaitEnd waits until the last report of the release is that state, and until nothing is left
 // of the gate's approval but the pull request.
 func (s *shop) awaitEnd(state string) {
 	s.Helper()

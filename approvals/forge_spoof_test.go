@@ -19,7 +19,7 @@ func endToEnd(conclusions ...v1alpha1.CheckConclusion) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "tester", Conclusions: conclusions}}
 }
 
-// reportCase is what is said of a release commit on the forge, and what a gate makes of it.
+// reportCase is what is posted for a release commit on the forge, and what a gate makes of it.
 type reportCase struct {
 	reason string
 	policy v1alpha1.GatePolicy
@@ -157,7 +157,7 @@ func TestReportsByWhoMakesThem(t *testing.T) {
 	t.Logf("F21: kinds of report: %s", seen)
 }
 
-// F21. What is posted while a gate waits is judged when it is looked at, and a gate that is open stays so.
+// F21. What is posted while a gate waits is judged when it is read, and a gate that is open stays so.
 func TestStatusThatChangesItsMind(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -81,7 +81,7 @@ func (r *ForgeGates) gather(ctx context.Context, g *v1alpha1.Gate) (lifecycle.Ga
 	return facts, err
 }
 
-// gatherAsked asks the forge. What would open the gate, and whom names mean that were not met before, is held against a live read of
+// gatherAsked asks the forge. What would open the gate, and whom names mean that were not met before, is checked against a live read of
 // the cluster.
 func (r *ForgeGates) gatherAsked(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, onBranch bool) (lifecycle.GateFacts, error) {
 	known := &gate.ForgeFacts{OwnPrefix: r.prefix}

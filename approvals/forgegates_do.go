@@ -142,7 +142,7 @@ func (r *ForgeGates) closePull(ctx context.Context, g *v1alpha1.Gate, facts life
 	return err
 }
 
-// move reports whether the branch of a pull request had to be put onto the tracked branch anew.
+// move reports whether the branch of a pull request had to be put onto the tracked branch again.
 func (r *ForgeGates) move(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.MovePull) (moved bool, err error) {
 	err = r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
 		var err error

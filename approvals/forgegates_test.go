@@ -173,7 +173,7 @@ func (w *forgeWorld) awaitGone(g *v1alpha1.Gate) {
 	})
 }
 
-// Credentials that are refused are said so on the gate, and new ones in the Secret are enough to go on.
+// The gate says that credentials are refused, and new ones in the Secret are enough to go on.
 func TestSecretIsChanged(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -208,7 +208,7 @@ func TestReleaseFromNoSource(t *testing.T) {
 	}
 }
 
-// A label can be set by whoever may write to a namespace: it does not lend them the credentials of a source
+// Anyone who may write to a namespace can set a label: it does not lend them the credentials of a source
 // of another one, unless theirs is a namespace that sources share.
 func TestSourceOfAnotherNamespace(t *testing.T) {
 	t.Parallel()

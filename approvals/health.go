@@ -51,7 +51,7 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 	return condition, true
 }
 
-// prove finds out whether the forge knows us and the repository. Both are asked for once: what comes
+// prove finds out whether the forge knows us and the repository. Both are requested once: what comes
 // later needs them.
 func prove(ctx context.Context, api *github.Client) error {
 	if _, err := api.Self(ctx); err != nil {

@@ -53,7 +53,7 @@ func TestForgeReady(t *testing.T) {
 	w.awaitMessage(g, "can't be asked")
 }
 
-// A forge that limits us, or that can't be reached, is said so while it lasts.
+// While a forge limits us, or can't be reached, the source says so.
 func TestForgeIsNotReady(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

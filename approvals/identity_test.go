@@ -40,7 +40,7 @@ func (w *forgeWorld) passes() *v1alpha1.Gate {
 	return g
 }
 
-// Whoever may write a source must not get the token of an account of the namespace sent to a server of theirs.
+// Anyone who may write a source must not get the token of an account of the namespace sent to a server of theirs.
 func TestServiceAccountTokenIsNotSent(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -113,7 +113,7 @@ func TestPrivateAuthority(t *testing.T) {
 	w.passes()
 }
 
-// Secrets that can't work are said so, and hold up nothing else.
+// Secrets that can't work are reported, and do not delay anything else.
 func TestSecretThatCanNotWork(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// judge has gates judged, and writes down what comes of it.
+// judge has gates judged, and records the result.
 type judge struct {
 	cluster
 	own *kube.Overlay[*v1alpha1.Gate]
@@ -35,7 +35,7 @@ func (j judge) reread(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (
 }
 
 // record writes a status that differs from the gate's, with the event of a gate that was decided, and leaves g as it is then. It
-// reports false if g is no longer what was judged: the watch brings what it is now, and it is judged anew.
+// reports false if g is no longer what was judged: the watch brings what it is now, and it is judged again.
 func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) (bool, error) {
 	wanted := g.DeepCopy()
 	wanted.Status = lifecycle.Fit(status)

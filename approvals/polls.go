@@ -12,7 +12,7 @@ import (
 
 // polls remembers when the forge was asked about each gate, so that a release whose counters change
 // does not have it asked again and again. It only saves requests: without it the forge is asked
-// once more.
+// again.
 type polls struct {
 	mu  sync.Mutex
 	all map[types.UID]poll

@@ -138,7 +138,7 @@ func (r *reporting) do(ctx context.Context, intent lifecycle.ReportIntent) (bool
 	return false, nil
 }
 
-// repeat posts what was posted last once more.
+// repeat posts what was posted last again.
 func (r *reporting) repeat(ctx context.Context) (bool, error) {
 	last := r.release.Status.Report
 	posted, err := r.forges.post(ctx, r.source, r.release.UID, report.Again(last))

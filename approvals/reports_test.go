@@ -172,7 +172,7 @@ func (w *forgeWorld) awaitDeployment(want ...string) {
 	})
 }
 
-// A file at fault is told once on its commit, and taken back when the same commit can be applied after all.
+// An invalid file is reported once on its commit, and taken back when the same commit can be applied after all.
 func TestSyncReports(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -22,7 +22,7 @@ import (
 // waits for it: that it was merged is seen in Git.
 const seldom = 10
 
-// Reverts has Git follow rollbacks that it did not ask for: it opens a pull request for each, and closes
+// Reverts brings Git back in line with rollbacks that Git did not request: it opens a pull request for each, and closes
 // it when it is no longer needed.
 type Reverts struct {
 	cluster
@@ -156,7 +156,7 @@ func (r *reverting) do(ctx context.Context, intent lifecycle.RevertIntent) (bool
 	return false, nil
 }
 
-// open makes the pull request, or finds the one that was made before, and writes down what came of it.
+// open makes the pull request, or finds the one that was made before, and records the result.
 func (r *reverting) open(ctx context.Context, request forge.ChangeRequest) (bool, error) {
 	var pull forge.PullRequest
 	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {

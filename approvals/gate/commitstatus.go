@@ -69,7 +69,7 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// newestStatus is the newest of those who may post it; nil if there is none, with what is to be said of
+// newestStatus is the newest of those who may post it; nil if there is none, with what to report about
 // those that others posted.
 func newestStatus(g *v1alpha1.Gate, known *ForgeFacts) (newest *forge.Status, others string) {
 	var foreign []string

@@ -94,7 +94,7 @@ func merged(policy v1alpha1.PullRequestGate) approving {
 	return approving{gate: g, policy: g.Spec.Policy.PullRequest, source: source, forge: known, pull: &known.Approval.PullRequest}
 }
 
-// mergeAlone is a gate whose merge is the approval: carol and the team may, but not who is behind the release.
+// mergeAlone is a gate whose merge is the approval: carol and the team may, but not who contributed to the release.
 func mergeAlone() approving {
 	s := merged(v1alpha1.PullRequestGate{Approvers: []string{"carol"}, Teams: []string{"sre"}, ForbidSelfApproval: true})
 	s.forge.Approval.Approvers = []forge.Account{carol}

@@ -31,7 +31,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The kinds of evidence that a decision of this package rests on.
+// Kinds of evidence that a decision of this package rests on.
 const (
 	// EvidenceStatusPatch: somebody set the release's status.currentStepState to Completed.
 	EvidenceStatusPatch = "StatusPatch"
@@ -55,7 +55,7 @@ const (
 	EvidenceRecordMerged = "RecordMerged"
 	// EvidenceCommitStatus: a commit status is success.
 	EvidenceCommitStatus = "CommitStatus"
-	// EvidenceCheckRun: a check run is completed with a conclusion that is asked for.
+	// EvidenceCheckRun: a check run is completed with a conclusion that the gate accepts.
 	EvidenceCheckRun = "CheckRun"
 )
 

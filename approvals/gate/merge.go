@@ -153,7 +153,7 @@ func (a approval) signedByForge(commit forge.Commit) bool {
 	return commit.Verified && commit.Committer.Known() && strings.EqualFold(commit.Committer.Login, forgesOwn)
 }
 
-// selfKnown: who is behind the release must be known for the policy to keep them out.
+// selfKnown: who contributed to the release must be known for the policy to keep them out.
 func (a approval) selfKnown() string {
 	if !a.policy.ForbidSelfApproval {
 		return ""
@@ -169,7 +169,7 @@ func (a approval) commitsRead() string {
 	return ""
 }
 
-// mergerMay: where no reviews are asked for the merge is the approval, so it is the merger's to give.
+// mergerMay: where the gate requires no reviews the merge is the approval, so the merger gives it.
 func (a approval) mergerMay() string {
 	if a.policy.MinApprovals > 0 {
 		return ""

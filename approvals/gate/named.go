@@ -53,7 +53,7 @@ func kept(source *v1alpha1.ReleaseSource, kind v1alpha1.AccountKind, name string
 	return source.Status.Accounts[at].ID
 }
 
-// sameAsBefore are accounts without those whose name means another than it did, with what is to be said of these.
+// sameAsBefore are accounts without those whose name means another than it did, with what to report about these.
 func sameAsBefore(source *v1alpha1.ReleaseSource, names []string, accounts []forge.Account) (same []forge.Account, said string) {
 	var words []string
 	same = slices.Clone(accounts)

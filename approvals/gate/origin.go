@@ -17,7 +17,7 @@ import (
 // keep somebody from approving, and never shows that somebody else was not behind it.
 type behind struct {
 	parts map[int64]string
-	// unknown is what keeps it from being known who is behind the release; empty if it is known.
+	// unknown is why nobody knows who contributed to the release; empty if that is known.
 	unknown string
 }
 
@@ -103,7 +103,7 @@ func (a approval) addPushers(found behind, line []forge.Commit, pushed map[strin
 	}
 }
 
-// untraceable says which of the two commits, between which somebody is behind the release, is not known; empty if both are. No merge makes up for that.
+// untraceable says which of the two commits, between which people contributed to the release, is not known; empty if both are. No merge makes up for that.
 func (a approval) untraceable() string {
 	switch spec := a.gate.Spec; {
 	case spec.Commit == "":

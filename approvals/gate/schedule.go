@@ -113,7 +113,7 @@ func (s schedule) matchesDay(t time.Time) bool {
 }
 
 // hop goes forward by what the wall clock shows, but no further than to the first minute
-// after the clocks are set: what they show then has to be looked at anew.
+// after the clocks are set: what they show then has to be read again.
 func hop(t time.Time, by time.Duration) time.Time {
 	_, end := t.ZoneBounds()
 	if end.IsZero() || !end.Before(t.Add(by)) {

@@ -246,7 +246,7 @@ func (f *toyForge) close(by *process, intent lifecycle.ClosePull) error {
 	return by.does(func() { p.Open = false })
 }
 
-// run works until there is nothing to do. A process that crashes is followed by another one, which observes anew.
+// run works until there is nothing to do. A process that crashes is followed by another one, which observes again.
 func (w *gateWorld) run() {
 	w.Helper()
 	for range 20 {

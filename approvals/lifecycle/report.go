@@ -15,7 +15,7 @@ import (
 type ReportIntent interface{ reportIntent() }
 
 type (
-	// RepeatStatus posts what was posted last once more: the forge has something else.
+	// RepeatStatus posts what was posted last again: the forge has something else.
 	RepeatStatus struct{}
 	// PostStatus posts a status, if the forge does not have it, and writes it down.
 	PostStatus struct {
@@ -64,7 +64,7 @@ type ReportFacts struct {
 	Standing *forge.Status
 }
 
-// NextOfReport says what is to be told of a release now, in this order.
+// NextOfReport says what to report of a release now, in this order.
 func NextOfReport(release *v1alpha1.BatchRelease, facts ReportFacts) []ReportIntent {
 	posts, last := report.Next(release, facts.Gates, facts.Words), release.Status.Report
 	var next []ReportIntent

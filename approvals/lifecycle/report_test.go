@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// reportWorld is a release, and what a forge was told of it.
+// reportWorld is a release, and what was reported of it to a forge.
 type reportWorld struct {
 	process
 	release *v1alpha1.BatchRelease

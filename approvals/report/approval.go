@@ -103,7 +103,7 @@ func lastStep(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 	return int(g.Spec.Step)+1 >= len(steps(release))
 }
 
-// place is the step of g as people count: 2/4.
+// place is the step of g, counted from 1: 2/4.
 func place(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	return fmt.Sprintf("%d/%d", g.Spec.Step+1, max(len(steps(release)), int(g.Spec.Step)+1))
 }

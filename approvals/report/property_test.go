@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// world is a release that the real planner takes through what a release can go through, and a forge that is told of it at times.
+// world is a release that the real planner takes through what a release can go through, and a forge to which it is reported at times.
 type world struct {
 	*rapid.T
 	sim *sim.State
@@ -33,7 +33,7 @@ type world struct {
 	// told is all that each commit was told, in order; attempts says of which attempt each was.
 	told     map[string][]Post
 	attempts map[string][]int64
-	// ended says of each commit that came to its end the which end it was, counted from 1, and ends counts them.
+	// ended says of each commit that ended the which end it was, counted from 1, and ends counts them.
 	ended map[string]int
 	ends  int
 	last  int64
@@ -64,7 +64,7 @@ func (w *world) release() *v1alpha1.BatchRelease {
 	return release.DeepCopy()
 }
 
-// gates are those of the planner; the manual ones are asked for by pull requests.
+// gates are those of the planner; pull requests ask for the manual ones.
 func (w *world) gates() []v1alpha1.Gate {
 	var gates []v1alpha1.Gate
 	for _, made := range w.sim.Gates {
@@ -85,7 +85,7 @@ func (w *world) gates() []v1alpha1.Gate {
 	return gates
 }
 
-// apply lets something happen, and sees whether a release has come to its end.
+// apply lets something happen, and sees whether a release has ended.
 func (w *world) apply(event sim.Event) {
 	event.Apply(w.sim)
 	w.observe()
@@ -254,7 +254,7 @@ func isEnd(post Post) bool {
 const remembered = 5
 
 // TestTheLastStatusTellsTheOutcome: whatever the planner takes a release through, however much of it is seen, and
-// whatever is lost on the way, in the end every commit has been told how it ended, and there is no more to tell.
+// whatever is lost on the way, in the end the outcome of every commit has been reported, and nothing is left to report.
 func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	t.Parallel()
 	kinds := map[v1alpha1.ReportKind]int{}
@@ -292,7 +292,7 @@ func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	t.Logf("told: %v", kinds)
 }
 
-// end lets all that is under way, and all that waits, come to its end.
+// end lets all that is in progress, and all that waits, complete.
 func (w *world) end() {
 	for range 2000 {
 		next, _ := sim.Calm(w.sim)
@@ -333,7 +333,7 @@ func (w *world) outcome() {
 	}
 }
 
-// TestDescriptionsFit: whatever people and programs say, a forge takes what comes of it.
+// TestDescriptionsFit: whatever people and programs say, a forge takes the result.
 func TestDescriptionsFit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

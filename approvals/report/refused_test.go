@@ -17,7 +17,7 @@ func refusedOne() v1alpha1.Gate {
 	return g
 }
 
-// What is said below a pull request that was merged in vain names the reason and what helps, and is text.
+// The comment on a pull request that was merged in vain names the reason and what helps, and is text.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	g := refusedOne()

@@ -43,7 +43,7 @@ func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alp
 	}
 }
 
-// inRelease is how a release stands that is under way.
+// inRelease is the standing of a release in progress.
 func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail string) standing {
 	status, now := &release.Status, of(kind, detail)
 	now.Batch, now.Batches = batchOf(release)
@@ -51,7 +51,7 @@ func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail 
 	return now
 }
 
-// completed is how a release stands that has come to its end.
+// completed is the standing of a release that has completed.
 func completed(status *v1alpha1.BatchReleaseStatus) standing {
 	if status.RollbackTo != "" {
 		return endedAt(v1alpha1.ReportReverted, status.RollbackTo, status.Replicas)
@@ -117,7 +117,7 @@ func batchTold(last *v1alpha1.ForgeReport) (batch, batches int32) {
 	return last.Content.Batch, last.Content.Batches
 }
 
-// final reports whether what was told last is what stays of a release that came to its end. A failure whose kind is
+// final reports whether what was reported last is the outcome that stays of a release. A failure whose kind is
 // not known stays: it may be the end.
 func final(last *v1alpha1.ForgeReport) bool {
 	switch {
@@ -137,7 +137,7 @@ func final(last *v1alpha1.ForgeReport) bool {
 }
 
 // left is the end of a release that another commit took over from; false where it has been told. One
-// that had come to its end, or had failed, keeps what was said of it, but for a rollback.
+// that had completed, or had failed, keeps its report, except after a rollback.
 func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
 	if last == nil || !seen(status) || last.Commit == status.Commit {

@@ -68,7 +68,7 @@ func because(kind v1alpha1.ReportKind, why string) v1alpha1.ReportContent {
 	return v1alpha1.ReportContent{Kind: kind, Batch: 2, Batches: 4, Cause: said(why)}
 }
 
-// back is what was told of a commit that is rolled back from.
+// back is what was reported of a commit that is rolled back from.
 func back(kind v1alpha1.ReportKind, cause *v1alpha1.ReportCause) v1alpha1.ReportContent {
 	return v1alpha1.ReportContent{Kind: kind, Revision: "58d4", Cause: cause}
 }

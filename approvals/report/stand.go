@@ -22,13 +22,13 @@ const (
 	notReleasable
 	// changedSince: it was released, and somebody has changed the workload since.
 	changedSince
-	// atItsEnd: it has come to its end.
+	// atItsEnd: it has completed.
 	atItsEnd
-	// goingAway: the object is deleted before the release has come to its end.
+	// goingAway: the object is deleted before the release has completed.
 	goingAway
 	// withoutProgress: it makes none within the deadline.
 	withoutProgress
-	// standingStill: it waits until somebody lets it go on, makes room for it, or mends what refuses its writes.
+	// standingStill: it waits until somebody lets it go on, makes room for it, or fixes what refuses its writes.
 	standingStill
 	// between: there is nothing to say before it has come further.
 	between
@@ -68,7 +68,7 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 	}
 }
 
-// stops are the reasons of a release that stands still until somebody does something.
+// stops are the reasons of a release that waits until somebody does something.
 var stops = []string{
 	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
 	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit, v1alpha1.ReasonNativeRollout,
@@ -91,9 +91,9 @@ func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
 	return stalled
 }
 
-// takenBack reports whether the present commit is one that is rolled back from, not to: the cluster
-// was told to, or did so by itself, and Git had the commit still. A revert in Git is released as a commit of
-// its own, but for one that only follows such a rollback: it takes no more than the quarantine away.
+// takenBack reports whether the present commit is one that is rolled back from, not to: somebody requested
+// that of the cluster, or it did so by itself, and Git had the commit still. A revert in Git is released as a commit of
+// its own, unless it only follows such a rollback: then it takes away only the quarantine.
 func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.RollbackTo != "" && status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
 }
@@ -111,7 +111,7 @@ func drift(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
 // seen reports whether the controller has looked at a release.
 func seen(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase != "" }
 
-// done reports whether a release or rollback has come to its end.
+// done reports whether a release or rollback has completed.
 func done(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted }
 
 // failing reports whether a release or rollback does not go on, for the time being.

@@ -43,8 +43,8 @@ func stateOf(kind v1alpha1.ReportKind) forge.State {
 	}
 }
 
-// post is the standing as it is posted and written down. A release that failed is remembered with what was said of it:
-// a rollback that somebody asks for is told with that.
+// post is the standing as it is posted and recorded. A release that failed is remembered with its description:
+// the report of a rollback that somebody requests includes that.
 func (s standing) post(commit, context string) Post {
 	text, content := s.text(), s.ReportContent
 	if content.Cause == nil && stateOf(content.Kind) == forge.StateFailure {
@@ -114,7 +114,7 @@ func (s standing) done() string {
 // where is where a release was that came to no end.
 func (s standing) where() string { return s.detail + at(s.Batch, s.Batches) }
 
-// back is what is said of a rollback after its beginning.
+// back is the description of a rollback after its beginning.
 func (s standing) back() string {
 	text := s.Revision
 	if s.by != "" {

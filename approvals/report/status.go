@@ -90,14 +90,14 @@ func After(last *v1alpha1.ForgeReport, post Post, now time.Time) *v1alpha1.Forge
 	return next
 }
 
-// Again is the status that was posted last, to be posted once more.
+// Again is the status that was posted last, to be posted again.
 func Again(last *v1alpha1.ForgeReport) forge.StatusRequest {
 	return forge.StatusRequest{
 		SHA: last.Commit, Context: last.Context, State: forge.State(last.State), Description: last.Description, TargetURL: last.URL,
 	}
 }
 
-// Repeated is what to write down once the status that was posted last is posted once more.
+// Repeated is what to record once the status that was posted last is posted again.
 func Repeated(last *v1alpha1.ForgeReport, now time.Time) *v1alpha1.ForgeReport {
 	next := last.DeepCopy()
 	next.Posts++

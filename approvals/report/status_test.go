@@ -194,7 +194,7 @@ func firstGate(g v1alpha1.Gate) v1alpha1.Gate {
 	return g
 }
 
-// after is the release once all that is to be told of a scene is.
+// after is the release once everything in a scene is reported.
 func after(s *scene) *v1alpha1.BatchRelease {
 	for _, post := range Next(s.release, s.gates, Options{}) {
 		s.release.Status.Report = After(s.release.Status.Report, post, made)

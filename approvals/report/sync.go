@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Sync says what is to be told of the files of a source: a failure that names the first that is wrong,
+// Sync says what to report of the files of a source: a failure that names the first that is wrong,
 // and success only where a failure of the same commit was told before.
 func Sync(source *v1alpha1.ReleaseSource, o Options) (Post, bool) {
 	status := &source.Status

@@ -30,8 +30,8 @@ func Waiting(release *v1alpha1.BatchRelease, o Options) []Post {
 	return next
 }
 
-// begun reports whether the commit that was told last that it waits is being released, and was not told so
-// yet. Until then nothing else remembers that it was told to wait.
+// begun reports whether the commit last reported as waiting is being released, and that is not reported
+// yet. Until then nothing else remembers that it was reported as waiting.
 func begun(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) bool {
 	told := release.Status.Report
 	return last != nil && open(last) && last.Commit == release.Status.Commit &&

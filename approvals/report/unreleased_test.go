@@ -43,7 +43,7 @@ func TestRefusal(t *testing.T) {
 	)
 	tests := map[string]struct {
 		scene *scene
-		// next is what Next says of the release, refusal what is said of the commit that is refused.
+		// next is what Next says of the release, refusal the report of the commit that is refused.
 		next, refusal []string
 	}{
 		"another commit is refused": {refused(bad, template), []string{released}, []string{"bad0 failure " + why}},

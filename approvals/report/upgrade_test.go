@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// What a version before has told is known by its state alone. Where it stands still it is written down as values, without a
-// status; nothing wrong is told of it, and at most one status is repeated.
+// What an earlier version has reported is known by its state alone. Where that still holds it is recorded as values, without a
+// status; nothing wrong is reported of it, and at most one status is repeated.
 func TestAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	const (

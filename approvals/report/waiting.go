@@ -71,7 +71,7 @@ func asking(g *v1alpha1.Gate) bool {
 // maxReason is how much is shown of why an approval is refused.
 const maxReason = 600
 
-// Refused is what is said below a pull request that was merged and does not pass its gate.
+// Refused is the comment on a pull request that was merged and does not pass its gate.
 func Refused(g *v1alpha1.Gate) string {
 	again := fmt.Sprintf("kubectl delete gate %s -n %s", g.Name, g.Namespace)
 	lines := []string{

@@ -28,7 +28,7 @@ type addresses struct {
 
 func newAddresses() *addresses { return &addresses{seen: lru.New(maxAddresses)} }
 
-// allow tells whether a request from a remote host:port is to be looked at.
+// allow reports whether a request from a remote host:port is to be read.
 func (a *addresses) allow(remote string, now time.Time) bool {
 	from := networkOf(remote)
 	a.mu.Lock()

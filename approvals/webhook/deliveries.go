@@ -52,7 +52,7 @@ func (s *deliveries) begin(d delivery) bool {
 	return true
 }
 
-// forget lets a delivery come once more.
+// forget lets a delivery come again.
 func (s *deliveries) forget(d delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package webhook takes the webhooks of forges, so that what happens there is looked at when it does and not when
+// Package webhook takes the webhooks of forges, so that what happens there is read when it happens and not when
 // the next interval is over.
 //
 //	POST /hooks/<namespace>/<source> ─► rate ─► size ─► signature ─► seen before ─► which object

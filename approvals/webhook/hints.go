@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
-// isOf tells whether a source is of the repository owner/name. Where no forge is configured, its clone address
+// isOf reports whether a source is of the repository owner/name. Where no forge is configured, its clone address
 // says so.
 func isOf(source *v1alpha1.ReleaseSource, fullName string) bool {
 	if f := source.Spec.Forge; f != nil {
@@ -82,7 +82,7 @@ func awaiting(source *v1alpha1.ReleaseSource, e forge.Event) func(*v1alpha1.Gate
 	return nil
 }
 
-// isFor tells whether an event is about the pull request of a gate. One that was opened just now is known by its
+// isFor reports whether an event is about the pull request of a gate. One that was opened just now is known by its
 // branch: the gate may not say its number yet, or the cache not have heard of it.
 func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, e forge.Event) bool {
 	opened := g.Status.PullRequest
@@ -93,7 +93,7 @@ func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, e forge.Event) bool
 		opened.Source == v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name}
 }
 
-// asksForReviews tells gates that reviews can decide: where none are asked for the merge alone does.
+// asksForReviews reports whether reviews can decide a gate: where none are required the merge alone does.
 func asksForReviews(g *v1alpha1.Gate) bool {
 	return g.Spec.Policy.PullRequest != nil && g.Spec.Policy.PullRequest.MinApprovals > 0
 }
@@ -121,7 +121,7 @@ func (r *Receiver) gates(ctx context.Context, source *v1alpha1.ReleaseSource, is
 	return found, nil
 }
 
-// isFrom tells whether a gate is one of a release from a source.
+// isFrom reports whether a gate is one of a release from a source.
 func (r *Receiver) isFrom(ctx context.Context, g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) (bool, error) {
 	release := &v1alpha1.BatchRelease{}
 	key := client.ObjectKey{Namespace: g.Namespace, Name: g.Spec.ReleaseRef.Name}

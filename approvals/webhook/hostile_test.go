@@ -344,7 +344,7 @@ func (u *unwell) Patch(ctx context.Context, object client.Object, patch client.P
 	return u.Client.Patch(ctx, object, patch, options...)
 }
 
-// What goes wrong with one webhook harms no other, and the forge can send it once more.
+// What goes wrong with one webhook harms no other, and the forge can send it again.
 func TestTroubleWithTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	var trouble func() error

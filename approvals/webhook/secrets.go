@@ -55,7 +55,7 @@ func newSecrets(live client.Reader, now clock.PassiveClock) *secrets {
 	return &secrets{live: live, clock: now, decoy: []byte(rand.Text()), known: map[client.ObjectKey]*secret{}}
 }
 
-// signed tells whether a webhook is signed with a secret of the Secret with that name. The Secret may have
+// signed reports whether a webhook is signed with a secret of the Secret with that name. The Secret may have
 // changed just now, so it is read again before a signature is wrong. No name is that of no Secret.
 func (s *secrets) signed(ctx context.Context, key client.ObjectKey, d delivery) (bool, error) {
 	if key.Name == "" {
@@ -95,7 +95,7 @@ func (s *secrets) of(key client.ObjectKey) *secret {
 	return s.known[key]
 }
 
-// unused tells whether nobody has signed with a secret for long. One that is being read is in use, and is not
+// unused reports whether nobody has signed with a secret for long. One that is being read is in use, and is not
 // waited for.
 func (known *secret) unused(now time.Time) bool {
 	if !known.mu.TryLock() {

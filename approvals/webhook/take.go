@@ -61,7 +61,7 @@ func (r *Receiver) judge(ctx context.Context, d delivery) answer {
 	}
 	taken := false
 	defer func() {
-		if !taken { // so that the forge can send it once more
+		if !taken { // so that the forge can send it again
 			r.deliveries.forget(d)
 		}
 	}()

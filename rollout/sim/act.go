@@ -122,7 +122,7 @@ func sameHold(a, b *plan.Hold) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// takeOver first sees what comes of it, unless the native controller is about to remove pods.
+// takeOver first sees the result, unless the native controller is about to remove pods.
 func (x *pass) takeOver(a plan.TakeOver) {
 	write := func(d *Workload) {
 		hold := a.Hold

@@ -20,7 +20,7 @@ func steppingBack(setup Setup) *State {
 	return releasing(setup)
 }
 
-// goingBack is a release whose last step begins, and which is told to go back to its first.
+// goingBack is a release whose last step begins, and which somebody takes back to its first.
 func goingBack(setup Setup) *State {
 	s := calmed(steppingBack(setup), inStep(2))
 	Event{Kind: Jump}.Apply(s)
@@ -125,7 +125,7 @@ func crowded(setup Setup) *State {
 	return s
 }
 
-// madeAnew is a release of v2, which is older than v3, because somebody has made the workload anew from it.
+// madeAnew is a release of v2, which is older than v3, because somebody has created the workload again from it.
 func madeAnew(setup Setup) *State {
 	s := released(setup)
 	s.Give("v3")

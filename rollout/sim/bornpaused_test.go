@@ -7,7 +7,7 @@ import (
 )
 
 // TestBornPaused releases to a Deployment that was made paused and has no ReplicaSet: there is no version before the
-// one that is given, so that nothing can be held back for it. What is told of it is so all the same.
+// one that is given, so that nothing can be held back for it. What is reported of it is true all the same.
 func TestBornPaused(t *testing.T) {
 	t.Parallel()
 	born := func(given string) *State {

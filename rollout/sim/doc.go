@@ -13,6 +13,6 @@
 //	            └────────────────────┘
 //
 // Worlds and processes are values: Clone is cheap and nothing that they point to is ever
-// changed, so that Explore can try every order of events. Every write of the process is held
+// changed, so that Explore can try every order of events. Every write of the process is checked
 // against the laws of laws.go.
 package sim

@@ -32,7 +32,7 @@ func (s *State) Clone() *State {
 // Kind is a kind of event.
 type Kind uint8
 
-// The kinds of events. What is said of a Subject is the Text of the event.
+// Kinds of events. The Text of the event says what it does with a Subject.
 const (
 	Pass             Kind = iota // the controller looks at the release
 	PassDies                     // the same, and the process stops after write number N
@@ -69,7 +69,7 @@ const (
 	Drift                        // somebody edits the template of a workload that no release holds
 	DeleteRelease                // somebody deletes the release
 	DeleteWorkload               // somebody deletes the workload
-	CreateWorkload               // somebody creates it anew
+	CreateWorkload               // somebody creates it again
 	Freeze                       // a cache begins to lag
 	Thaw                         // the caches catch up
 	Touch                        // somebody writes the release without changing what counts
@@ -271,7 +271,7 @@ func (e Event) applyToCaches(s *State) bool {
 // tick is how long a pass takes: longer than a plan collects small changes for.
 const tick = time.Second
 
-// pass runs one pass. It changed nothing if nothing was written and nothing remembered anew.
+// pass runs one pass. It changed nothing if nothing was written and nothing new remembered.
 func (e Event) pass(s *State) bool {
 	s.Process.recall(s.World)
 	before := s.Process.known()

@@ -52,7 +52,7 @@ func (p *Past) answered(w *World, jump *v1alpha1.Jump) {
 	p.Answered = true
 }
 
-// judgeRecord: a jump that is on record counts until its attempt is over, whatever else is asked for; one that can't be
+// judgeRecord: a jump that is on record counts until its attempt is over, whatever else is requested; one that can't be
 // gone to changes nothing of the release.
 func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status

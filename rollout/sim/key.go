@@ -141,7 +141,7 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// step is one that is asked for, or none.
+// step is one that somebody requests, or none.
 func (e *encoder) step(index *int32) {
 	if e.flag(index != nil); index != nil {
 		e.number(int64(*index))

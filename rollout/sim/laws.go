@@ -88,7 +88,7 @@ type law struct {
 	holds func(*World, change) string
 }
 
-// laws are what each write of the process is held against.
+// laws are what each write of the process is checked against.
 var laws = []law{
 	{"I1 there are, and will be, at most replicas + maxSurge pods", withinSurge},
 	{"I2 no write takes available pods below replicas - maxUnavailable", staysAvailable},

@@ -105,7 +105,7 @@ func (w *World) HandBack(gone bool) bool {
 	return true
 }
 
-// templateLeft: whoever deletes a release in its middle finds no version there that nobody has approved.
+// templateLeft: whoever deletes a release in mid-release finds no version there that nobody has approved.
 func (w *World) templateLeft() string {
 	d := &w.Workload
 	if !w.Release.Purged || d.Absent || d.Hold != nil || w.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed {

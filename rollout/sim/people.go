@@ -231,7 +231,7 @@ func (w *World) DeleteWorkload() bool {
 	return true
 }
 
-// CreateWorkload creates the Deployment anew. The native controller does the rest.
+// CreateWorkload creates the Deployment again. The native controller does the rest.
 func (w *World) CreateWorkload(revision string) bool {
 	if !w.Workload.Absent {
 		return false

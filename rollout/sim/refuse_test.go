@@ -15,8 +15,8 @@ import (
 const afterRefusal = 60
 
 // TestRefusedForGood has each kind of write refused, or made something else of, from each moment of a release on.
-// The release comes to its end all the same, or says in the end what is refused, or has failed for it and, if it is
-// told to, goes back; few writes are sent for that. Once nothing is refused any more it reaches its end.
+// The release completes all the same, or says in the end what is refused, or has failed for it and, if the
+// strategy says so, goes back; few writes are sent for that. Once nothing is refused any more it reaches its end.
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
 	setups := map[string]Setup{

@@ -118,7 +118,7 @@ func (w *World) mistold() string {
 	return w.miscounted()
 }
 
-// miscounted says how the numbers of a release that is under way are not what the ReplicaSets say; empty if they are.
+// miscounted says how the numbers of a release in progress differ from the ReplicaSets; empty if they don't.
 func (w *World) miscounted() string {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)

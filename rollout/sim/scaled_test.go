@@ -125,7 +125,7 @@ func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
 }
 
 // TestScaledWhileStepsAreInvalid makes the steps invalid after each event of a release, and of a rollback, in each way, and scales it
-// then: it stands, follows, and once they are mended comes to its end.
+// then: it stops, follows, and once they are fixed completes.
 func TestScaledWhileStepsAreInvalid(t *testing.T) {
 	t.Parallel()
 	back := ten("50% none", "100%")
@@ -206,7 +206,7 @@ func TestSlowReleaseIsNeverFailed(t *testing.T) {
 	}
 }
 
-// wantGoodEnd lets a release come to its end with nothing going wrong any more, and holds it against the laws on the way.
+// wantGoodEnd lets a release complete with nothing going wrong any more, and checks it against the laws on the way.
 func wantGoodEnd(t *testing.T, what string, s *State) {
 	t.Helper()
 	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })

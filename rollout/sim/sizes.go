@@ -8,7 +8,7 @@ import (
 
 // Sizes are what spec.replicas have been since a step was entered. By the words of the API the step's share of another
 // number is rounded down, more replicas take no updated pod away, and the one updated pod of a small share stays while
-// there is another. What that comes to depends on the numbers in between, and on which of them a process has seen.
+// there is another. The result depends on the numbers in between, and on which of them a process has seen.
 type Sizes struct {
 	Entered, Smallest, Largest int32
 	// Fell says that one of them was less than the one before.

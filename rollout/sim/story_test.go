@@ -76,7 +76,7 @@ func (s Setup) born() Setup {
 // atStep is when a step blocks.
 func atStep(index int32) func(*State) bool { return inState(index, v1alpha1.StepBlocking) }
 
-// inStep is when a step is under way.
+// inStep is when a step is in progress.
 func inStep(index int32) func(*State) bool { return inState(index, v1alpha1.StepUpgrade) }
 
 func inState(index int32, state v1alpha1.StepState) func(*State) bool {
@@ -90,7 +90,7 @@ func completed(s *State) bool { return s.Release.Status.Phase == v1alpha1.PhaseC
 
 func rolledBack(s *State) bool { return completed(s) && s.Release.Status.RollbackTo != "" }
 
-// failing is when the first step is under way and an updated pod fails.
+// failing is when the first step is in progress and an updated pod fails.
 func failing(s *State) bool {
 	set := s.Set("v2")
 	return inStep(0)(s) && set != nil && set.Pods.Failing > 0 && untouched(s)
@@ -245,7 +245,7 @@ func (s *telling) turn() bool {
 }
 
 // runOut lets the time run out for pods that do not become available. In a story that a fault has stopped for
-// a while it may have to once more.
+// a while it may have to do so again.
 func (s *telling) runOut() bool {
 	if s.Sick == "" || s.Release.Status.CurrentStepState != v1alpha1.StepUpgrade || s.Release.Status.Phase == v1alpha1.PhaseFailed || !untouched(s.State) {
 		return false

@@ -8,7 +8,7 @@ import (
 )
 
 // TestGivenAtAnyMomentOfARollback gives a template after each event of a rollback: another one, and the very one that is
-// rolled back. What is left of that asks its gates anew, however many pods it has, and gets none when somebody scales,
+// rolled back. What is left of that asks its gates again, however many pods it has, and gets none when somebody scales,
 // with the controller there and away.
 func TestGivenAtAnyMomentOfARollback(t *testing.T) {
 	t.Parallel()
@@ -59,8 +59,8 @@ func givenAt(t *testing.T, s *State, given string, size int32, there bool) {
 	wantGoodEnd(t, what, s)
 }
 
-// TestScaledDownWhenSuperseded scales a release down in which another has just taken the place of one that was under
-// way, and up again while the controller is away: the pods that are left to be the first to grow are stable ones.
+// TestScaledDownWhenSuperseded scales a release down in which another has just taken the place of one in
+// progress, and up again while the controller is away: the pods that are left to be the first to grow are stable ones.
 func TestScaledDownWhenSuperseded(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]Setup{

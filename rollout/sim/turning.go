@@ -113,7 +113,7 @@ func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
 	}
 }
 
-// goesBackToStable: what is taken for a revert asks for no gates, so that it must be stable in truth.
+// goesBackToStable: what is taken for a revert asks for no gates, so that it must really be stable.
 func goesBackToStable(w *World, c change) string {
 	takeOver, is := c.action.(plan.TakeOver)
 	rollback := c.pass.intent.Rollback
@@ -126,7 +126,7 @@ func goesBackToStable(w *World, c change) string {
 	return ""
 }
 
-// namesStable: what a rollback goes back to after a release was stable in truth, and is not what has been rolled back.
+// namesStable: what a rollback goes back to after a release was really stable, and is not what has been rolled back.
 func namesStable(w *World, c change) string {
 	a, is := c.action.(plan.Annotate)
 	if last := a.Set[v1alpha1.LastStableAnnotation]; is && last != "" && !w.Past.isStable(last) {

@@ -50,7 +50,7 @@ func waitOf(status *v1alpha1.BatchReleaseStatus) wait {
 	return w
 }
 
-// but counts as another wait to a process that counts anew.
+// but counts as another wait to a process that starts to count.
 func (w wait) but(status *v1alpha1.BatchReleaseStatus) wait {
 	w.state = status.CurrentStepState
 	if r := status.RefusedWrite; r != nil {

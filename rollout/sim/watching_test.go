@@ -17,7 +17,7 @@ func slowly(deadline time.Duration) *State {
 }
 
 // TestClockThatJumpsFailsNothing lets the clock of the controller's node go ahead and back between the pods of a slow release, or
-// the controller be away, or start anew on a node with another clock: none of it is a reason to fail it.
+// the controller be away, or start again on a node with another clock: none of it is a reason to fail it.
 func TestClockThatJumpsFailsNothing(t *testing.T) {
 	t.Parallel()
 	const deadline = 10 * time.Minute

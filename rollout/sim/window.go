@@ -1,6 +1,6 @@
 package sim
 
-// window is what others have changed while a pass was under way: nobody can know of it
+// window is what others have changed during a pass: nobody can know of it
 // before a write. It only grows where the world changes between two requests.
 type window struct {
 	// workloads are the workload before each change since it was read.
