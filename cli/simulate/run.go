@@ -101,8 +101,9 @@ func shown(action plan.Action) bool {
 	switch action.(type) {
 	case plan.TakeOver, plan.HandBack, plan.CreateSet, plan.ScaleSet, plan.OpenGate, plan.CloseGate:
 		return true
+	case plan.Annotate, plan.Keep, plan.Mark, plan.Forget, plan.OrderPods:
 	}
-	return false
+	return false // as for the status, which is no action
 }
 
 // expectPods notes when the pods of a set that were made are ready. Of those that are gone the last made went first.
