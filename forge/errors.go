@@ -9,7 +9,7 @@ import (
 // Kind tells errors apart by what has to happen next.
 type Kind string
 
-// The kinds of error.
+// Kinds of error.
 const (
 	// NotFound: there is no such thing, or it is not shown to us.
 	NotFound Kind = "NotFound"

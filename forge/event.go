@@ -3,7 +3,7 @@ package forge
 // EventKind says what a webhook tells of.
 type EventKind string
 
-// The kinds of event. All that is of no use here is EventOther.
+// Kinds of event. All that is of no use here is EventOther.
 const (
 	EventOther       EventKind = "other"
 	EventPing        EventKind = "ping"

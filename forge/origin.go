@@ -9,7 +9,7 @@ const MaxCommits = 250
 // PushKind is how a branch was moved.
 type PushKind string
 
-// The kinds of move that bring commits.
+// Kinds of move that bring commits.
 const (
 	// PushPlain, PushForced and PushCreated are somebody's push: the actor is who pushed.
 	PushPlain   PushKind = "push"

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// Whoever may write a source must not get the token of an account of the namespace sent to a server of theirs.
+// Anyone who may write a source must not get the token of an account of the namespace sent to a server of theirs.
 func TestServiceAccountTokenIsNotSent(t *testing.T) {
 	w := newWorld(t)
 	var requests atomic.Int64

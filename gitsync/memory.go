@@ -51,7 +51,7 @@ type memory struct {
 	soleOwner map[plan.Key]soleOwned
 }
 
-// unseenFor is how long the cache may lack a release that was written before it is written anew: it may have been deleted
+// unseenFor is how long the cache may lack a release that was written before it is written again: it may have been deleted
 // before the cache ever had it.
 const unseenFor = time.Minute
 
@@ -88,7 +88,7 @@ func (m *memories) make(uid types.UID) *memory {
 	}
 }
 
-// of returns the memory of a source: a new one for a source that was made anew.
+// of returns the memory of a source: a new one for a source that was created again.
 func (m *memories) of(source *v1alpha1.ReleaseSource) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// outcome is how a pass ended: suspended, leaving, unread or followed, and nothing else. What is said of it is rendered
+// outcome is how a pass ended: suspended, leaving, unread or followed, and nothing else. The status is rendered
 // from it, in status.go.
 //
 //sumtype:decl
@@ -22,7 +22,7 @@ type (
 	suspended struct{}
 	// leaving: the source is being deleted, and what came from it is not gone yet.
 	leaving struct{ releases, gates int }
-	// unread: nothing can be said of the repository. What was applied stays as it is.
+	// unread: no commit of the repository can be followed. What was applied stays as it is.
 	unread struct {
 		cause cause
 		err   error
@@ -50,7 +50,7 @@ func (followed) outcome()  {}
 
 func (f followed) wrote() bool { return len(f.applied)+len(f.created)+len(f.pruned) > 0 }
 
-// cause is why nothing can be said of a repository.
+// cause is why no commit of a repository can be followed.
 type cause int
 
 const (

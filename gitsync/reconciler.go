@@ -35,7 +35,7 @@ const (
 	waitForWorker = 2 * time.Second
 )
 
-// soon is when a source that changed during a pass is looked at again.
+// soon is when a source that changed during a pass is read again.
 const soon = time.Second
 
 // Options of a Reconciler.

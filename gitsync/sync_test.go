@@ -126,7 +126,7 @@ func TestRestartWritesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	w.sync("shop") // a look that is asked for is told to be done; it comes after the other
+	w.sync("shop") // the status says when a requested look is done; it comes after the other
 	status := "PATCH /apis/rollouts.sluice.dev/v1alpha1/namespaces/" + w.namespace + "/releasesources/shop/status"
 	if diff := cmp.Diff([]string{status}, written()[before:]); diff != "" {
 		t.Errorf("writes of the restarted controller (-want +got):\n%s", diff)

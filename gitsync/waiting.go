@@ -19,7 +19,7 @@ func (r *Reconciler) caller(ctx context.Context, source *v1alpha1.ReleaseSource)
 }
 
 // tellWaiting writes into the source's status what it waits for. What else the status says stays. That it can't be
-// written is told to nobody but the log: the pass goes on, and says how it ended.
+// written only the log says: the pass goes on, and says how it ended.
 func (r *Reconciler) tellWaiting(ctx context.Context, source *v1alpha1.ReleaseSource, what string) {
 	next := source.DeepCopy()
 	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{

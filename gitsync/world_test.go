@@ -152,7 +152,7 @@ func (w *world) controller(options gitsync.Options, more ...string) (stop func()
 	return stop
 }
 
-// source makes a ReleaseSource "shop" of the repository that is looked at once an hour, so
+// source makes a ReleaseSource "shop" of the repository that is polled once an hour, so
 // that tests say when.
 func (w *world) source(change func(*v1alpha1.ReleaseSource)) *v1alpha1.ReleaseSource {
 	w.Helper()

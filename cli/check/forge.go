@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/github"
 )
 
-// Forge is a repository on a forge that is looked at from here, as the account that is given.
+// Forge is a repository on a forge that is checked from here, as the account that is given.
 type Forge struct {
 	// Of begins the subject of each finding; it may be empty.
 	Of     string

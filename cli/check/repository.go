@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Repository is one that is looked at from here, with the credentials that are given.
+// Repository is one that is checked from here, with the credentials that are given.
 type Repository struct {
 	// Of begins the subject of each finding; it may be empty.
 	Of     string

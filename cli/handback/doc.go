@@ -6,5 +6,5 @@
 //
 // What holds: a Deployment is written only while it is what was decided on, and in one write, so that
 // the native controller never sees half of it. A second run finds nothing to do. Where the admission
-// policy is installed, the glass is broken for that one write and put back in.
+// policy is installed, that one write carries the break-glass annotation, and the next removes it.
 package handback

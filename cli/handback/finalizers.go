@@ -26,7 +26,7 @@ func (c *Command) removeFinalizers(ctx context.Context) error {
 	return nil
 }
 
-// ours are the releases in scope, their gates, and the sources. Where the kinds are gone there is nothing.
+// ours are the releases in scope, their gates, and the sources. Where the CRDs are gone there is nothing.
 func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 	var releases v1alpha1.BatchReleaseList
 	if err := c.list(ctx, &releases); err != nil {
@@ -68,7 +68,7 @@ func (c *Command) withSources(ctx context.Context, objects []client.Object) ([]c
 	return objects, nil
 }
 
-// names tells whether a workload is among those that were named, or none was.
+// names reports whether a workload is among those that were named, or none was.
 func (c *Command) names(workload string) bool {
 	return len(c.options.Names) == 0 || slices.Contains(c.options.Names, workload)
 }
@@ -81,7 +81,7 @@ func (c *Command) list(ctx context.Context, list client.ObjectList) error {
 	return nil
 }
 
-// finalizers are all of Sluice's.
+// finalizers are all that Sluice sets.
 var finalizers = []string{v1alpha1.Finalizer, v1alpha1.ForgeFinalizer, v1alpha1.SourceFinalizer}
 
 // strip takes Sluice's finalizers off an object.

@@ -100,7 +100,7 @@ func (c *Command) find(ctx context.Context) ([]client.ObjectKey, error) {
 	}
 }
 
-// tries is how often a Deployment that changes meanwhile is decided on anew.
+// tries is how often a Deployment that changes meanwhile is decided on again.
 const tries = 10
 
 // handBack gives one Deployment back, whatever else happens to it meanwhile.
@@ -201,8 +201,8 @@ func (c *Command) setsOf(ctx context.Context, d *appsv1.Deployment) ([]appsv1.Re
 	return list.Items, nil
 }
 
-// template is that of a revision, nil to leave the Deployment with the one that it has; and what people
-// are told of it.
+// template is that of a revision, nil to leave the Deployment with the one that it has; and what to tell
+// people about it.
 func (c *Command) template(ctx context.Context, d *appsv1.Deployment, sets []appsv1.ReplicaSet, revision string) (json.RawMessage, string, error) {
 	if revision == "" {
 		return nil, "with the template that it has", nil

@@ -27,7 +27,7 @@ func Controller(ctx context.Context, reader client.Reader, now time.Time) (holde
 	return "", "", nil
 }
 
-// fresh tells whether a Lease is held and was renewed in time.
+// fresh reports whether a Lease is held and was renewed in time.
 func fresh(lease *coordinationv1.LeaseSpec, now time.Time) bool {
 	if ptr.Deref(lease.HolderIdentity, "") == "" || lease.RenewTime == nil {
 		return false

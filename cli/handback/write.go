@@ -20,8 +20,8 @@ import (
 // annotation, which it takes away again, from somebody else's.
 const glassReason = "sluice handback"
 
-// write gives a Deployment back. Where the admission policy minds, the glass is broken in the same
-// write, and put back in by the next.
+// write gives a Deployment back. Where the admission policy minds, the same write sets the break-glass
+// annotation, and the next removes it.
 func (c *Command) write(ctx context.Context, d *appsv1.Deployment, held v1alpha1.HeldWorkload, template json.RawMessage) error {
 	err := c.patch(ctx, d, hold.HandBack(d, held, template))
 	if !asksForReason(err) {
@@ -53,7 +53,7 @@ func (c *Command) patch(ctx context.Context, d *appsv1.Deployment, changes *kube
 	return nil
 }
 
-// glassIsOurs tells whether a run that did not come to its end has left the glass broken.
+// glassIsOurs reports whether a run that did not complete has left its break-glass annotation.
 func glassIsOurs(d *appsv1.Deployment) bool {
 	return d.Annotations[v1alpha1.BreakGlassAnnotation] == glassReason
 }

@@ -32,9 +32,9 @@ type Options struct {
 	// Replicas is how many controllers there are.
 	Replicas int32
 	// Namespaced has the controller see, and have rights in, its own namespace only. Nothing
-	// is installed outside of it, the kinds aside, and it has to be there.
+	// is installed outside of it, the CRDs aside, and it has to be there.
 	Namespaced bool
-	// CRDs installs the kinds too, of which a cluster has one set.
+	// CRDs installs the CRDs too, of which a cluster has one set.
 	CRDs bool
 	// Policy installs the admission policy too, of which a cluster has one.
 	Policy bool

@@ -18,7 +18,7 @@ import (
 // manifests are the objects of config, with another namespace for the controller.
 func manifests(namespace string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	// The kinds and the namespace come before what is of them.
+	// The CRDs and the namespace come before the objects that need them.
 	for _, folder := range []string{"crd", "rbac", "controller", "policy"} {
 		files, err := fs.Glob(config.Manifests, folder+"/*.yaml")
 		if err != nil {

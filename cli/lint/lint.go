@@ -97,7 +97,7 @@ func (r *Report) Count(severity Severity) int {
 	return count
 }
 
-// Err sums up what has to be mended, nil if it is nothing; strict counts warnings, too.
+// Err sums up what has to be fixed, nil if it is nothing; strict counts warnings, too.
 func (r *Report) Err(strict bool) error {
 	if r.Count(Error) == 0 && (!strict || r.Count(Warning) == 0) {
 		return nil

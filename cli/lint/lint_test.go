@@ -223,7 +223,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestErr: errors always count, warnings where that is asked for.
+// TestErr: errors always count, warnings where that is requested.
 func TestErr(t *testing.T) {
 	t.Parallel()
 	warned := &lint.Report{Findings: []lint.Finding{{Severity: lint.Warning}}}

@@ -37,7 +37,7 @@ type Objects map[client.Object]cache.ByObject
 
 // Follow calls see once everything has been read, and again whenever something has changed, with a cache of it. Changes that
 // come in quick succession are one. It returns nil after ErrDone, the error of the context when that ends, and what see or
-// the API server refuses; a connection that is lost is made anew.
+// the API server refuses; a connection that is lost is made again.
 func Follow(ctx context.Context, watched Watched, see func(context.Context, client.Reader) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -58,7 +58,7 @@ func Follow(ctx context.Context, watched Watched, see func(context.Context, clie
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = objects.Start(ctx) // it only ends because it is told to
+		_ = objects.Start(ctx) // it only ends because ctx does
 	}()
 	defer func() {
 		cancel()

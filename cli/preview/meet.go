@@ -24,7 +24,7 @@ type Live struct {
 	// Workload is its Deployment, whose pods have the template Running; nil if there is none, or it could not be read.
 	Workload *plan.Workload
 	Running  *corev1.PodTemplateSpec
-	// Namespace are the objects that have a say.
+	// Namespace are the objects that can limit a release.
 	Namespace preflight.Namespace
 	// Missing are sentences on what is not there, or could not be read.
 	Missing []string

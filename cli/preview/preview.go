@@ -1,4 +1,4 @@
-// Package preview says what a change of a repository would release, in which batches, and who has a say.
+// Package preview says what a change of a repository would release, in which batches, and who decides.
 //
 //	commit before, commit after ─► spec.Read ─► Compare ─► Preview ─► text, JSON, Markdown
 //	  earlier commits ─► was the template there before?     │
@@ -34,7 +34,7 @@ type State struct {
 // Kind is what becomes of a release.
 type Kind string
 
-// The kinds.
+// Kinds of change.
 const (
 	// Released: the pods get another template, in batches.
 	Released Kind = "Released"
@@ -44,7 +44,7 @@ const (
 	Added Kind = "Added"
 	// Removed: the release is no longer there.
 	Removed Kind = "Removed"
-	// Kept: the file of the release is at fault, so that it stays as it is.
+	// Kept: the file of the release is invalid, so that it stays as it is.
 	Kept Kind = "Kept"
 	// Changed: other rules for the same template. No pod is replaced.
 	Changed Kind = "Changed"
@@ -102,7 +102,7 @@ type Batch struct {
 	// Pods run the new template when it is done, New more than before it; nil if it is not known how many there are.
 	Pods *int32 `json:"pods,omitempty"`
 	New  *int32 `json:"new,omitempty"`
-	// Gates say what is waited for then, and who has a say.
+	// Gates say what is waited for then, and who decides.
 	Gates []string `json:"gates,omitempty"`
 }
 

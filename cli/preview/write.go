@@ -40,7 +40,7 @@ func (p *Preview) Write(to io.Writer, format Format) error {
 	return fmt.Errorf("format %q is none of text, json, markdown", format)
 }
 
-// told are the kinds that are written out, the weightiest first. What is unchanged is only counted.
+// told lists which changes are written out, the weightiest first. What is unchanged is only counted.
 var told = []Kind{Released, RolledBack, Added, Removed, Kept, Changed}
 
 func (p *Preview) told() []Change {
@@ -80,7 +80,7 @@ func (p *Preview) errors() string {
 	return fmt.Sprintf("%d errors", len(p.Errors))
 }
 
-// Err sums up what has to be mended, nil if it is nothing.
+// Err sums up what has to be fixed, nil if it is nothing.
 func (p *Preview) Err() error {
 	if len(p.Errors) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (p *Preview) text() string {
 	return text.String()
 }
 
-// lines are what is said of a change beside its batches.
+// lines describe a change, without its batches.
 func (c *Change) lines() []string {
 	lines := append([]string{}, c.Fields...)
 	if c.Frozen != "" {

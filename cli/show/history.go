@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// History is the table of a release's templates, the oldest first: those that are kept, and the one that is under way.
+// History is the table of a release's templates, the oldest first: those that are kept, and the one in progress.
 func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"), column("Took"),
@@ -51,7 +51,7 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 	)
 }
 
-// underWay tells whether a template is being released that is not kept yet.
+// underWay reports whether a template is being released that is not kept yet.
 func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) bool {
 	status := &release.Status
 	isIt := func(r appsv1.ControllerRevision) bool {

@@ -34,7 +34,7 @@ const (
 	Unknown
 )
 
-// OutcomeOf is how the release of what is given ended. What the controller has not looked at is under way.
+// OutcomeOf is how the release of what is given ended. What the controller has not looked at is in progress.
 func OutcomeOf(release *v1alpha1.BatchRelease) Outcome {
 	status := &release.Status
 	switch {

@@ -13,7 +13,7 @@ import (
 // none stands where there is nothing to say, as in kubectl's tables.
 const none = "<none>"
 
-// column is one of a table. What is wide is shown only when more is asked for.
+// column is one of a table. A wide column is shown only on request.
 func column(name string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "string"}
 }

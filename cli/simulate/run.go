@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// run is a simulation under way.
+// run is a simulation in progress.
 type run struct {
 	*sim.State
 

@@ -99,7 +99,7 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestParse: a trace that makes no sense is refused, all of it at once.
+// TestParse: an invalid trace is refused, with all of its problems at once.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for trace, want := range map[string]string{

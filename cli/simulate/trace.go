@@ -37,7 +37,7 @@ type Event struct {
 	Reject  bool `json:"reject,omitempty"`
 	// Template gives another one, by any name; v2 is what the release begins with, v1 what ran before.
 	Template string `json:"template,omitempty"`
-	// Rollback and Retry are asked for.
+	// Rollback and Retry are requested.
 	Rollback bool `json:"rollback,omitempty"`
 	Retry    bool `json:"retry,omitempty"`
 	// Suspend stops the release, or lets it go on.

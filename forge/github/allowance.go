@@ -6,7 +6,7 @@ import (
 )
 
 // maxLook is how many bytes of answers one approval may take to be judged: many times what a release of as many commits as are
-// looked at has.
+// read has.
 const maxLook = 64 << 20
 
 type allowanceKey struct{}

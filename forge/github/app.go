@@ -81,7 +81,7 @@ type signer struct {
 	now func() time.Time
 }
 
-// token signs anew each time: it is asked for once an hour.
+// token signs a new one each time: it is requested once an hour.
 func (s *signer) token(context.Context) (string, error) {
 	now := s.now()
 	claims := jwt.RegisteredClaims{
@@ -166,7 +166,7 @@ func (i *installation) renew(ctx context.Context) (string, error) {
 	defer i.mu.Unlock()
 	if err = i.client.explain(err, "ask for a token of the app's installation"); err != nil {
 		if forge.KindOf(err) == forge.NotFound {
-			i.id = 0 // the app may have been installed anew
+			i.id = 0 // the app may have been installed again
 		}
 		return "", err
 	}

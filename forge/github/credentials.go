@@ -10,7 +10,7 @@ import (
 type credentials interface {
 	// token is good for some minutes at least.
 	token(ctx context.Context) (string, error)
-	// refused is told of a token that the forge did not take.
+	// refused is called with a token that the forge did not take.
 	refused(token string)
 	// identity stays the same for as long as the same answers are to be expected.
 	identity() string

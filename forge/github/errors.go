@@ -34,7 +34,7 @@ func (c *Client) explain(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", c.secrets.clean(fmt.Sprintf(format, args...)), known)
 }
 
-// forgetAnswers has everything asked for anew: an answer that was not whole would be "not modified" for
+// forgetAnswers makes the next requests ask for everything again: an answer that was not whole would be "not modified" for
 // as long as the one that it should have been.
 func (c *Client) forgetAnswers() {
 	for _, memory := range c.memories {

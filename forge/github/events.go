@@ -41,7 +41,7 @@ var eventKinds = []forge.EventKind{
 	forge.EventStatus, forge.EventCheckRun, forge.EventCheckSuite,
 }
 
-// EventKinds are the kinds of events that are of use, and the one of all others.
+// EventKinds are all kinds of events that are of use, and the one of all others.
 func EventKinds() []forge.EventKind { return append(slices.Clone(eventKinds), forge.EventOther) }
 
 // KindOfEvent is the kind of an event, given its EventHeader.

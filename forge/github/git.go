@@ -6,11 +6,11 @@ import "context"
 const GitUser = "x-access-token"
 
 // GitToken is the password with which Git over HTTP lets us at the repository, good for some minutes at
-// least. Of an app it is asked for anew when the one before is about to end.
+// least. For an app it requests a new one when the last is about to expire.
 func (c *Client) GitToken(ctx context.Context) (string, error) {
 	token, err := c.credentials.token(ctx)
 	return token, c.explain(err, "get a token for Git")
 }
 
-// GitRefused is to be told of a token that Git was not let in with.
+// GitRefused is to be called with a token that the Git server did not accept.
 func (c *Client) GitRefused(token string) { c.credentials.refused(token) }

@@ -81,7 +81,7 @@ func (l *limiter) learn(resp *http.Response) error {
 	used := l.count(resp, now)
 	if !refusesForLimit(resp) {
 		l.strikes = 0
-		if used { // the next would be refused, and sending it all the same is held against us
+		if used { // the next would be refused, and sending it all the same would count against us
 			l.extend(l.budget.Reset)
 		}
 		return nil

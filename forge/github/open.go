@@ -10,15 +10,15 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// OpenChange makes the branch and the pull request that are asked for, or finds them. It can
+// OpenChange makes the requested branch and pull request, or finds them. It can
 // be done again at any time, also after a crash: the pull request whose head holds exactly the
 // content, or that we opened of a branch that alone tells, is the one, be it open, closed or merged, and there is
 // never a second. One that is open gets the title and the body if they changed. A branch that is there and
-// changes anything else than the file, or gives it another content, is set anew: whoever may push may have made it.
+// changes anything else than the file, or gives it another content, is set again: anyone who may push may have made it.
 //
 // A request that is the First, and gives Tip and Tree, is four requests to the forge.
 //
-// A content that the tracked branch holds already can't be asked for: that is of kind Invalid.
+// A request for content that the tracked branch holds already is an error of kind Invalid.
 func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	if err := checkRequest(r); err != nil {
 		return forge.PullRequest{}, err
@@ -87,7 +87,7 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 	return forge.PullRequest{}, false, nil
 }
 
-// asked reports whether a pull request is the one that was made for what is asked for. Where its branch alone tells, the
+// asked reports whether a pull request is the one that was made for the request. Where its branch alone tells, the
 // content may have changed since, and the name may be known beforehand: it has to be one that we opened.
 func (c *Client) asked(ctx context.Context, r forge.ChangeRequest, pull forge.PullRequest) (bool, error) {
 	if !r.ByBranch {
@@ -97,7 +97,7 @@ func (c *Client) asked(ctx context.Context, r forge.ChangeRequest, pull forge.Pu
 	return err == nil && pull.Author.Same(self), err
 }
 
-// isOurs reports whether a branch changes the file as is asked for, and nothing else.
+// isOurs reports whether a branch changes the file as requested, and nothing else.
 func (c *Client) isOurs(ctx context.Context, r forge.ChangeRequest) (bool, error) {
 	if same, err := c.holds(ctx, r, r.Branch); !same || err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (c *Client) isOurs(ctx context.Context, r forge.ChangeRequest) (bool, error
 	return between.GetAheadBy() == 1 && len(between.Files) == 1 && between.Files[0].GetFilename() == r.Path, nil
 }
 
-// holds reports whether a commit has the content that is asked for.
+// holds reports whether a commit has the requested content.
 func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (bool, error) {
 	file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.name, r.Path, &github.RepositoryContentGetOptions{Ref: ref})
 	if err := c.explain(err, "read %s at %s", r.Path, ref); err != nil {
@@ -144,7 +144,7 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error 
 	return nil
 }
 
-// MoveChange sets the branch of an open pull request anew, on top of the tip that is given, if the commit that it was made on is
+// MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the commit that it was made on is
 // no longer part of the tracked branch: merged, it would bring back what was rewritten away. It reports whether it did.
 func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
 	if err := checkRequest(r); err != nil {
@@ -214,7 +214,7 @@ func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequ
 }
 
 // createPull makes the pull request. If the forge says that there is one, it is looked for again:
-// somebody else made it just now, or it was for another content before the branch was set anew.
+// somebody else made it just now, or it was for another content before the branch was set again.
 func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	made, _, err := c.api.PullRequests.Create(ctx, c.owner, c.name, &github.NewPullRequest{
 		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,

@@ -202,7 +202,7 @@ func until(made, before string) func([]forge.Push) bool {
 	}
 }
 
-// maxPushPages is how far back the moves of a branch are looked at.
+// maxPushPages is how far back the moves of a branch are read.
 const maxPushPages = 3
 
 // pushes reads who moved a branch, newest first, until that is enough. It reports false where the forge does not tell.

@@ -18,7 +18,7 @@ const (
 // page reads one page of a list.
 type page[T any] func(github.ListOptions) ([]T, *github.Response, error)
 
-// walk shows a list page by page, until one is enough or there is no more. A list that is too long to
+// walk shows a list page by page, until one is enough or the list ends. A list that is too long to
 // be walked will not get shorter.
 func walk[T any](read page[T], enough func([]T) bool) error {
 	size := int64(0)

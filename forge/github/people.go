@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Self is the account that we act as. It is asked for once.
+// Self is the account that we act as. It is requested once.
 func (c *Client) Self(ctx context.Context) (forge.Account, error) {
 	c.mu.Lock()
 	self := c.self
@@ -49,7 +49,7 @@ func (c *Client) readSelf(ctx context.Context) (forge.Account, error) {
 	return account(bot), err
 }
 
-// Repository is the repository that the client works on. It is asked for once.
+// Repository is the repository that the client works on. It is requested once.
 func (c *Client) Repository(ctx context.Context) (forge.Repository, error) {
 	c.mu.Lock()
 	known := c.repository

@@ -74,7 +74,7 @@ func TestCommitStatusesOfABusyCommit(t *testing.T) {
 	off()
 }
 
-// Whoever may write can post as many statuses in a context as they like. The one that counts must be
+// Anyone who may write can post as many statuses in a context as they like. The one that counts must be
 // found behind them all.
 func TestCommitStatusesOfCertainCreators(t *testing.T) {
 	t.Parallel()

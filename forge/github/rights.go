@@ -15,8 +15,8 @@ import (
 const noCommit = "0000000000000000000000000000000000000000"
 
 // May finds out whether we have a right, and changes nothing: for a right to write it asks for what can't be
-// made, such as a status of a commit that there is not. A forge looks at the right first, and at what is asked
-// for after that. The branch is the tracked one.
+// made, such as a status of a commit that there is not. A forge checks the right first, and the rest of the
+// request after that. The branch is the tracked one.
 func (c *Client) May(ctx context.Context, right forge.Right, branch string) (bool, error) {
 	if err := checkBranch(branch); err != nil {
 		return false, err

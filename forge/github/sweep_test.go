@@ -158,7 +158,7 @@ func TestOpenChangeOnATipThatTheForgeDoesNotTake(t *testing.T) {
 	wantKind(t, err, forge.Invalid, "a branch can move between two looks; the tip is a commit")
 }
 
-// An approval is asked for on top of what was read by Git, though the branch has gone on since.
+// An approval is requested on top of what Git read, though the branch has gone on since.
 func TestOpenChangeOnATipThatIsNoLongerTheNewest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

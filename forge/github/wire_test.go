@@ -80,7 +80,7 @@ func TestAnswersThatMakeNoSenseAreErrors(t *testing.T) {
 	}
 }
 
-// What no later look can mend must not look as if it could: who thinks so leaves the forge alone for a
+// What no later look can fix must not look as if it could: who thinks so leaves the forge alone for a
 // while, and whoever can push to the branch of one approval would hold up all others.
 func TestPullRequestWithMoreThanTheForgeShows(t *testing.T) {
 	t.Parallel()

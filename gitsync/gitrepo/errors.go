@@ -18,7 +18,7 @@ import (
 // Kind tells errors apart by what has to happen next.
 type Kind string
 
-// The kinds of error.
+// Kinds of error.
 const (
 	// Invalid: the address or the branch can't be used as it is given.
 	Invalid Kind = "Invalid"
@@ -38,7 +38,7 @@ const (
 	LimitExceeded Kind = "LimitExceeded"
 	// HistoryRewritten: the head is no descendant of the commit known before, or can't be shown to be one.
 	HistoryRewritten Kind = "HistoryRewritten"
-	// Protocol: the server's answer makes no sense or says that it failed.
+	// Protocol: the server's answer is invalid or says that it failed.
 	Protocol Kind = "Protocol"
 )
 

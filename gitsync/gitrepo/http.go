@@ -143,7 +143,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// isCertificate tells whether a TLS handshake failed on the server's certificate.
+// isCertificate reports whether a TLS handshake failed on the server's certificate.
 func isCertificate(err error) bool {
 	var verification *tls.CertificateVerificationError
 	return errors.As(err, &verification)

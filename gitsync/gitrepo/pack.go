@@ -193,7 +193,7 @@ func (u *unpacker) baseOf(header packfile.ObjectHeader) *object {
 	return u.base(header.Reference)
 }
 
-// wanted tells whether an object is worth its memory, and takes that from what
+// wanted reports whether an object is worth its memory, and takes that from what
 // is left. What can't be done without and is too large is an error.
 func (u *unpacker) wanted(kind plumbing.ObjectType, size int64) (bool, error) {
 	switch {

@@ -265,7 +265,7 @@ func TestOneFetchServesAll(t *testing.T) {
 		}
 		all.Wait()
 	})
-	// Who comes while a look is under way shares the next one; more looks can happen if the
+	// Who comes during a look shares the next one; more looks can happen if the
 	// scheduler starts callers late, but there is one fetch.
 	if got > callers {
 		t.Errorf("%d callers caused %d requests", callers, got)

@@ -35,7 +35,7 @@ func advertised(t *testing.T, n int, lines ...string) []byte {
 	return b.Bytes()
 }
 
-// TestListsOfReferencesCostNothing: of a list is kept what is asked for, however it arrives and whatever follows.
+// TestListsOfReferencesCostNothing: of a list only what was requested is kept, however it arrives and whatever follows.
 func TestListsOfReferencesCostNothing(t *testing.T) {
 	t.Parallel()
 	list := append(advertised(t, 10_000, otherHash+" refs/heads/main\n", otherHash+" refs/heads/main2\n", "shallow "+otherHash+"\n"), "PACK..."...)

@@ -148,7 +148,7 @@ func (r *remote) load(ctx context.Context, q question, a *account, x *exchange) 
 		return nil, err
 	}
 	// Servers differ in what they make of a client that has something: if the answer is of no use the
-	// whole commit is asked for.
+	// whole commit is requested.
 	r.memory.heads.Take(r.key)
 	a.used = 0
 	return r.load(ctx, q, a, nil)
@@ -181,7 +181,7 @@ func (r *remote) fetch(ctx context.Context, x *exchange, known *Snapshot, accoun
 	return a.snapshot(r.tip)
 }
 
-// Depths of the history that is asked for to find an ancestor: the first, and by
+// Depths of the history that is requested to find an ancestor: the first, and by
 // how much each is larger than the one before.
 const (
 	firstDepth  = 64

@@ -40,7 +40,7 @@ type waiter struct {
 }
 
 // NewSlots makes n slots, of which a tenant has at most so many, and one of its servers half of these.
-// What they are for is told to those who wait.
+// Those who wait are shown what the slots are for.
 func NewSlots(n, perTenant int, what string) *Slots {
 	perTenant = max(1, perTenant)
 	return &Slots{what: what, free: n, perTenant: perTenant, perHost: max(1, perTenant/2), tenants: map[string]int{}, hosts: map[asker]int{}}

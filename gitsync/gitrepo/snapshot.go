@@ -178,7 +178,7 @@ func (a *assembler) add(hash plumbing.Hash, o *object) error {
 	return nil
 }
 
-// maxLine is how many characters are kept of what a commit says, and maxLineBytes how much of it is looked at.
+// maxLine is how many characters are kept of what a commit says, and maxLineBytes how much of it is read.
 const (
 	maxLine      = 200
 	maxLineBytes = 16 << 10

@@ -126,8 +126,8 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// With several host keys at the server, the one that known_hosts has must be asked
-// for, whatever it is (go-git #1551).
+// With several host keys at the server, we must ask for the one that known_hosts
+// has, whatever it is (go-git #1551).
 func TestHostKeyAlgorithmsComeFromKnownHosts(t *testing.T) {
 	t.Parallel()
 	s := newSSHServer(t, ed25519Key(t), ecdsaKey(t), rsaKey(t))

@@ -31,7 +31,7 @@ func freezes(desired Desired, observed Observed, remembered Remembered) []Write 
 	return writes
 }
 
-// frozenAs reports whether a release has a freeze of Git's, or none of Git's.
+// frozenAs reports whether a release has the wanted freeze from Git, or none from Git if none is wanted.
 func frozenAs(live *v1alpha1.BatchRelease, wanted string) bool {
 	if wanted == "" {
 		return gitFreeze(live) == nil

@@ -1,6 +1,6 @@
 // Package sandbox runs one function over bytes from strangers in a process that can do nothing else.
 //
-//	caller ─► Pool.Run ─► turn by tenant and source ─► this program once more ─► Main ─► limits, then serve(stdin)
+//	caller ─► Pool.Run ─► turn by tenant and source ─► this program again ─► Main ─► limits, then serve(stdin)
 //	   ▲                                                                                        │
 //	   └──────────────── bytes, or why there are none (ErrTime, ErrMemory, ErrSize) ◄───────────┘
 //

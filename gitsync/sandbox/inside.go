@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// looks is how often the memory is looked at.
+// looks is how often the memory is checked.
 const looks = 5 * time.Millisecond
 
 // watch ends the process when it holds more memory than it may. The limits of the kernel stand behind it: they are

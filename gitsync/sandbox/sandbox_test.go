@@ -68,7 +68,7 @@ func serve(input []byte) ([]byte, error) {
 
 func recurse(n int) int { return recurse(n+1) + 1 } //nolint:staticcheck // until the process ends
 
-// attack tries what a process may not do, and returns what came of it by name.
+// attack tries what a process may not do, and returns the results by name.
 func attack(r request) map[string]string {
 	results := map[string]string{"environment": strings.Join(os.Environ(), " ")}
 	try := func(name string, err error) { results[name] = fmt.Sprint(err) }

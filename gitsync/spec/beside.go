@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// readBeside looks at the files in and below the folders of kustomizations, of which kustomize takes what it is told to
-// and says nothing of the rest: a BatchRelease that is left out would not be released, or be deleted, without a word.
+// readBeside looks at the files in and below the folders of kustomizations, of which kustomize takes what they list
+// and ignores the rest: a BatchRelease that is left out would not be released, or be deleted, without a word.
 func (p *pass) readBeside(folders []string) error {
 	taken := map[string]bool{}
 	for _, made := range p.now.builds {

@@ -64,7 +64,7 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("nothing is fetched from elsewhere")
 }
 
-// build looks at all references once more, since these files are those that are read, and builds.
+// build checks all references again, since these files are those that are read, and builds.
 func (in buildInput) build() buildOutput {
 	files := in.Files.withFolders()
 	check := newReferenceCheck(files, in.Limits, nil)

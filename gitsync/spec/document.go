@@ -113,7 +113,7 @@ func split(data []byte, limits Limits) ([]document, []problem) {
 		return nil, []problem{*found}
 	}
 	var documents []document
-	start, first := 0, 1 // of the document under way: its offset and line
+	start, first := 0, 1 // of the document that is being read: its offset and line
 	flush := func(end int) {
 		if text := data[start:end]; !isEmpty(text) {
 			documents = append(documents, document{text: text, line: first, tree: &syntaxTree{}})
@@ -168,7 +168,7 @@ func separates(line []byte) separator {
 	return none
 }
 
-// isEmpty tells whether there are only comments, separators and blanks.
+// isEmpty reports whether there are only comments, separators and blanks.
 func isEmpty(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("---"))); len(line) > 0 && line[0] != '#' {
@@ -178,7 +178,7 @@ func isEmpty(text []byte) bool {
 	return true
 }
 
-// isDirective tells whether the text is what may stand before a document's dashes,
+// isDirective reports whether the text is what may stand before a document's dashes,
 // such as %YAML 1.2.
 func isDirective(text []byte) bool {
 	found := false

@@ -37,7 +37,7 @@ type freezeFile struct {
 	Selector   *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// Covers tells whether a release of some labels is frozen.
+// Covers reports whether a release of some labels is frozen.
 func (f *Freeze) Covers(namespace string, of map[string]string) bool {
 	return f != nil && (len(f.namespaces) == 0 || slices.Contains(f.namespaces, namespace)) && f.selector.Matches(labels.Set(of))
 }

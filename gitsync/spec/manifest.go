@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// kind is one of the kinds that are read.
+// kind is a kind of object that is read.
 type kind string
 
 const (
@@ -111,7 +111,7 @@ func looksLikeRelease(object map[string]any) bool {
 	return spec["workloadRef"] != nil && spec["strategy"] != nil
 }
 
-// kindOf tells which of the kinds that are read an object is. What looks like one,
+// kindOf says which kind that is read an object has. What looks like one,
 // and is not, is a problem rather than left out.
 func kindOf(object map[string]any) (kind, *pathProblem) {
 	apiVersion, _ := object["apiVersion"].(string)

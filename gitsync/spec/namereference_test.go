@@ -80,7 +80,7 @@ func TestGeneratedNamesReachTheTemplate(t *testing.T) {
 	}
 }
 
-// TestPartedFromItsDeployment: where a name or namespace is set for one of the two alone, it is said by what.
+// TestPartedFromItsDeployment: where a name or namespace is set for one of the two alone, the problem says what sets it.
 func TestPartedFromItsDeployment(t *testing.T) {
 	t.Parallel()
 	for name, kustomization := range map[string]string{"prefix": "namePrefix: a-\n", "namespace": "namespace: extra\n"} {

@@ -66,7 +66,7 @@ func (r *Release) Object() *unstructured.Unstructured {
 	}}
 }
 
-// HasDeployment tells whether the repository has the release's Deployment.
+// HasDeployment reports whether the repository has the release's Deployment.
 func (r *Release) HasDeployment() bool { return r.deployment != nil }
 
 // Deployment returns the Deployment to create where there is none, with the

@@ -12,7 +12,7 @@ import (
 )
 
 // restProblems are what is wrong with a release besides fields that are unknown or of a wrong type, so that all of it
-// is told at once. What would be wrong only since such a field counts as left out is not told.
+// is reported at once. What would be wrong only since such a field counts as left out is not reported.
 func restProblems(data []byte, told []pathProblem) []pathProblem {
 	rest := decode(data)
 	var faults [][]string

@@ -31,7 +31,7 @@ func (o Options) Namespaces() []string {
 // Limits on what one Read takes in. Above Entries and TotalBytes nothing is read at
 // all; the others are errors of one file or kustomization.
 type Limits struct {
-	// Entries is how many files and folders are looked at. Default 50,000.
+	// Entries is how many files and folders are read. Default 50,000.
 	Entries int
 	// TotalBytes of all manifest files. Default 64 MiB.
 	TotalBytes int64
@@ -124,7 +124,7 @@ func (r *Reader) BuildWith(builder Builder) { r.opts.Builder = builder }
 // Read reads what is below a folder of a repository. Kustomizations may refer to
 // what is outside of that folder, but not of the repository.
 //
-// An error means that nothing can be said of the repository: the folder is not
+// An error means that there is no result: the folder is not
 // there, or a limit on the whole is exceeded. All else is in Result.Errors.
 //
 // A FileInfo of files that has a method ContentHash() string spares hashing contents.

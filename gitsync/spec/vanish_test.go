@@ -113,7 +113,7 @@ func TestBesideKustomization(t *testing.T) {
 	}
 }
 
-// TestBesideIsLimited: what nobody asked for is looked at within the limits of the source.
+// TestBesideIsLimited: what nobody asked for is read within the limits of the source.
 func TestBesideIsLimited(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "resources: []\n", "a/1.txt": "", "a/2.txt": "", "a/3.txt": ""}
