@@ -5,7 +5,7 @@
 //   - told to end, it goes on answering for as long as requests may still be sent to it: nobody has
 //     told every node yet that it is going;
 //   - meanwhile it closes each connection after the answer, so that clients take another pod;
-//   - then it takes no more requests, and ends once those under way are answered.
+//   - then it takes no more requests, and ends once those in progress are answered.
 //
 // docs/zero-downtime.md says what its Deployment adds to that.
 package main
@@ -25,10 +25,10 @@ import (
 
 const (
 	address = ":8080"
-	// drain is how long it goes on answering once it was told to end: longer than it takes until
+	// drain is how long it goes on answering once it was asked to end: longer than it takes until
 	// every node has heard that the pod is going.
 	drain = 5 * time.Second
-	// last is how long requests that are under way after that may take.
+	// last is how long requests that are in progress after that may take.
 	last = 10 * time.Second
 	// work is how long an answer takes.
 	work = 20 * time.Millisecond

@@ -67,7 +67,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// readLive are the kinds that are never cached: pods are many and read at a failure only, and
+// readLive lists what is never cached: pods are many and read at a failure only, and
 // secrets are nobody's to collect.
 func readLive() []client.Object {
 	return []client.Object{&corev1.Pod{}, &corev1.Secret{}}

@@ -102,7 +102,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestProxy: the proxy itself may be anywhere, since we were told to use it; what is asked of it
+// TestProxy: the proxy itself may be anywhere, since the operator has set it; what is asked of it
 // may not, as far as the address says where that is.
 func TestProxy(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// TestLogEvents: what people are told by an event is in the log as well, without any --log-level.
+// TestLogEvents: what an event says to people is in the log as well, without any --log-level.
 func TestLogEvents(t *testing.T) {
 	t.Parallel()
 	var lines []string

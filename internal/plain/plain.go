@@ -45,8 +45,8 @@ func isPlain(text string) bool {
 	return (text == "" || last != ' ') && !strings.HasPrefix(text, "::")
 }
 
-// command is how commands begin that runners look for anywhere in a line: ##[ of GitHub's, ##vso[ of Azure Pipelines',
-// ##teamcity[ of TeamCity's.
+// command is how commands begin that runners look for anywhere in a line: ##[ for GitHub, ##vso[ for Azure Pipelines,
+// ##teamcity[ for TeamCity.
 var command = regexp.MustCompile(`##([A-Za-z]*)\[`)
 
 // noCommand keeps runners from taking a line for a command. GitHub's look for "::" as well, where it begins.

@@ -181,7 +181,7 @@ func drawMap(t *rapid.T, v reflect.Value, depth int) {
 	}
 }
 
-// rewrite writes what it comes by in another way, and changes as much as it is told to.
+// rewrite writes what it comes by in another way, and changes as much as its caller says.
 func rewrite(t *rapid.T, v reflect.Value, changes *int) {
 	if *changes > 0 && v.Kind() != reflect.Struct && rapid.IntRange(0, 5).Draw(t, "here") == 0 {
 		*changes--

@@ -37,7 +37,7 @@ func Unknown(raw []byte) (string, error) {
 }
 
 // beyond is what a value has that another one lacks, nil if that is nothing. Of lists, which have the same
-// items, the items are told by their places.
+// items, the items are named by their places.
 func beyond(all, kept any) any {
 	rest := map[string]any{}
 	switch all := all.(type) {

@@ -20,7 +20,7 @@ var same = []string{
 var silent = []string{
 	"x-kubernetes-int-or-string", // comes with anyOf
 	"x-kubernetes-list-map-keys",
-	"x-kubernetes-list-type", // "set" is looked at with the items
+	"x-kubernetes-list-type", // "set" is read with the items
 	"x-kubernetes-map-type",  // says who owns what of it
 	"x-kubernetes-preserve-unknown-fields",
 	"x-kubernetes-validations", // see rules

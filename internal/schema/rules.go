@@ -28,7 +28,7 @@ var forms = []form{
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
 }
 
-// addRules adds what can be said of the rules of a field.
+// addRules adds what a schema can express of the rules of a field.
 func addRules(validations []any, to map[string]any) error {
 	var all []any
 	for _, validation := range validations {

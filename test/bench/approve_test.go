@@ -59,7 +59,7 @@ func TestConfirmUntil(t *testing.T) {
 			tell(done)
 			return
 		}
-		tell(standing(next-1, v1alpha1.StepBlocking)) // the same gate, once more: it is confirmed already
+		tell(standing(next-1, v1alpha1.StepBlocking)) // the same gate again: it is confirmed already
 		tell(standing(next, v1alpha1.StepUpgrade))
 		tell(standing(next, v1alpha1.StepBlocking))
 	})}

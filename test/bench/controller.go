@@ -16,12 +16,12 @@ import (
 // endPatience is how long a controller may take to end.
 const endPatience = 20 * time.Second
 
-// controller is Sluice's, in a process of its own.
+// controller is the one of Sluice, in a process of its own.
 type controller struct {
 	cmd   *exec.Cmd
 	begun time.Time
 	log   string // path
-	probe string // URL that tells whether it is ready
+	probe string // URL that says whether it is ready
 	ended chan struct{}
 	err   error // how it ended, once it has
 }

@@ -206,7 +206,7 @@ func secretNamed(name string, data map[string]string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: data}
 }
 
-// firstRelease waits until what the repository was seeded with runs and all is said of it.
+// firstRelease waits until what the repository was seeded with runs and is fully reported.
 func (s *shop) firstRelease(ctx context.Context) error {
 	if _, err := s.log.await(ctx, 1, released(1)); err != nil {
 		return err

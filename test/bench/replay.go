@@ -30,7 +30,7 @@ type replay struct {
 	sets    map[string]*appsv1.ReplicaSet
 	update  string // hash of the new version: that of the ReplicaSet that came after the start
 	targets []int
-	step    int     // the step that is under way
+	step    int     // the step in progress
 	reached *change // what made its pods complete
 }
 

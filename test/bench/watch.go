@@ -40,7 +40,7 @@ type watchLog struct {
 	failure error
 }
 
-// everything are the kinds that a release is about.
+// everything lists what a release is about.
 func everything() []client.ObjectList {
 	return []client.ObjectList{&corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.DeploymentList{}, &v1alpha1.BatchReleaseList{}}
 }
@@ -70,7 +70,7 @@ func (l *lab) watcher(kind client.ObjectList) toolscache.WatcherWithContext {
 	}
 }
 
-// follow takes events until there are no more. A watch that can't go on leaves a gap, and so
+// follow takes events until they end. A watch that can't go on leaves a gap, and so
 // nothing that could be relied on.
 func (w *watchLog) follow(events <-chan watch.Event) {
 	for event := range events {

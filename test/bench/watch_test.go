@@ -93,7 +93,7 @@ func TestAwait(t *testing.T) {
 			}
 			over := errors.New("nothing more comes")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			cancel(over) // what is in the log is looked at first
+			cancel(over) // what is in the log is read first
 			at, err := log.await(ctx, tc.number, tc.held)
 			if tc.want < 0 {
 				if !errors.Is(err, over) {

@@ -8,7 +8,7 @@
 //	                          load, 1 pod ──► Service ──► shop, 6 pods
 //
 // The cluster is the one of $KUBECONFIG, and this package makes no other: "make test-node" has one
-// with a real node on this machine, "make test-kind" one of kind's. Either tells by environment variables
+// with a real node on this machine, "make test-kind" one made by kind. Either tells by environment variables
 // (see package node) where pods reach this machine, and how images are imported. Without them the
 // journeys are skipped.
 package cluster

@@ -7,7 +7,7 @@ import (
 )
 
 // A service under load is released, whoever of the controllers is killed, rolled back, and released
-// anew in the midst of a release; and not one request fails.
+// again in the middle of a release; and not one request fails.
 func TestNoRequestIsLost(t *testing.T) {
 	c := open(t)
 	sluice := c.importImages()

@@ -26,7 +26,7 @@ const (
 	developer = "ada"
 	// approver reviews and merges.
 	approver = "grace"
-	// tester is CI: it tries out what runs and posts what came of it.
+	// tester is CI: it tries out what runs and posts the result.
 	tester = "ci"
 	// releaser is what Sluice acts as.
 	releaser = "sluice"

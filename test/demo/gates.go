@@ -35,7 +35,7 @@ func (s *story) reachGate(ctx context.Context, v *version, step int) (*v1alpha1.
 	return scene.gate(v.commit, step), s.lookAround(ctx)
 }
 
-// askedFor tells whether what a gate waits for can be given.
+// askedFor reports whether what a gate waits for can be given.
 func askedFor(gate *v1alpha1.Gate) bool {
 	return gate.Spec.Type != v1alpha1.GatePullRequest || gate.Status.PullRequest != nil && gate.Status.PullRequest.Number > 0
 }

@@ -8,7 +8,7 @@
 //	                       └─────────────┘ pull requests, statuses
 //
 // Nothing is played: what is shown is what a watch of the cluster sees, and in the end the whole
-// watch log is held against what Sluice promises. It exits with 0 if all promises were kept, with
+// watch log is checked against what Sluice promises. It exits with 0 if all promises were kept, with
 // 1 if not, with 2 if it was called wrongly, and with 130 after Ctrl-C; it leaves nothing behind.
 package main
 

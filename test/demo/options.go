@@ -16,7 +16,7 @@ type options struct {
 	plain bool
 	// stateDir takes the place of a temporary folder, and is left behind.
 	stateDir string
-	// pause is how long a gate is looked at before it is confirmed.
+	// pause is how long a gate is shown before it is confirmed.
 	pause time.Duration
 	// timeout is how long any one thing may take to come about.
 	timeout time.Duration

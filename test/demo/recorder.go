@@ -37,7 +37,7 @@ type recorder struct {
 	listener func(*scene)
 }
 
-// watched are the kinds that the story is about.
+// watched lists what the story is about.
 func watched() []client.Object {
 	return []client.Object{&v1alpha1.BatchRelease{}, &v1alpha1.Gate{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}}
 }

@@ -18,7 +18,7 @@ const (
 	hookSecretName  = "webhook"
 )
 
-// interval is how often forge and repository are looked at where no webhook says that something
+// interval is how often forge and repository are polled where no webhook says that something
 // happened: webhooks are what makes things go on at once here.
 const interval = 10 * time.Second
 

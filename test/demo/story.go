@@ -39,7 +39,7 @@ type version struct {
 
 func (v *version) String() string { return fmt.Sprintf("version %d (%s)", v.number, v.image) }
 
-// story is what happens, and what came of it.
+// story is what happens, and the results.
 type story struct {
 	*environment
 
@@ -55,7 +55,7 @@ type story struct {
 }
 
 // tell goes through all of it: a first deploy, a release, one that its tests hold, and the one
-// that mends it.
+// that fixes it.
 func (s *story) tell(ctx context.Context) error {
 	if err := s.firstDeploy(ctx); err != nil {
 		return err
@@ -129,7 +129,7 @@ func claimsOf(scene *scene) (claims, error) {
 	return c, nil
 }
 
-// release pushes the next version and goes with it through its batches, until it runs everywhere
+// release pushes the next version and follows it through its batches, until it runs everywhere
 // or its tests hold it.
 func (s *story) release(ctx context.Context, tested string) error {
 	v, err := s.push(ctx)
@@ -195,7 +195,7 @@ func (s *story) complete(ctx context.Context, v *version) error {
 	return nil
 }
 
-// reported tells whether a state was what the forge was last told of a commit.
+// reported reports whether a state was the last that was reported of a commit.
 func reported(release *v1alpha1.BatchRelease, commit, state string) bool {
 	report := release.Status.Report
 	return report != nil && report.Commit == commit && report.State == state

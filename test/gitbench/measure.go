@@ -153,7 +153,7 @@ func (b *bench) run(ctx context.Context) (Report, error) {
 	return report, b.changes(ctx, first.head, &report)
 }
 
-// look is what a look found, and how long it took until the files were there and all in all.
+// look is what a look found, and how long it took until the files were there and in total.
 type look struct {
 	head       string
 	releases   int

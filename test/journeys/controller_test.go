@@ -89,7 +89,7 @@ func (w *world) start(c *controller) *controller {
 	return c
 }
 
-// rights tells whether config/rbac is applied, which is done once for all journeys.
+// rights reports whether config/rbac is applied, which is done once for all journeys.
 var rights struct {
 	sync.Mutex
 	applied bool

@@ -116,7 +116,7 @@ func TestFailsWithoutProgress(t *testing.T) {
 	}
 }
 
-// What keeps the pods from starting may be mended without a new template.
+// What keeps the pods from starting may be fixed without a new template.
 func TestRetry(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -130,7 +130,7 @@ func TestRetry(t *testing.T) {
 	w.lose(release, setShows("exceeded quota"), "exceeded quota")
 	w.kubectl("delete", "resourcequota", "few")
 	w.await(web.runs(pods{"web:1": 3, "web:2": 2}))
-	w.await(failed("exceeded quota")) // until somebody says that it is mended
+	w.await(failed("exceeded quota")) // until somebody says that it is fixed
 	w.bePatient()
 	w.kubectl("annotate", "batchrelease", "web", "retry=true")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
@@ -169,7 +169,7 @@ func TestSlowIsNotFailed(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// A stable version that is broken does not keep the version that mends it from being released.
+// A stable version that is broken does not keep the version that fixes it from being released.
 func TestBrokenStableVersion(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -3,7 +3,7 @@
 //
 // Each journey has a namespace and a controller of its own. A journal records every revision of
 // every object in the namespace; in the end the journal is replayed in the order of the cluster's
-// revisions, and the laws are held against each of them:
+// revisions, and each of them is checked against the laws:
 //
 //	kubectl, API ──► control plane ◄── controller (can be killed at a request)
 //	                      │ watches
@@ -22,7 +22,7 @@
 // that was decided on before is sent then, as in the worst of races. Because writes are counted, no
 // time is, a moment is the same one in each run. In the last run all is over when it happens. In the end:
 //
-//   - the laws are held against the journal, as in any journey;
+//   - the journal is checked against the laws, as in any journey;
 //   - the end that is wanted is reached (I11), and is that of Calm, object by object (I7): in Calm people
 //     have said before the release what they wish for by what happens (scenario.wished);
 //   - the controller is at rest, and has written little more than in Calm (I9).

@@ -49,7 +49,7 @@ func TestDriftIsReported(t *testing.T) {
 	w.await(all(web.withoutCondition(v1alpha1.ConditionDrifted), web.completed, web.reason(v1alpha1.ReasonCompleted)))
 }
 
-// With drift: Revert what was released is brought back in steps; changed once more soon after, it is left
+// With drift: Revert what was released is brought back in steps; changed again soon after, it is left
 // alone for a while.
 func TestDriftIsReverted(t *testing.T) {
 	w := newWorld(t)
@@ -181,7 +181,7 @@ func (w *world) never(what string, was func(*v1alpha1.BatchReleaseStatus) bool) 
 	}
 }
 
-// awaitEvent waits until people were told of something.
+// awaitEvent waits for an event that reports something.
 func (w *world) awaitEvent(reason, says string) {
 	w.Helper()
 	cptest.Eventually(w, soon, func() error {

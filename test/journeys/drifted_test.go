@@ -42,7 +42,7 @@ type past struct {
 	reason string
 }
 
-// pasts are what is done past Sluice, with the reason that is told.
+// pasts are changes out of band, with the reason that is reported.
 func pasts() map[string]past {
 	patch := func(reason, text string) past {
 		return past{args: []string{"patch", "deployment", "web", "-p", text}, reason: reason}
@@ -63,7 +63,7 @@ func pasts() map[string]past {
 	}
 }
 
-// Whatever somebody changes of a Deployment that is held is put back at once and told, the release stands until
+// Whatever somebody changes of a Deployment that is held is put back at once and reported, the release waits until
 // a person acknowledges it, and what they meant for later is kept. A rollback waits for nobody.
 func TestMeddling(t *testing.T) {
 	for name, p := range pasts() {
@@ -115,7 +115,7 @@ func drift(s *scene) string {
 	return meta.FindStatusCondition(s.releases["web"].Status.Conditions, v1alpha1.ConditionDrifted).Message
 }
 
-// Somebody who changes it over and over costs one write each time, and is told of once.
+// Somebody who changes it over and over costs one write each time, and is reported once.
 func TestMeddlingOverAndOver(t *testing.T) {
 	const times = 20
 	w := newWorld(t)

@@ -27,7 +27,7 @@ func TestMeddlingAtAnyMoment(t *testing.T) {
 	}
 }
 
-// patchWorkload changes the Deployment "web" past Sluice.
+// patchWorkload changes the Deployment "web" out of band.
 func (w *world) patchWorkload(patch string) {
 	w.Helper()
 	if err := w.Patch(w.Context(), w.mine(named[appsv1.Deployment]("web")), mergePatch(patch)); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // The native controller takes a turn after each of our writes, whatever the size of the workload, its
-// limits and the batches: no ReplicaSet ever goes back on its way, and there are no more pods than
+// limits and the batches: no ReplicaSet ever goes back on its way, and there are never more pods than
 // maxSurge allows (F09).
 func TestNativeTurns(t *testing.T) {
 	sizes := []int32{1, 2, 3, 10, 100}

@@ -143,7 +143,7 @@ func TestFewPods(t *testing.T) {
 	}
 }
 
-// A quota that leaves no room for more pods holds up nothing: old ones make room for new ones.
+// A quota that leaves no room for more pods does not delay anything: old ones make room for new ones.
 func TestNoRoomForSurge(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -199,7 +199,7 @@ func TestReviewersAreCounted(t *testing.T) {
 	w.wantEvidence("Review", "eve", "")
 }
 
-// A bad file is told on its commit with file and line; the release is not touched.
+// A bad file is reported on its commit with file and line; the release is not touched.
 func TestBadFileIsReported(t *testing.T) {
 	steps := []v1alpha1.Step{step(1), step("100%")}
 	w := newForgeWorld(t, steps...)
@@ -218,7 +218,7 @@ func TestBadFileIsReported(t *testing.T) {
 	w.await(web.blocksAt(0))
 }
 
-// A template that the API server refuses is told on its commit, and stops nothing that is under way.
+// A template that the API server refuses is reported on its commit, and stops nothing that is in progress.
 func TestBadTemplateIsReported(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -253,7 +253,7 @@ func (w *forgeWorld) wantEvidence(kind, actor, sha string) {
 	w.Errorf("want evidence %s by %q of %s, got %+v", kind, actor, sha, seen)
 }
 
-// A pull request that was merged in a way that the policy does not take is asked for anew when its Gate is deleted.
+// A pull request that was merged in a way that the policy does not accept is requested again when its Gate is deleted.
 func TestAskedAnew(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{Approvers: []string{"grace"}})), step("100%"))
 	w.startWithForge(never, w.withWebhooks())

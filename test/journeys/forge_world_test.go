@@ -90,7 +90,7 @@ func withoutStatus(object any) map[string]any {
 	return fields
 }
 
-// startWithForge runs the controller with a source that has a forge; how often Git and the forge are looked at
+// startWithForge runs the controller with a source that has a forge; how often Git and the forge are polled
 // where no webhook comes is for the test to say.
 func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) *controller {
 	w.Helper()

@@ -137,7 +137,7 @@ func respecting(t *testing.T, manifest map[string]any, live *unstructured.Unstru
 	return manifest
 }
 
-// Flux may apply what a manifest says besides template and strategy, and changes nothing that is Sluice's. A
+// Flux may apply what a manifest says besides template and strategy, and changes nothing that Sluice manages. A
 // whole manifest would: it takes the template to what Git has, past all batches.
 func TestFluxLeavesReleasesAlone(t *testing.T) {
 	w := newWorld(t)

@@ -45,7 +45,7 @@ type journal struct {
 	changed chan struct{}
 }
 
-// recorded are the kinds that the journal is about.
+// recorded lists what the journal is about.
 func recorded() []client.ObjectList {
 	return []client.ObjectList{
 		&v1alpha1.BatchReleaseList{}, &v1alpha1.GateList{}, &appsv1.DeploymentList{},

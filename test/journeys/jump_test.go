@@ -61,7 +61,7 @@ func TestJumpOverSkippableGate(t *testing.T) {
 	w.await(all(jumped(0, 1, "nextStepIndex"), web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
 }
 
-// Back, no pod is removed, and gates that had passed are asked anew.
+// Back, no pod is removed, and gates that had passed are asked again.
 func TestJumpBack(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -104,7 +104,7 @@ func TestJumpBackRemovesPods(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 6)))
 }
 
-// Git asks once for each change; what makes no sense is refused and forgotten.
+// Git asks once for each change; what is invalid is refused and forgotten.
 func TestJumpByGitAndRefused(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -59,7 +59,7 @@ func TestReleaseOfMissingWorkloadDeleted(t *testing.T) {
 	}
 }
 
-// A Deployment may come after its release, go in its middle, and come back as another one.
+// A Deployment may come after its release, go in mid-release, and come back as another one.
 func TestWorkloadComesAndGoes(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -99,7 +99,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	})
 }
 
-// Deleted and made anew at once, there is no moment in which the Deployment is missing.
+// Deleted and created again at once, there is no moment in which the Deployment is missing.
 func TestWorkloadReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

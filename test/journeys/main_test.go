@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// journeysAtOnce is how many journeys are under way at a time: each spends its time waiting
+// journeysAtOnce is how many journeys run at a time: each spends its time waiting
 // for the control plane, not computing.
 const journeysAtOnce = "16"
 

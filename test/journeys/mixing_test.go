@@ -24,7 +24,7 @@ func TestRecreateIsNotMixed(t *testing.T) {
 	w.patchRelease(`{"spec":{"strategy":{"allowMixedVersions":true}}}`)
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
 	w.patchRelease(`{"spec":{"strategy":{"allowMixedVersions":false}}}`)
-	w.confirm("web") // what is under way goes on
+	w.confirm("web") // what is in progress goes on
 	s = w.await(all(web.completed, web.serves("web:2", 3)))
 	wantStrategy(t, s, deployment(3, recreates))
 }

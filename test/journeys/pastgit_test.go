@@ -22,7 +22,7 @@ func driftedPastGit(s *scene) error {
 	return nil
 }
 
-// Whoever adds to a template past Git gets no pod of it: not in mid-release, not with the gate's confirmation, not
+// Whoever adds to a template without Git gets no pod of it: not in mid-release, not with the gate's confirmation, not
 // afterwards, and not with the next push.
 func TestTemplateChangedPastGit(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))

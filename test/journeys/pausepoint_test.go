@@ -214,7 +214,7 @@ func TestPausePointScaledDown(t *testing.T) {
 }
 
 // Without an order the pods go in that of the ReplicaSet controller, and pause points count if they are
-// asked for.
+// set.
 func TestPausePointsWithoutOrder(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

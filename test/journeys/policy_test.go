@@ -109,7 +109,7 @@ func runsImage(image string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
 }
 
-// meddling is what somebody tries on a Deployment that is held, and what is said to it.
+// meddling is what somebody tries on a Deployment that is held, and what the answer is.
 type meddling struct {
 	stdin string
 	args  []string

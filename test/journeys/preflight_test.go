@@ -41,7 +41,7 @@ func TestWillNotFit(t *testing.T) {
 	}
 }
 
-// A release that will not fit starts all the same if it is told to, and a rollback is never held up.
+// A release that will not fit starts all the same if its preflight policy allows that, and a rollback is never held up.
 func TestWarnOfWhatWillNotFit(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -69,7 +69,7 @@ func TestQuotaWantsLimits(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflight)))
 }
 
-// Budgets and autoscalers that don't go with a release are warned of, and hold up nothing.
+// Budgets and autoscalers that conflict with a release cause warnings, and do not delay anything.
 func TestPreflightWarns(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -47,7 +47,7 @@ func TestQuarantineHolds(t *testing.T) {
 			first.kill()
 			w.startController()
 		},
-		"Annotated": func(w *world, _ *controller) { // a resync brings the same commit once more
+		"Annotated": func(w *world, _ *controller) { // a resync brings the same commit again
 			w.kubectl("annotate", "batchrelease", "web", "--overwrite", v1alpha1.CommitAnnotation+"="+thirdCommit)
 		},
 		"AppliedAgain": func(w *world, _ *controller) { w.releaseImage("web:2") },

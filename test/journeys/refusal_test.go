@@ -33,7 +33,7 @@ func TestTemplateRefused(t *testing.T) {
 	}
 }
 
-// Refused at the very start, nothing is touched; mended, it goes on.
+// Refused at the very start, nothing is touched; fixed, it goes on.
 func TestTemplateRefusedAtStart(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -73,14 +73,14 @@ func TestReleaseRefused(t *testing.T) {
 	}
 }
 
-// What steps may be is no more than the API server asks for: pods and percentages may be mixed, and stay the same.
+// What steps may be is only what the API server asks for: pods and percentages may be mixed, and stay the same.
 func TestStepsThatAreTaken(t *testing.T) {
 	w := newWorld(t)
 	w.create(release("web:2", step(0), step("0%"), step(8), step("30%"), step(8), step("100%"), step("100%")))
 }
 
-// Steps that can't be followed though the API server has them: the release stands and says so, follows spec.replicas, and
-// goes on once they are mended.
+// Steps that can't be followed though the API server has them: the release stops and says so, follows spec.replicas, and
+// goes on once they are fixed.
 func TestInvalidStepsFollowReplicas(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -112,7 +112,7 @@ func (s subject) refused(write, says string) check {
 	}
 }
 
-// A ReplicaSet that a policy refuses is told with who refuses it; when it is taken, the release goes on.
+// A ReplicaSet that a policy refuses is reported with who refuses it; when it is taken, the release goes on.
 func TestReplicaSetRefused(t *testing.T) {
 	w := newWorld(t)
 	w.released()

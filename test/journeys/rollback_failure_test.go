@@ -33,7 +33,7 @@ func (name subject) quarantined(s *scene) error {
 }
 
 // F15: new pods never become ready. The release stops in its first batch, loses no more pods than it may, and goes
-// back by itself if it is told to.
+// back by itself if onFailure says so.
 func TestFailedReleaseIsRolledBackByItself(t *testing.T) {
 	broken := map[string]string{
 		"NeverReady": controlplane.NeverReady, "CrashLoop": controlplane.CrashLoop, "ImagePull": controlplane.ImagePullFailure,
@@ -55,7 +55,7 @@ func TestFailedReleaseIsRolledBackByItself(t *testing.T) {
 	}
 }
 
-// A rollback that fails itself stops as failed, and goes on when it is told to.
+// A rollback that fails itself stops as failed, and goes on when somebody requests a retry.
 func TestRollbackThatFails(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

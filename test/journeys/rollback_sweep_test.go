@@ -74,7 +74,7 @@ func rolledBackAt(t *testing.T, d *appsv1.Deployment, write int64, back func(*wo
 	return w.findings(web).leastReady
 }
 
-// leastOf is the least of what runs that are under way at the same time find.
+// leastOf is the least of what concurrent runs find.
 type leastOf struct {
 	mu   sync.Mutex
 	pods int32

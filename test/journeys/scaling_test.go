@@ -31,7 +31,7 @@ func TestScaledAtGate(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 6)))
 }
 
-// Scaled while a batch is under way, with pods that are not ready yet.
+// Scaled while a batch is in progress, with pods that are not ready yet.
 func TestScaledInMidBatch(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -78,7 +78,7 @@ func TestScaledDuringRollback(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 12)))
 }
 
-// slow pods leave the test the time to do something while a batch is under way.
+// slow pods leave the test the time to do something while a batch is in progress.
 var slow = map[string]string{controlplane.ReadyDelayAnnotation: "1500ms"}
 
 var upgrading = web.status("a batch under way", func(s *v1alpha1.BatchReleaseStatus) bool {

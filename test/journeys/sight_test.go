@@ -78,7 +78,7 @@ var (
 	tooQuiet   = regexp.MustCompile(`"level"=[2-9] `)
 )
 
-// listen takes notice of a line that a controller says, and tells whether it is one for people.
+// listen takes notice of a line that a controller logs, and reports whether it is one for people.
 func (s *sight) listen(line string) (loud bool) {
 	if pass := passBegins.FindStringSubmatch(line); pass != nil {
 		s.look(types.UID(pass[1]))

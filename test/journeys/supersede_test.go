@@ -86,7 +86,7 @@ func TestQueueCleared(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), queued(false), web.completed, web.serves("web:1", 4)))
 }
 
-// What is rolled back is what runs: the template that waits came later, may be what mends it, and has its turn after
+// What is rolled back is what runs: the template that waits came later, may be what fixes it, and has its turn after
 // the rollback, with its gates.
 func TestQueuedOutlivesRollback(t *testing.T) {
 	w := newWorld(t)
@@ -106,7 +106,7 @@ func TestQueuedOutlivesRollback(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:3", 4)))
 }
 
-// A template that mends a release which can't go on does not wait for it.
+// A template that fixes a release which can't go on does not wait for it.
 func TestQueueDoesNotWaitForBroken(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -121,7 +121,7 @@ func TestQueueDoesNotWaitForBroken(t *testing.T) {
 }
 
 // Three pushes at once in mid-release end in the last one, with one take-over: with Restart the workload stays
-// taken over and goes on with the newest, with Queue it is taken over once more, for the newest alone.
+// taken over and goes on with the newest, with Queue it is taken over again, for the newest alone.
 func TestThreePushesAtOnce(t *testing.T) {
 	wants := map[v1alpha1.SupersedePolicy]int{v1alpha1.SupersedeRestart: 1, v1alpha1.SupersedeQueue: 2}
 	for policy, want := range wants {

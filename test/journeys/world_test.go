@@ -33,11 +33,11 @@ type world struct {
 	options func(*app.Options)
 	// expected are the broken laws that the journey brings about itself.
 	expected func(broken string) bool
-	// judged are the workloads that the laws are held against.
+	// judged are the workloads that are checked against the laws.
 	judged []subject
 }
 
-// newWorld starts a journey. In the end the laws are held against the workload "web".
+// newWorld starts a journey. In the end the workload "web" is checked against the laws.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()

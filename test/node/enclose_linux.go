@@ -55,7 +55,7 @@ func exitCode(ctx context.Context, err error) (int, error) {
 	return 0, nil
 }
 
-// Inside tells whether Enclose has started this program to do what is to be done inside. As the
+// Inside reports whether Enclose has started this program to do what is to be done inside. As the
 // first process of the namespaces it does not return: it prepares them, has its like do the rest,
 // and takes care of the children of others, as processes 1 have to.
 func Inside() bool {

@@ -37,7 +37,7 @@ type node struct {
 
 // Start adds this machine to a control plane as its node, and returns when it takes pods. The
 // programs end with the control plane, which must run inside and listen on Address. Building what
-// is not built yet is told on progress.
+// is not built yet is reported on progress.
 func Start(ctx context.Context, plane *controlplane.ControlPlane, progress io.Writer) error {
 	found, err := findNeeds()
 	if err != nil {

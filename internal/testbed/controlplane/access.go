@@ -106,7 +106,7 @@ func (a Access) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// WriteKubeconfig writes cfg as a kubeconfig that stands alone.
+// WriteKubeconfig writes cfg as a kubeconfig that needs no other file.
 func WriteKubeconfig(path string, cfg *rest.Config) error {
 	const name = "sluice"
 	err := clientcmd.WriteToFile(clientcmdapi.Config{

@@ -32,7 +32,7 @@ func (d BinDir) Path(program string) string { return filepath.Join(string(d), pr
 
 // Binaries returns the folder of the control plane's programs at the versions that the checkout
 // around the current directory pins. What the cache lacks it builds first, which takes minutes and
-// is told on progress. Processes that ask at the same time build once.
+// is reported on progress. Processes that ask at the same time build once.
 func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return controlPlane.binaries(ctx, progress)
 }
@@ -131,7 +131,7 @@ func (m *module) goBuild(ctx context.Context, out, pkg string) error {
 	cmd.Dir = m.dir
 	// A workspace or flags of the caller's are about another module.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	// The compilers that go starts have to end with it, whoever is told to stop.
+	// The compilers that go starts have to end with it, whoever is asked to stop.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = 10 * time.Second

@@ -283,7 +283,7 @@ func TestCountRequests(t *testing.T) {
 	if _, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wantCounts(4) // and the watch, now ended, not once more
+	wantCounts(4) // and the watch, now ended, not again
 }
 
 func TestApply(t *testing.T) {

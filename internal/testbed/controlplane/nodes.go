@@ -33,7 +33,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, n int) error 
 	return nil
 }
 
-// nodesReady tells whether all nodes take pods: a node is tainted until its Ready condition was noticed.
+// nodesReady reports whether all nodes take pods: a node is tainted until its Ready condition was noticed.
 func nodesReady(client kubernetes.Interface) func(context.Context) error {
 	return func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -170,7 +170,7 @@ func etcdArgs() []string {
 	}
 }
 
-// etcdListens tells whether etcd takes connections on the socket that etcdArgs name.
+// etcdListens reports whether etcd takes connections on the socket that etcdArgs name.
 func (s state) etcdListens(context.Context) error {
 	// The path may be longer than a socket's may be, so it is not dialed: etcd makes the socket
 	// when it starts to listen.

@@ -31,7 +31,7 @@ func (r Role) String() string { return [...]string{"none", "read", "write", "adm
 // contents, pull_requests, issues, statuses, checks, deployments, members or repository_hooks.
 type Permissions map[string]string
 
-// allows tells whether the permissions hold at least this level of that one. Nil holds all.
+// allows reports whether the permissions hold at least this level of that one. Nil holds all.
 func (p Permissions) allows(name, level string) bool {
 	if p == nil || name == "" || name == "metadata" {
 		return true

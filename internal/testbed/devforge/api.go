@@ -303,7 +303,7 @@ func (c *call) number(name string) int64 {
 	return n
 }
 
-// wantsRaw tells whether the caller asks for the bytes of a file instead of JSON.
+// wantsRaw reports whether the caller asks for the bytes of a file instead of JSON.
 func (c *call) wantsRaw() bool {
 	accept := c.req.Header.Get("Accept")
 	return strings.Contains(accept, ".raw") && strings.HasPrefix(accept, "application/vnd.github")

@@ -54,7 +54,7 @@ type installation struct {
 	created      time.Time
 }
 
-// covers tells whether the installation is on the repository.
+// covers reports whether the installation is on the repository.
 func (i *installation) covers(repo *repository) bool {
 	return i.account == repo.owner && (i.repositories == nil || i.repositories[repo.id])
 }

@@ -127,7 +127,7 @@ func (c *call) updateCheckRun() (answer, error) {
 	return ok(c.forge.shape.checkRun(c.repo, run))
 }
 
-// applyCheck checks what is asked for and sets what is given.
+// applyCheck checks the request and sets what is given.
 func (c *call) applyCheck(run *checkRun, in checkRequest) error {
 	switch {
 	case in.Status != nil && !slices.Contains(checkStatuses, *in.Status):
@@ -186,7 +186,7 @@ func (c *call) suiteOf(a *app, sha string) (*checkSuite, error) {
 }
 
 // listCheckRuns gives those of a commit, newest first; of runs of one name and app the last one
-// only, unless all are asked for.
+// only, unless the request asks for all.
 func (c *call) listCheckRuns() (answer, error) {
 	sha, err := c.namedCommit()
 	if err != nil {

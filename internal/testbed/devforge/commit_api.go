@@ -164,7 +164,7 @@ func (c *call) listPullsOfCommit() (answer, error) {
 	return ok(each(pageOf(c, holding), func(p *pull) object { return c.forge.shape.pull(c.repo, p) }))
 }
 
-// holds tells whether a pull request brought, or would bring, a commit into its base.
+// holds reports whether a pull request brought, or would bring, a commit into its base.
 func (c *call) holds(p *pull, sha string) bool {
 	if p.mergeCommit == sha {
 		return true

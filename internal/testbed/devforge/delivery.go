@@ -97,7 +97,7 @@ func newDispatcher(log *slog.Logger, now func() time.Time) *dispatcher {
 	}
 }
 
-// close drops what is queued and waits for what is under way to be given up.
+// close drops what is queued and waits for what is in progress to be given up.
 func (d *dispatcher) close() {
 	d.mu.Lock()
 	d.cancel()

@@ -155,7 +155,7 @@ func (c *call) listDeployments() (answer, error) {
 	return ok(each(pageOf(c, found), func(d *deployment) object { return c.forge.shape.deployment(c.repo, d) }))
 }
 
-// asks tells whether the query leaves a value in.
+// asks reports whether the query leaves a value in.
 func (c *call) asks(name, value string) bool { return c.query(name) == "" || c.query(name) == value }
 
 func (c *call) theDeployment() (*deployment, error) {

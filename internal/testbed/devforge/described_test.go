@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// What no other test asks for is asked for here, so that every kind of answer has been held to
+// What no other test requests is requested here, so that every kind of answer has been held to
 // GitHub's description.
 func TestOneObjectAtATime(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func newDirectory(ghost *account) *directory {
 	}
 }
 
-// open tells whether nobody has to sign in, since nobody could.
+// open reports whether nobody has to sign in, since nobody could.
 func (d *directory) open() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,7 @@ func (d *directory) setToken(token string, c *credential) {
 func (d *directory) revoke(token string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// What was issued once keeps the forge closed to nobody in particular.
+	// The token stays in the map, so that the forge does not become open to everybody.
 	d.tokens[token] = nil
 }
 

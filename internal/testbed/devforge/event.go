@@ -8,7 +8,7 @@ import (
 
 // event is something that happened in a repository, as its hooks are told.
 type event struct {
-	// name is GitHub's, such as pull_request.
+	// name is the one that GitHub uses, such as pull_request.
 	name    string
 	payload object
 }

@@ -15,7 +15,7 @@ import (
 // FaultKind is a way in which an answer goes wrong.
 type FaultKind int
 
-// The kinds of fault.
+// Kinds of fault.
 const (
 	// FaultStatus answers Fault.Status (502 if none is given) with an HTML page, as a proxy does.
 	// The request is not carried out.
@@ -60,7 +60,7 @@ type Fault struct {
 	Times int
 	// Hanging, if it is given, is called when a client begins to wait for what will not come.
 	Hanging func()
-	// Status, Wait and Location are for the kinds that name them.
+	// Status, Wait and Location are for those faults that name them.
 	Status   int
 	Wait     time.Duration
 	Location string
@@ -141,7 +141,7 @@ func (f *Forge) faulty(next http.Handler) http.Handler {
 	})
 }
 
-// instead answers for the kinds of fault that do not carry the request out.
+// instead answers for those faults that do not carry the request out.
 func (f *Forge) instead(fault Fault, w http.ResponseWriter, r *http.Request) bool {
 	switch fault.Kind {
 	case FaultStatus:
@@ -270,7 +270,7 @@ func (h *heldAnswer) Write(p []byte) (int, error) {
 // Flush keeps what it holds.
 func (h *heldAnswer) Flush() {}
 
-// EnableFullDuplex is asked for where the answer begins before the request ends, as this one may.
+// EnableFullDuplex is needed where the answer begins before the request ends, as this one may.
 func (h *heldAnswer) EnableFullDuplex() error { return nil }
 
 // send leaves the length out: it may no longer be what the body has.

@@ -181,7 +181,7 @@ func (f *Forge) URL() string { return f.url }
 // APIURL is the root of the REST API, with the slash at its end that go-github wants.
 func (f *Forge) APIURL() string { return f.url + apiPrefix + "/" }
 
-// Close ends the git processes that are under way, drops all connections and
+// Close ends the git processes that still run, drops all connections and
 // returns when nothing of the forge runs any more. The repositories stay.
 func (f *Forge) Close() error {
 	f.git.End()

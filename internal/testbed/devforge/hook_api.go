@@ -26,7 +26,7 @@ func (h *hook) wants(name string) bool {
 	return h.active && (slices.Contains(h.events, name) || slices.Contains(h.events, "*"))
 }
 
-// listening tells whether an event of that name would be sent anywhere.
+// listening reports whether an event of that name would be sent anywhere.
 func (r *repository) listening(name string) bool {
 	return slices.ContainsFunc(r.hooks, func(h *hook) bool { return h.wants(name) })
 }

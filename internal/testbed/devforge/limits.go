@@ -31,7 +31,7 @@ type allowance struct {
 
 func newLimiter() *limiter { return &limiter{budget: defaultBudget, windows: map[string]*window{}} }
 
-// SetRateLimit grants every account so many requests an hour from now on, beginning anew.
+// SetRateLimit grants every account so many requests an hour from now on, and starts to count again.
 // Below one it is at its limit with the first request.
 func (f *Forge) SetRateLimit(requests int) {
 	f.limits.mu.Lock()
@@ -40,7 +40,7 @@ func (f *Forge) SetRateLimit(requests int) {
 	f.limits.windows = map[string]*window{}
 }
 
-// take counts a request, and tells whether it is within the limit.
+// take counts a request, and reports whether it is within the limit.
 func (l *limiter) take(who string, now time.Time) (allowance, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -118,7 +118,7 @@ func (c *call) joined(p *pull, commit gitcmd.Commit) (string, error) {
 	return c.repo.git.Write(c.ctx, commit)
 }
 
-// text is the message of the commit: what is asked for, or else the usual.
+// text is the message of the commit: the requested one, or else the usual.
 func (m mergeRequest) text(title, message string) string {
 	if m.Title != "" {
 		title = m.Title

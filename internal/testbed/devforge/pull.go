@@ -152,7 +152,7 @@ func (s shapes) association(r *repository, a *account) string {
 	return "NONE"
 }
 
-// fullPull is a pull request as it is asked for by number, and as events have it.
+// fullPull is a pull request as a request by number gets it, and as events have it.
 func (f *Forge) fullPull(ctx context.Context, repo *repository, p *pull) (object, error) {
 	if err := f.tryMerge(ctx, repo, p); err != nil {
 		return nil, err

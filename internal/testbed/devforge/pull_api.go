@@ -81,7 +81,7 @@ func (c *call) createPull() (answer, error) {
 	return c.changedPull(http.StatusCreated, p, pullEvent{pull: p, action: "opened"})
 }
 
-// newPull checks what is asked for.
+// newPull checks the request.
 func (c *call) newPull(in pullRequest) (*pull, error) {
 	if owner, _, named := strings.Cut(in.Head, ":"); named && !strings.EqualFold(owner, c.repo.owner.login) {
 		return nil, invalid("PullRequest", "head", "invalid", "there are no forks")

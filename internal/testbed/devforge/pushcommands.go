@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// push is one that is under way.
+// push is one in progress.
 type push struct {
 	by       *account
 	commands pushCommands

@@ -59,7 +59,7 @@ type repository struct {
 	hooks       []*hook
 	// activities are the moves of branches so far, oldest first.
 	activities []activity
-	// pushing are the pushes that are under way.
+	// pushing are the pushes in progress.
 	pushing []*push
 }
 

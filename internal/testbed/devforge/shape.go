@@ -119,7 +119,7 @@ func (s shapes) repository(r *repository) object {
 	return shape
 }
 
-// fullRepository is a repository as it is asked for by name.
+// fullRepository is a repository as a request by name gets it.
 func (s shapes) fullRepository(r *repository, role Role) object {
 	shape := s.repository(r)
 	maps.Copy(shape, object{

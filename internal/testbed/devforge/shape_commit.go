@@ -42,7 +42,7 @@ func (s shapes) parents(r *repository, kind string, c gitcmd.Commit) []object {
 	})
 }
 
-// commitWithFiles is a commit as it is asked for by name.
+// commitWithFiles is a commit as a request by name gets it.
 func (s shapes) commitWithFiles(r *repository, c gitcmd.Commit, changes []gitcmd.Change) object {
 	additions, deletions := countLines(changes)
 	shape := s.commit(r, c)

@@ -59,7 +59,7 @@ func (in statusRequest) problem() error {
 	return nil
 }
 
-// fourBytes tells whether a character of the text takes four bytes in UTF-8.
+// fourBytes reports whether a character of the text takes four bytes in UTF-8.
 func fourBytes(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r > 0xFFFF })
 }

@@ -26,7 +26,7 @@ const (
 	pause = 20 * time.Millisecond
 	// patience is how long an answer may take.
 	patience = 10 * time.Second
-	// keptFailures is how many failures are told of.
+	// keptFailures is how many failures are reported.
 	keptFailures = 20
 )
 

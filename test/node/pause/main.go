@@ -1,4 +1,4 @@
-// Command pause is what holds the namespaces of a pod on a real node: it waits to be told to end.
+// Command pause is what holds the namespaces of a pod on a real node: it waits for a signal to end.
 package main
 
 import (

@@ -45,7 +45,7 @@ func usage() {
 	fmt.Fprintln(os.Stderr, "usage: withnode -- command [argument...]")
 }
 
-// run runs this program once more, inside of namespaces, where it runs the command.
+// run runs this program again, inside of namespaces, where it runs the command.
 func run(command []string) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

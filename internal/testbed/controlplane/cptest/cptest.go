@@ -3,7 +3,7 @@
 // A package that uses it calls Main from its TestMain. The control plane is the one that the
 // environment variable SLUICE_TEST_CONTROLPLANE names: the command internal/testbed/controlplane/withcp
 // runs one for all packages of a test run. Without it the first test that asks has one started for
-// its package. Either has the kinds in config/crd, and an audit log. With -short there is none, and
+// its package. Either has the CRDs in config/crd, and an audit log. With -short there is none, and
 // tests that ask for it are skipped.
 package cptest
 
@@ -43,9 +43,9 @@ type plane struct {
 var (
 	// shared is set up by the first test that asks.
 	shared = sync.OnceValues(open)
-	// used tells whether one did.
+	// used reports whether one did.
 	used bool
-	// inMain tells whether somebody will stop it.
+	// inMain reports whether somebody will stop it.
 	inMain bool
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// patience is how long a command may take to end once it was told to.
+// patience is how long a command may take to end once it was asked to.
 const patience = 15 * time.Second
 
 // Run runs a command for as long as a control plane lasts, and returns the command's exit code. The command finds the

@@ -17,14 +17,14 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// held are the kinds whose objects have a finalizer, which whoever would take it off is not there to do any more.
+// held are the resources whose objects have a finalizer; the controller that would remove it is gone.
 var held = []schema.GroupVersionResource{
 	v1alpha1.GroupVersion.WithResource("batchreleases"),
 	v1alpha1.GroupVersion.WithResource("gates"),
 	v1alpha1.GroupVersion.WithResource("releasesources"),
 }
 
-// busy are the kinds whose objects keep somebody busy, owners before what is made for them.
+// busy are the resources whose objects keep somebody busy, owners before what is made for them.
 var busy = []schema.GroupVersionResource{
 	autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"),
 	appsv1.SchemeGroupVersion.WithResource("deployments"),

@@ -89,7 +89,7 @@ func keep(folder, name string, data []byte) error {
 }
 
 // fetch gives the archive, whose digest it checks. It is npm that knows how to reach the user's
-// registry; without npm the archive is asked for directly.
+// registry; without npm the archive is requested directly.
 func (p npmPackage) fetch(ctx context.Context) ([]byte, error) {
 	fetch := p.download
 	if _, err := exec.LookPath("npm"); err == nil {

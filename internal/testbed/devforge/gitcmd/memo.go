@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// maxRemembered bounds what is remembered of one repository; beyond it everything is asked anew.
+// maxRemembered bounds what is remembered of one repository; beyond it everything is asked again.
 const maxRemembered = 1024
 
 // memo remembers what git said of objects, which never change.

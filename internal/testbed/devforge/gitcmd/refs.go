@@ -25,7 +25,7 @@ func (r *Repository) Refs(ctx context.Context) (map[string]string, error) {
 	return refs, nil
 }
 
-// ValidRef tells whether Git takes the name for a full ref.
+// ValidRef reports whether Git takes the name for a full ref.
 func (r *Repository) ValidRef(ctx context.Context, ref string) bool {
 	if strings.HasPrefix(ref, "-") {
 		return false
@@ -63,7 +63,7 @@ func (r *Repository) DefaultBranch(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// IsAncestor tells whether a commit is another's ancestor, or the other itself.
+// IsAncestor reports whether a commit is another's ancestor, or the other itself.
 func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) bool {
 	_, err := r.outputOf(ctx, []string{"merge-base", "--is-ancestor"}, ancestor, descendant)
 	return err == nil
