@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestApprove: who may approve does, by name, and the next batch starts; who may not is told so.
+// TestApprove: who may approve does, by name, and the next batch starts; who may not gets an error that says so.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -129,7 +129,7 @@ func (s *shop) release(name string) *v1alpha1.BatchRelease {
 	return &release
 }
 
-// readStatus is what comes of it if a user reads a status as such.
+// readStatus is the result when a user reads a status as such.
 func (s *shop) readStatus(user string, object client.Object) error {
 	s.Helper()
 	cfg := cptest.Config(s.T)

@@ -175,7 +175,7 @@ func TestCheckRepository(t *testing.T) {
 	}
 }
 
-// TestCheckRepositoryFlags: flags that make no sense together are refused before anything is asked.
+// TestCheckRepositoryFlags: flags that are invalid together are refused before anything is asked.
 func TestCheckRepositoryFlags(t *testing.T) {
 	t.Parallel()
 	const web = "--repository=https://127.0.0.1:1/shop/web"

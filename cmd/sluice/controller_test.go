@@ -39,7 +39,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestController: the binary runs on a kubeconfig until it is told to stop, logs JSON, and
+// TestController: the binary runs on a kubeconfig until it is asked to stop, logs JSON, and
 // gives its Lease back.
 func TestController(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestController(t *testing.T) {
 			"--leader-elect-namespace=" + namespace, "--metrics-address=0", "--probe-address=0",
 		}, io.Discard, log)
 	}()
-	// The Lease is there before the answer to its creation is: who is told to stop in between does not know of it.
+	// The Lease is there before the answer to its creation is: a process that is asked to stop in between does not know of it.
 	cptest.Eventually(t, time.Minute, func() error {
 		logged, err := os.ReadFile(log.Name())
 		if !bytes.Contains(logged, []byte(`"msg":"Starting workers"`)) {

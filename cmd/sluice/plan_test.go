@@ -21,7 +21,7 @@ type workingTree struct {
 	root string
 }
 
-// newTree has one commit, of a file that is none of Sluice's.
+// newTree has one commit, of a file that Sluice does not read.
 func newTree(t *testing.T) *workingTree {
 	t.Helper()
 	w := &workingTree{t, writeFiles(t, map[string]string{"README.md": "a shop\n"})}
@@ -160,7 +160,7 @@ spec:
   strategy: {maxUnavailable: 2, steps: [{replicas: 1}, {replicas: 100%}]}
 `
 
-// TestPlanCluster: what a commit meets in a real cluster, as whoever may only look sees it.
+// TestPlanCluster: what a commit meets in a real cluster, as somebody with read access sees it.
 func TestPlanCluster(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -106,7 +106,7 @@ func (s *shop) awaitPolicies() {
 	}
 }
 
-// TestStatusIsTheControllers: whoever may approve writes nothing else into the status of a release.
+// TestStatusIsTheControllers: anyone who may approve writes nothing else into the status of a release.
 func TestStatusIsTheControllers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -224,7 +224,7 @@ var dryRunAll = &client.SubResourcePatchOptions{PatchOptions: client.PatchOption
 
 func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 
-// tryStatus is what comes of it if a user patches a status.
+// tryStatus is the result when a user patches a status.
 func (s *shop) tryStatus(user string, object client.Object, patch string) error {
 	s.Helper()
 	cfg := cptest.Config(s.T)

@@ -125,7 +125,7 @@ func (s *shop) flags(user string) []string {
 	return []string{"--kubeconfig=" + s.kubeconfig, "--namespace=" + s.namespace, "--as=" + user}
 }
 
-// completes is what a shell is told to complete the last word of a call to.
+// completes is what a shell offers to complete the last word of a call.
 func (s *shop) completes(user, verb string, words ...string) string {
 	s.Helper()
 	var stdout, stderr bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestSummariesAfterDrift: a release whose Deployment somebody has changed out of band is not summed up as completed.
+// TestSummariesAfterDrift: a release whose Deployment somebody has changed out of band is not shown as completed.
 func TestSummariesAfterDrift(t *testing.T) {
 	t.Parallel()
 	s, viewer := newShopAtGate(t)
@@ -62,7 +62,7 @@ func TestSummariesAfterChangePastGit(t *testing.T) {
 	}
 }
 
-// TestSummariesAfterRollback: a release that was rolled back is not summed up as released.
+// TestSummariesAfterRollback: a release that was rolled back is not shown as released.
 func TestSummariesAfterRollback(t *testing.T) {
 	t.Parallel()
 	s, viewer := newShopAtGate(t)

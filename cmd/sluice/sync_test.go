@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestSync: what was just pushed is read at once, and what is wrong in it is told with file and line.
+// TestSync: what was just pushed is read at once, and what is wrong in it is reported with file and line.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
