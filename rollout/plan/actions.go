@@ -32,7 +32,7 @@ type Annotate struct {
 	// Set and Remove are annotations.
 	Set    map[string]string
 	Remove []string
-	// Finalizer, if not nil, says whether the finalizer is to be there.
+	// Finalizer, if not nil, says whether the release is to have the finalizer.
 	Finalizer *bool
 }
 
@@ -73,7 +73,7 @@ type Template struct {
 // TakeOver writes template, paused, strategy Recreate and the hold annotation in one write.
 type TakeOver struct {
 	Reason
-	// Template, if nil, stays as it is. Digest is what it is known to come to, if that is known.
+	// Template, if nil, stays as it is. Digest is the digest that it is known to result in, if that is known.
 	Template *Template
 	Digest   string
 	Hold     Hold
@@ -109,14 +109,14 @@ type OrderPods struct {
 	Changes []order.Change
 }
 
-// OpenGate creates a Gate; the nonce is the shell's to draw.
+// OpenGate creates a Gate; the shell draws the nonce.
 type OpenGate struct {
 	Reason
 	Name string
 	Spec v1alpha1.GateSpec
 }
 
-// CloseGate deletes a Gate that counts no more.
+// CloseGate deletes a Gate that no longer counts.
 type CloseGate struct {
 	Reason
 	Name string

@@ -22,7 +22,7 @@ func rest(d Decision) Decision {
 	}
 }
 
-// takeBack goes back from a release that was begun by a pass whose status was never written, and whose
+// takeBack goes back from a release that a pass began without ever writing the status, and whose
 // template Git has taken back since: it may have pods already.
 func takeBack(d Decision) Decision {
 	return begin(d, *d.record.Resolved, &v1alpha1.RollbackRecord{
@@ -46,9 +46,9 @@ func sweepGates(d Decision) Decision {
 	return d
 }
 
-// leftover is what a workload gets back whose release is completed. If it is neither paused nor
+// leftover is what a workload gets back when its release is completed. If it is neither paused nor
 // set to Recreate it is not taken over: kubectl rollout undo has brought our annotation back from
-// a ReplicaSet, to which the native controller had copied it, and it speaks of another time.
+// a ReplicaSet, to which the native controller had copied it, and it is outdated.
 func (w *Workload) leftover() Hold {
 	hold := *w.Hold
 	if !w.Paused && !w.Recreate {
@@ -104,8 +104,8 @@ func arrive(d Decision, at Arrival) Decision {
 	return complete(closeUndecided(d, "the release is completed"))
 }
 
-// nameAsNative takes the name that the native controller gave the template. It may be another than the one
-// that was reckoned before there was a ReplicaSet: the hash is over all fields that a version of Kubernetes knows.
+// nameAsNative takes the name that the native controller gave the template. It may differ from the one
+// that was computed before there was a ReplicaSet: the hash is over all fields that a version of Kubernetes knows.
 func nameAsNative(d Decision) Decision {
 	if d.isRollback() {
 		return d
@@ -115,7 +115,7 @@ func nameAsNative(d Decision) Decision {
 	return d.with(func(r *record) { r.UpdateRevision, r.Resolved = resolved.Revision, &resolved })
 }
 
-// handedBack reports whether a hold that is gone was ended by us, and not by somebody else
+// handedBack reports whether we ended a hold that is gone, and not somebody else
 // in the middle of the release.
 func (l *look) handedBack() bool {
 	if l.record.Phase == v1alpha1.PhaseFinalizing {
@@ -124,7 +124,7 @@ func (l *look) handedBack() bool {
 	return l.lastStep() && l.share().all() && l.allUpdated()
 }
 
-// allUpdated reports whether the workload looks as it does when it is handed back in the end.
+// allUpdated reports whether the workload is as it is when it is handed back in the end.
 func (l *look) allUpdated() bool {
 	w, update := l.Workload, l.update
 	return update != nil && update.Replicas == w.Replicas && l.oldReplicas() == 0 &&
@@ -201,13 +201,13 @@ func complete(d Decision) Decision {
 	return agree(count(d))
 }
 
-// maxEnded is how many ended releases a status keeps in mind.
+// maxEnded is how many ended releases a status records.
 const maxEnded = 5
 
-// maxSuperseded is how many superseded commits a status keeps in mind.
+// maxSuperseded is how many superseded commits a status records.
 const maxSuperseded = 20
 
-// superseded keeps in mind a commit that another one takes the place of: nobody need wait for its end.
+// superseded records a commit that another one replaces: nobody need wait for its end.
 func superseded(r, before *record) []string {
 	over := before.Phase == "" || before.Phase == v1alpha1.PhaseCompleted
 	if before.Commit == "" || before.Commit == r.Commit || over {

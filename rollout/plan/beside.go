@@ -7,10 +7,10 @@ import (
 
 const besideReason Reason = "a pod of the stable version, so that no other stands alone"
 
-// standBeside sees to it that the release of a template may begin on a workload that is held: no ReplicaSet that nobody
+// standBeside makes sure that the release of a template may begin on a workload that is held: no ReplicaSet that nobody
 // has approved in full is alone, or complete, to the native controller. It would give a lone one every pod that
 // somebody scales the workload to (T1), and would empty all others for a new one that it has given all its pods itself
-// (T2). So the stable version gets a pod, and the new one loses that controller's note, before anything tells of the release.
+// (T2). So the stable version gets a pod, and the new one loses that controller's note, before anything shows the release.
 // It reports whether that is so.
 func standBeside(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, bool) {
 	if w := d.Workload; !d.held() || !w.secured() || w.Replicas == 0 || d.returns(template) {
@@ -28,7 +28,7 @@ func standBeside(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, boo
 	return failIfRefused(d.do(writes...)), false
 }
 
-// besideWrites are the writes that it takes.
+// besideWrites are the writes that this takes.
 func (l *look) besideWrites(template *v1alpha1.ResolvedTemplate) []Action {
 	lone, revision := deployment.Lone(l.Sets), l.staysStable()
 	stable := l.setOf(revision)
@@ -57,7 +57,7 @@ func (l *look) unapproved(set *Set, template *v1alpha1.ResolvedTemplate) bool {
 	return set.Digest == template.Digest || l.rollingBack() && set.Revision == l.left()
 }
 
-// staysStable is the revision that is the one to go back to when another release begins.
+// staysStable is the revision to go back to when another release begins.
 func (l *look) staysStable() string {
 	if l.rollingBack() {
 		return l.record.RollbackTo

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// setOrDrop keeps a condition only while it is true, as kstatus asks for.
+// setOrDrop keeps a condition only while it is true, as kstatus requires.
 func (t *telling) setOrDrop(kind string, why *Event) {
 	if why == nil {
 		t.drop(kind)
@@ -31,10 +31,10 @@ func (t *telling) set(kind string, is bool, message, reason string) {
 	})
 }
 
-// drop takes a condition away that is kept only while it is true.
+// drop removes a condition that is kept only while it is true.
 func (t *telling) drop(kind string) { meta.RemoveStatusCondition(&t.status.Conditions, kind) }
 
-// stalled is what only a change by somebody can help; nil if there is nothing.
+// stalled is what needs a change by somebody; nil if there is nothing.
 func (t *telling) stalled() *Event {
 	stall := func(reason, message string) *Event {
 		return &Event{Warning: true, Reason: reason, Message: bounded(message)}
@@ -79,7 +79,7 @@ func (t *telling) stalledBeside(stall func(reason, message string) *Event) *Even
 	}
 }
 
-// quarantine says that what is given was rolled back, for as long as it is; nil if it was not.
+// quarantine says that the given template was rolled back, for as long as it is given; nil if it was not.
 func (t *telling) quarantine() *Event {
 	back := t.record.Rollback
 	switch {
@@ -131,8 +131,8 @@ func (t *telling) news() []Event {
 	return append(events, Event{warning, t.status.Reason, t.status.Message})
 }
 
-// toldStalled reports whether people know why the release is stalled. Of a write that is refused they do though the
-// API server says so in other words each time, with what a quota has left for example.
+// toldStalled reports whether people know why the release is stalled. They know of a refused write even though the
+// API server says so in other words each time, for example with what a quota has left.
 func (t *telling) toldStalled(stalled *Event) bool {
 	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
 		return was != nil && was.Write == now.Write
@@ -141,13 +141,13 @@ func (t *telling) toldStalled(stalled *Event) bool {
 	return old != nil && old.Reason == stalled.Reason && old.Message == stalled.Message
 }
 
-// warnings are the reasons that people are warned of.
+// warnings are the reasons that become warnings.
 var warnings = []string{
 	v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted,
 	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit,
 }
 
-// turnedRound reports whether a rollback begins that nobody has asked for.
+// turnedRound reports whether a rollback begins that nobody requested.
 func (t *telling) turnedRound() bool {
 	back := t.record.Rollback
 	return back != nil && t.status.Reason == v1alpha1.ReasonRollingBack &&

@@ -7,7 +7,7 @@ import (
 )
 
 // recordProgress notes when more updated pods are available than ever before in the release. Where they are taken
-// back, by a jump or with spec.replicas, the mark comes down with them: the pods that come next are progress again.
+// back, by a jump or with spec.replicas, the mark goes down with them: the pods that come next are progress again.
 func recordProgress(d Decision) Decision {
 	progress, available := d.record.Progress, d.updatedAvailable()
 	mark := func(n int32) Decision {
@@ -75,7 +75,7 @@ func overdue(d Decision, waited time.Duration) (Decision, bool) {
 	return d, true
 }
 
-// fail ends the release where it stands.
+// fail ends the release where it is.
 func fail(d Decision, cause string) Decision {
 	deadline := int32(d.progressDeadline() / time.Second)
 	return d.with(func(r *record) {

@@ -6,7 +6,7 @@ func Next(o Observation) Plan {
 	return tell(l, decide(l))
 }
 
-// decide answers what people and Git ask for, and then goes on from where the release stands.
+// decide answers what people and Git request, and then continues the release from its present state.
 func decide(l *look) Decision {
 	switch s := found(l).(type) {
 	case Leaving:
@@ -26,7 +26,7 @@ func decide(l *look) Decision {
 }
 
 // answer answers what somebody requests. It reports whether there is nothing else to decide until that is done. While the steps
-// can't be read nothing is begun; a rollback has steps of its own.
+// can't be read it begins nothing; a rollback has steps of its own.
 func answer(d Decision) (Decision, bool) {
 	d, ended := answerRollback(d)
 	if ended {
@@ -43,7 +43,7 @@ func answer(d Decision) (Decision, bool) {
 	return d, false
 }
 
-// proceed goes on from where the release stands.
+// proceed continues the release from its present state.
 func proceed(d Decision) Decision {
 	if d.idle() {
 		return rest(d)

@@ -33,13 +33,13 @@ func (d Decision) with(change func(*record)) Decision {
 	return d
 }
 
-// first has the record be durable before anything else is done.
+// first makes the record durable before anything else is done.
 func (d Decision) first() Decision {
 	d.statusFirst = true
 	return d
 }
 
-// need asks for what is to be observed before the release can go on.
+// need requests what is to be observed before the release can go on.
 func (d Decision) need(more Needs) Decision {
 	d.needs = d.needs.and(more)
 	return d
@@ -61,7 +61,7 @@ func (d Decision) tell(what happening) Decision {
 }
 
 // try plans actions. It reports whether they all are to be carried out now: one that is known to be refused is left
-// out, and told. What rests on it must not be planned then.
+// out, and reported. What depends on it must not be planned then.
 func (d Decision) try(actions ...Action) (Decision, bool) {
 	all := true
 	for _, action := range actions {
@@ -81,7 +81,7 @@ func (d Decision) try(actions ...Action) (Decision, bool) {
 	return d, all
 }
 
-// do plans actions that nothing else rests on.
+// do plans actions that nothing else depends on.
 func (d Decision) do(actions ...Action) Decision {
 	d, _ = d.try(actions...)
 	return d
@@ -99,7 +99,7 @@ func (l *look) refusal(action Action) *Refusal {
 // time is the moment of the look as the API keeps it: in whole seconds.
 func (l *look) time() *metav1.Time { return new(metav1.NewTime(l.Now).Rfc3339Copy()) }
 
-// happening is what has happened, for people to be told once.
+// happening is what has happened, to report to people once.
 //
 //sumtype:decl
 type happening interface{ happening() }
@@ -107,7 +107,7 @@ type happening interface{ happening() }
 type (
 	// retried: somebody asked a failed release to go on.
 	retried struct{}
-	// notFound: what a rollback was asked to go back to is not there.
+	// notFound: the target of a rollback is missing.
 	notFound struct{ problem noTarget }
 	// jumpMade: the release went from one step to another.
 	jumpMade struct {
@@ -115,7 +115,7 @@ type (
 		by       string
 		steps    int
 	}
-	// jumpRefused: the release can't go to the step that was asked for.
+	// jumpRefused: the release can't go to the requested step.
 	jumpRefused struct {
 		to    int32
 		by    string

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// watchDrift looks whether the workload of a completed release still has the template that was
-// released. How it differs is asked only when the digests do, so that it costs nothing otherwise.
+// watchDrift checks whether the workload of a completed release still has the template that was
+// released. It asks how the two differ only when the digests do, so that it costs nothing otherwise.
 func watchDrift(d Decision) Decision {
 	if d.Workload.Digest == d.record.Resolved.Digest {
 		return endDrift(d)
@@ -36,8 +36,8 @@ func (l *look) drifts() bool {
 // changes it over and over must not have all pods replaced over and over.
 const driftPause = 10 * time.Minute
 
-// driftIsOurs reports whether it is for this release to bring the released template back. One that the API server would
-// not take any more can't be.
+// driftIsOurs reports whether this release has to bring the released template back. It can't if the API server would
+// no longer accept that template.
 func (l *look) driftIsOurs() bool {
 	return l.Release.Spec.Drift == v1alpha1.DriftRevert && l.Drift.Digest != "" && !l.stop().any() && l.elder() == ""
 }
@@ -107,7 +107,7 @@ func endDrift(d Decision) Decision {
 }
 
 // knowDrift asks whether a workload that is about to be taken over runs what was last
-// released, if its template is another one: what somebody else put there is no version to go back to. It reports whether that
+// released, if its template differs: what somebody else put there is no version to go back to. It reports whether the answer
 // is known.
 func knowDrift(d Decision) (Decision, bool) {
 	if stable := d.kept(d.record.StableRevision); stable == nil || stable.Digest == d.Workload.Digest || d.Drift != nil {
@@ -116,7 +116,7 @@ func knowDrift(d Decision) (Decision, bool) {
 	return d.need(Needs{Drift: &Template{Revision: d.record.StableRevision}}), false
 }
 
-// drifted reports whether the workload, which is not taken over yet, runs something else than what
+// drifted reports whether the workload, which is not taken over yet, runs something other than what
 // was last released.
 func (l *look) drifted() bool {
 	stable := l.kept(l.record.StableRevision)

@@ -10,7 +10,7 @@ import (
 
 // A workload that is scaled to 0 in mid-release has the stable template until it has pods again: where no
 // ReplicaSet has any, the native controller makes all the pods that somebody asks for in the ReplicaSet of the workload's template
-// (T1), and deletes others beyond revisionHistoryLimit (T4). The hold says that it is meant so.
+// (T1), and deletes others beyond revisionHistoryLimit (T4). The hold says that this is intended.
 
 // emptied is the workload as it would be with the template that is released, if it is one that has the stable
 // template because it was scaled to 0; nil if it is not.
@@ -47,7 +47,7 @@ func (l *look) empties() bool {
 		stable != l.record.UpdateRevision
 }
 
-// emptying reports whether a workload that is otherwise as it is meant to be gets another template because of how
+// emptying reports whether a workload that is otherwise as it should be gets another template because of how
 // many pods it has.
 func (l *look) emptying() bool { return l.heldAsMeant() && l.empty != l.empties() }
 
@@ -77,7 +77,7 @@ func refill(d Decision) (Decision, bool) {
 }
 
 // makeStable makes the ReplicaSet of the stable template again, if somebody has deleted it: the workload has
-// its template. If pods of another version are left, it gets one of its own: those are alone else.
+// its template. If pods of another version are left, it gets a pod of its own: otherwise those would be alone.
 func makeStable(d Decision) Decision {
 	write := d.stableWrite()
 	if write == nil {
@@ -104,7 +104,7 @@ func (l *look) stableWrite() Action {
 	}
 }
 
-// rollEmpty takes a workload without pods through the steps: all there is to do is to ask at the gates.
+// rollEmpty takes a workload without pods through the steps: only the gates are left to ask.
 func rollEmpty(d Decision) Decision {
 	stops := d.stopped().any()
 	if !stops {

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Prospect is what a template comes upon that a release is given.
+// Prospect is what happens to a template that a release is given.
 type Prospect string
 
 // The prospects.
@@ -25,9 +25,9 @@ const (
 	Quarantined Prospect = "Quarantined"
 )
 
-// Expect says what a template, by the digest of it as given, comes upon if the release is given it now, and why
-// if that is to wait. The release has its status and the rules that it is going to have; there need be no workload.
-// It takes the template for a new one: one that was stable before waits for nothing.
+// Expect says what happens to a template, by the digest of it as given, if the release is given it now, and why
+// if it has to wait. The release has its status and the rules that it is going to have; there need be no workload.
+// It assumes that the template is new: one that was stable before waits for nothing.
 func Expect(release *v1alpha1.BatchRelease, workload *Workload, given string, now time.Time) (prospect Prospect, why string) {
 	l := &look{
 		Observation: Observation{Now: now, Release: release, Workload: workload, Given: given},

@@ -5,7 +5,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// share is the current step's. While the steps can't be read it is what the step came to when it was entered, in proportion:
+// share is that of the current step. While the steps can't be read it is what the step was when it was entered, in proportion:
 // nobody can say what they ask for now.
 func (l *look) share() share {
 	if l.standsStill() {
@@ -26,13 +26,13 @@ func (l *look) enteredShare() share {
 	return share{value: int64(l.record.TargetReplicas), of: int64(l.record.Replicas)}
 }
 
-// rescaling reports whether spec.replicas is not what the record speaks of. It stays so until
-// the pods conform to the new number, so that whoever asks next, after a crash for
-// example, knows why there are more updated pods, or fewer old ones, than the step says. If
+// rescaling reports whether spec.replicas differs from the record. It stays so until
+// the pods conform to the new number, so that the next pass, for example after a
+// crash, knows why there are more updated pods, or fewer old ones, than the step says. If
 // spec.replicas is the same, it is because a status was lost that began the next step.
 func (l *look) rescaling() bool { return l.record.Replicas != l.Workload.Replicas }
 
-// grown reports whether spec.replicas are more than what the record speaks of.
+// grown reports whether spec.replicas is more than the record says.
 func (l *look) grown() bool { return l.Workload.Replicas > l.record.Replicas }
 
 // follow sets the target for the present spec.replicas and records it once the pods conform. While the steps can't be read it

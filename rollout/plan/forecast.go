@@ -2,22 +2,22 @@ package plan
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
-// Forecast is what the steps of a release come to if nothing else happens.
+// Forecast is the result of the steps of a release if nothing else happens.
 type Forecast struct {
 	// Surge and Unavailable are how many pods there may be beyond spec.replicas, or fewer.
 	Surge, Unavailable int32
 	Batches            []Batch
 }
 
-// Batch is what one step comes to.
+// Batch is the result of one step.
 type Batch struct {
 	// Pods run the new template when the step is done, New more than before it.
 	Pods, New int32
-	// Gates are what is waited for then, those that nobody needs to name included.
+	// Gates are what the release waits for then, including those that nobody needs to name.
 	Gates []v1alpha1.GatePolicy
 }
 
-// Foresee says what the steps of a release, or of a rollback of it, come to for a workload that keeps its size. They
+// Foresee computes the result of the steps of a release, or of a rollback of it, for a workload that keeps its size. They
 // must be valid.
 func Foresee(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) Forecast {
 	bounds := (&look{Observation: Observation{Release: release, Workload: workload}}).bounds()

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// passStep goes on from a step that is done: to its gates, to the next step, to the end. It returns what the pods are to come to
+// passStep goes on from a step that is done: to its gates, to the next step, to the end. It returns the target for the pods
 // then.
 func passStep(d Decision, t deployment.Task) (Decision, deployment.Task) {
 	policies := d.gatesToPass()
@@ -57,7 +57,7 @@ type indexed struct {
 	policy      v1alpha1.GatePolicy
 }
 
-// gatesToPass are the current step's but for those of type none, which cost no object.
+// gatesToPass are those of the current step except those of type none, which need no object.
 func (l *look) gatesToPass() []indexed { return l.gatesToPassAt(l.stepIndex()) }
 
 func (l *look) gatesToPassAt(step int32) []indexed {
@@ -88,7 +88,7 @@ func passGates(d Decision, policies []indexed) (Decision, bool) {
 	return noteForced(d), true
 }
 
-// noteForced puts on record which gates of the step were passed past their policies. The record outlives them.
+// noteForced records which gates of the step were passed despite their policies. The record outlives them.
 func noteForced(d Decision) Decision {
 	forced := slices.Clone(d.record.Forced)
 	for _, gate := range d.Gates {
@@ -141,7 +141,7 @@ func dropGates(d Decision, policies []indexed) Decision {
 	return d
 }
 
-// asksFor reports whether a gate of this attempt is one of the step's, with the same policy.
+// asksFor reports whether a gate of this attempt belongs to the step, with the same policy.
 func (l *look) asksFor(gate *v1alpha1.Gate, policies []indexed) bool {
 	return slices.ContainsFunc(policies, func(g indexed) bool {
 		return gate.Name == l.gateName(g) && equality.Semantic.DeepEqual(gate.Spec.Policy, g.policy)
@@ -241,14 +241,14 @@ func boundTo(have, want *v1alpha1.GateSpec) bool {
 		have.Attempt == want.Attempt && have.Step == want.Step && have.Index == want.Index
 }
 
-// leaving reports whether a gate has this name that is being deleted, or is about to be.
+// leaving reports whether a gate of this name is being deleted, or is about to be.
 func (l *look) leaving(name string, want v1alpha1.GateSpec) bool {
 	return slices.ContainsFunc(l.Gates, func(g v1alpha1.Gate) bool {
 		return g.Name == name && (g.DeletionTimestamp != nil || boundTo(&g.Spec, &want))
 	})
 }
 
-// block has the step wait. A user's confirmation stays until it is judged, unless a gate was rejected.
+// block makes the step wait. A user's confirmation stays until it is judged, unless a gate was rejected.
 func block(d Decision, waiting []waitingGate) Decision {
 	state := v1alpha1.StepBlocking
 	confirmed := d.Release.Status.CurrentStepState == v1alpha1.StepCompleted && d.sameGates()
@@ -283,7 +283,7 @@ func (l *look) sameGates() bool {
 	return len(before) > 0 && slices.EqualFunc(before, l.record.Gates, func(a, b v1alpha1.GateReference) bool { return a.Name == b.Name })
 }
 
-// closeGates deletes the gates of earlier attempts, which count no more.
+// closeGates deletes the gates of earlier attempts, which no longer count.
 func closeGates(d Decision, why Reason) Decision {
 	for _, gate := range d.Gates {
 		if gate.DeletionTimestamp == nil && gate.Spec.Attempt < d.record.Attempt {

@@ -8,7 +8,7 @@ import (
 
 // hold takes the workload over, or puts back what somebody changed while it is taken over.
 func hold(d Decision, s Progress) Decision {
-	if d.heldAsMeant() { // but for how many pods it has
+	if d.heldAsMeant() { // apart from how many pods it has
 		var refilled bool
 		if d, refilled = refill(d); !refilled {
 			return d
@@ -124,7 +124,7 @@ func takeOver(d Decision) Decision {
 	return d
 }
 
-// took puts on record what a workload gets back that is taken over now.
+// took records what a workload that is taken over now gets back.
 func took(d Decision, hold Hold) Decision {
 	return d.with(func(r *record) { r.Held, r.WorkloadUID = &hold.HeldWorkload, d.Workload.UID })
 }

@@ -56,7 +56,7 @@ func forgetReleaseTo(d Decision) Decision {
 	return d.with(func(r *record) { r.Jump = &kept })
 }
 
-// unready reports whether there is no step to jump from yet, or what belongs to it is still to be put right.
+// unready reports whether there is no step to jump from yet, or something that belongs to it still has to be fixed.
 func (l *look) unready() bool {
 	if l.record.Phase == v1alpha1.PhaseInitial {
 		return true
@@ -91,7 +91,7 @@ const (
 	presentStep
 )
 
-// recordJump answers what was asked. What was asked before stays on record: it goes on to be the evidence for gates, and to
+// recordJump answers a request. Earlier requests stay on record: they are still the evidence for gates, and still
 // say which pods go back.
 func recordJump(d Decision, jump v1alpha1.Jump) Decision {
 	jump.Time = *d.time()
@@ -144,8 +144,8 @@ func (l *look) goingBack() bool {
 	return l.stepsBack() && l.update != nil && l.update.Replicas > l.record.TargetReplicas
 }
 
-// jumpsOver reports whether a gate of a step is not asked: its policy allows for that, and somebody
-// has said to go beyond it.
+// jumpsOver reports whether a gate of a step is not asked: its policy allows that, and somebody
+// has requested to go beyond it.
 func (l *look) jumpsOver(step int32, policy v1alpha1.GatePolicy) bool {
 	over := func(jump v1alpha1.EarlierJump) bool { return jump.From <= step && step < jump.To }
 	return policy.CanSkip() && slices.ContainsFunc(l.record.Jumps(), over)

@@ -52,7 +52,7 @@ func (l *look) holdStripped() bool {
 	return w != nil && !w.Deleting && w.Hold == nil && w.secured() && l.record.Held != nil
 }
 
-// letGo hands the workload back as LetGo has it. A template that nothing is known of is looked for live before the
+// letGo hands the workload back as LetGo decides. An unknown template is looked up live before the
 // workload is left with the one that it has. It reports whether that is planned.
 func letGo(d Decision) (Decision, bool) {
 	left := LetGo(d.Workload, d.Release.Spec.DeletionPolicy, &d.record)
@@ -70,12 +70,12 @@ func letGo(d Decision) (Decision, bool) {
 	return d.try(back)
 }
 
-// hasTemplate reports whether the template of a revision can be had: it is kept, or a ReplicaSet has it.
+// hasTemplate reports whether the template of a revision is available: it is kept, or a ReplicaSet has it.
 func (l *look) hasTemplate(revision string) bool {
 	return l.kept(revision) != nil || slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Revision == revision })
 }
 
-// Left is what a workload gets that is let go of.
+// Left is what a workload gets that is handed back.
 type Left struct {
 	v1alpha1.HeldWorkload
 	// Revision is the one whose template it gets; empty if it keeps the template that it has, as it does if none of
@@ -83,12 +83,12 @@ type Left struct {
 	Revision string
 }
 
-// LetGo decides what a held workload gets whose release goes away, for everybody who lets go of one. Nobody has approved
+// LetGo decides what a held workload gets when its release goes away, for all code that hands one back. Nobody has approved
 // the rest of a release, so by default the pods go back to the stable version; from a rollback that is on record they do
-// whatever the policy: the version that is left was to go.
+// whatever the policy: the version that the rollback leaves was to go.
 //
-// The status is nil if the release is gone. It may tell of the time before the workload was taken over, if the pass which
-// did that did not live to write it; then the annotation knows better, which was written along with the template.
+// The status is nil if the release is gone. It may be from before the take-over, if the pass that took
+// the workload over died before it wrote the status; then the annotation is newer, which was written along with the template.
 func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchReleaseStatus) Left {
 	var hold Hold
 	if w.Hold != nil {
@@ -116,7 +116,7 @@ func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchRe
 	return left
 }
 
-// goesBackTo is the revision that the annotation names, for when the release is gone without a word; empty if the workload
+// goesBackTo is the revision that the annotation names, for when the release is gone without a trace; empty if the workload
 // is to keep what it has.
 func (l *look) goesBackTo() string {
 	switch {
