@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// MixesVersions reports whether a release may not be started for a workload that is not taken over: its own strategy asks for
-// never running two versions at once.
+// MixesVersions reports whether a release must not be started for a workload that is not taken over: its own strategy says
+// that two versions never run at once.
 func MixesVersions(strategy *v1alpha1.ReleaseStrategy, w *Workload) bool {
 	return w.Recreate && w.Replicas > 0 && !strategy.AllowMixedVersions
 }

@@ -11,8 +11,8 @@ import (
 // written: each costs requests, and pods become available one by one.
 const patience = 250 * time.Millisecond
 
-// move brings the pods nearer to the target and to the others that it leaves. A small change waits for a moment in which more of
-// its kind may come.
+// move brings the pods nearer to the target and to the others that it leaves. A small change waits for a moment, in which more of
+// the same kind may follow.
 func move(d Decision, t deployment.Task) Decision {
 	until := d.LastScale.Add(patience)
 	if !d.LastScale.IsZero() && d.Now.Before(until) && t.Move().Small() {
@@ -21,12 +21,12 @@ func move(d Decision, t deployment.Task) Decision {
 	return resize(d, t, deployment.Task.Move)
 }
 
-// keepScale follows spec.replicas in a release that stands and otherwise leaves the pods as they are.
+// keepScale follows spec.replicas in a release that is stopped and otherwise leaves the pods as they are.
 func keepScale(d Decision, t deployment.Task) Decision {
 	return resize(d, t, deployment.Task.Keep)
 }
 
-// resize writes the sizes that a task comes to. Where old pods go in an order, that is as far as they may go in it now.
+// resize writes the sizes that a task results in. Where old pods go in an order, that is as far as they may go in it now.
 func resize(d Decision, t deployment.Task, sizes func(deployment.Task) deployment.Sizes) Decision {
 	all := sizes(t)
 	if !d.ordered() {
@@ -63,7 +63,7 @@ func write(d Decision, sizes deployment.Sizes) Decision {
 	return d
 }
 
-// writeGrowth adds pods. It reports whether all that it rests on was read live.
+// writeGrowth adds pods. It reports whether everything that it depends on was read live.
 func writeGrowth(d Decision, grow []deployment.Scale) (Decision, bool) {
 	if len(grow) == 0 {
 		return d, true
@@ -101,7 +101,7 @@ func unnote(s *Set, why Reason) ScaleSet {
 	return ScaleSet{Reason: why, Set: *s, From: s.Replicas, To: s.Replicas}
 }
 
-// mayGrow asks for the live reads that more pods rest on. Without them a shell that reads its
+// mayGrow asks for the live reads that more pods depend on. Without them a shell that reads its
 // own writes knows what the others have, but for what the native controller does while a set
 // is the only active one, and what the process before this one did.
 func mayGrow(d Decision) (Decision, bool) {
@@ -115,7 +115,7 @@ func mayGrow(d Decision) (Decision, bool) {
 	return d, !d.needs.Any()
 }
 
-// mayShrink asks for the live reads that a shrink rests on: every set that counts as
+// mayShrink asks for the live reads that a shrink depends on: every set that counts as
 // available, but for a lone one that shrinks, whose write is guarded by its version.
 func mayShrink(d Decision, shrink []deployment.Scale) (Decision, bool) {
 	lone := ""

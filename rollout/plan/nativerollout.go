@@ -3,7 +3,7 @@ package plan
 // nativeRollout reports whether the workload has the template without our doing, and not all of its pods run it: the native
 // controller is still rolling it out, or the workload was paused on the way. What has not completed is no version
 // to go back to yet. What we have handed back ourselves has completed, unless
-// somebody has had the native controller begin another rollout since.
+// somebody has made the native controller begin another rollout since.
 func (l *look) nativeRollout() bool {
 	ours, left := l.record.Held != nil, int32(0)
 	for _, set := range l.old {

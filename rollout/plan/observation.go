@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
-// Observation is all that a decision rests on.
+// Observation is everything that a decision depends on.
 type Observation struct {
 	Now time.Time
 	// Release is the object itself; its status is what the last pass wrote, or a user's patch of it.
@@ -23,7 +23,7 @@ type Observation struct {
 	Given string
 	// Workload is nil if it does not exist.
 	Workload *Workload
-	// Siblings are the other releases that name the workload, but for those that are being deleted.
+	// Siblings are the other releases that name the workload, except those that are being deleted.
 	Siblings []Sibling
 	// Sets are the ReplicaSets that the workload owns, by its UID.
 	Sets []Set
@@ -54,7 +54,7 @@ type Observation struct {
 	Refusals Refusals
 	// Watched is how long this process has watched the release wait for what its status says that it waits for.
 	Watched Watched
-	// LastScale is when this process last scaled a ReplicaSet of this workload, this pass aside;
+	// LastScale is when this process last scaled a ReplicaSet of this workload, not counting this pass;
 	// zero if it has not.
 	LastScale time.Time
 }
@@ -81,7 +81,7 @@ type Workload struct {
 	// Digest and Revision are the digest and the pod template hash of spec.template.
 	Digest, Revision string
 	// ChangedBy is who else has changed the workload since it was taken over, and when; empty if that
-	// can't be told.
+	// is unknown.
 	ChangedBy string
 	// Hold is the hold annotation; nil if the workload is nobody's.
 	Hold *Hold
@@ -116,14 +116,14 @@ type Failure = deployment.Failure
 // Resolved is what the API server makes of a template.
 type Resolved struct {
 	v1alpha1.ResolvedTemplate
-	// Refused is why the API server does not take the template; empty if it does.
+	// Refused is why the API server does not accept the template; empty if it does.
 	Refused string
 	// Overlooked is how the template differs from the workload's in fields alone that we can't compare; empty
 	// if it does not.
 	Overlooked string
 }
 
-// Shape is what a release wants of its namespace.
+// Shape is what a release needs from its namespace.
 type Shape struct {
 	Template Template
 	// Replicas are the pods; Surge and Unavailable, how many there may be beyond, or fewer.
@@ -148,8 +148,8 @@ func (w *Workload) heldBy(release *v1alpha1.BatchRelease) bool {
 // secured reports whether the native controller is kept from rolling the workload.
 func (w *Workload) secured() bool { return w.Paused && w.Recreate }
 
-// DefaultFence is what a Deployment has for maxSurge and maxUnavailable unless told otherwise.
+// DefaultFence is what a Deployment has for maxSurge and maxUnavailable by default.
 var DefaultFence = deployment.DefaultBound
 
-// DefaultProgressDeadline is what a Deployment has unless told otherwise.
+// DefaultProgressDeadline is what a Deployment has by default.
 const DefaultProgressDeadline = 600 * time.Second

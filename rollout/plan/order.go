@@ -18,7 +18,7 @@ func (l *look) ordered() bool {
 	return (len(strategy.Order) > 0 || strategy.PausePoints) && !l.isRollback()
 }
 
-// putInOrder sees to it that the old pods that go next bear the costs of their order, before updated
+// putInOrder makes sure that the old pods that go next have the costs of their order, before updated
 // pods are added, which prove that the ReplicaSet controller has seen the costs, and before a set shrinks. It
 // reports whether they do.
 func putInOrder(d Decision, sizes deployment.Sizes) (Decision, bool) {
@@ -39,7 +39,7 @@ func putInOrder(d Decision, sizes deployment.Sizes) (Decision, bool) {
 	return d, len(changes) == 0
 }
 
-// inOrder reports whether the record says that as many pods bear costs as the step needs.
+// inOrder reports whether the record says that as many pods have costs as the step needs.
 func (l *look) inOrder(sizes deployment.Sizes) bool {
 	o := l.record.Order
 	return sizes.OldPods() == 0 || o != nil && o.Attempt == l.record.Attempt && o.Unordered <= sizes.Unordered()

@@ -40,14 +40,14 @@ type Needs struct {
 	Failing bool
 	// Drift asks how the workload's template differs from this one.
 	Drift *Template
-	// Preflight asks what in the namespace stands against a release.
+	// Preflight asks what in the namespace conflicts with a release.
 	Preflight *Shape
 }
 
 // Any reports whether anything is needed.
 func (n Needs) Any() bool { return n != Needs{} }
 
-// and is what is needed of both.
+// and returns the needs of both.
 func (n Needs) and(more Needs) Needs {
 	return Needs{
 		Release: n.Release || more.Release, Workload: n.Workload || more.Workload, Sets: n.Sets || more.Sets,
@@ -62,8 +62,8 @@ type Event struct {
 	Reason, Message string
 }
 
-// Urgent reports whether next tells people something that before does not, counts and
-// progress aside: such a status must not wait.
+// Urgent reports whether next tells people something that before does not, apart from counts and
+// progress: such a status must not wait.
 func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	return !equality.Semantic.DeepEqual(withoutCounts(before), withoutCounts(next))
 }

@@ -20,10 +20,10 @@ func (l *look) updated() int32 {
 	return min(l.update.Replicas, l.Workload.Replicas)
 }
 
-// updatedAvailable is how many updated pods are available, but for those on their way out.
+// updatedAvailable is how many updated pods are available, except those on their way out.
 func (l *look) updatedAvailable() int32 { return min(l.update.Available, l.update.Replicas) }
 
-// oldReplicas is how many pods are wanted of all versions but the one that is released.
+// oldReplicas is how many pods are wanted of all versions except the one that is released.
 func (l *look) oldReplicas() int32 {
 	var total int32
 	for _, set := range l.old {
@@ -32,12 +32,12 @@ func (l *look) oldReplicas() int32 {
 	return total
 }
 
-// unobserved reports whether the status of a ReplicaSet with pods speaks of another size than the one that it has.
+// unobserved reports whether the status of a ReplicaSet with pods is of another size than the one that it has.
 func (l *look) unobserved() bool {
 	return slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Replicas > 0 && !s.Observed })
 }
 
-// setOf is the ReplicaSet of a revision, nil if there is none.
+// setOf returns the ReplicaSet of a revision, nil if there is none.
 func (l *look) setOf(revision string) *Set {
 	i := slices.IndexFunc(l.Sets, func(s Set) bool { return s.Revision == revision && !s.Deleting })
 	if i < 0 {
@@ -46,7 +46,7 @@ func (l *look) setOf(revision string) *Set {
 	return &l.Sets[i]
 }
 
-// count puts the numbers of the update revision on record.
+// count records the numbers of the update revision.
 func count(d Decision) Decision {
 	b := d.bounds()
 	return d.with(func(r *record) {
@@ -64,7 +64,7 @@ func fromInt(n int32) *intstr.IntOrString {
 	return &value
 }
 
-// countAll puts the totals of all ReplicaSets on record.
+// countAll records the totals of all ReplicaSets.
 func countAll(d Decision) Decision {
 	var wanted, ready int32
 	for i := range d.Sets {
@@ -77,7 +77,7 @@ func countAll(d Decision) Decision {
 	})
 }
 
-// task is what the pods are to come to.
+// task is the target for the pods.
 func (l *look) task(target int32) deployment.Task {
 	t := deployment.Task{
 		Sets:     l.Sets,

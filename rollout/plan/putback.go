@@ -11,8 +11,8 @@ const (
 	holdStrippedReason Reason = "put back: the annotation that says who has taken the workload over"
 )
 
-// ExternalChange is what somebody else changed of a workload while it was taken over. It is put on record by the same
-// write that puts the change back, so that nothing can come between the two.
+// ExternalChange is what somebody else changed of a workload while it was taken over. The write that undoes the
+// change records it too, so that nothing can come between the two.
 type ExternalChange struct {
 	// Reason is that of the condition Drifted.
 	Reason string `json:"reason"`
@@ -29,7 +29,7 @@ func putBack(d Decision, s Loosened) Decision {
 	return failIfRefused(d.do(TakeOver{Reason: unpausedReason, Hold: hold, PutBack: s.Change}))
 }
 
-// unsecuring is the change that the native controller rolls, or removes pods, for.
+// unsecuring is the change for which the native controller rolls, or removes, pods.
 func (l *look) unsecuring() string {
 	if l.Workload.Paused {
 		return v1alpha1.ReasonStrategyChanged
@@ -54,7 +54,7 @@ func (l *look) changed() string {
 	}
 }
 
-// whatChanged is how the change is told.
+// whatChanged puts the change into words.
 var whatChanged = map[string]string{
 	v1alpha1.ReasonWorkloadUnpaused: "the workload was unpaused",
 	v1alpha1.ReasonStrategyChanged:  "the workload's strategy was changed",
@@ -63,7 +63,7 @@ var whatChanged = map[string]string{
 }
 
 // onRecord is what goes on record of a change. The first that nobody has acknowledged stays there,
-// so that somebody who changes things over and over costs no more than putting them back. What takes pods away
+// so that somebody who changes things over and over costs only the writes that undo it. What takes pods away
 // takes the place of what does not: people look for it.
 func (l *look) onRecord(change string) ExternalChange {
 	if change == "" {

@@ -33,8 +33,8 @@ func (l *look) waitsItsTurn() bool {
 	return l.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && queued != nil && queued.Given == l.Given
 }
 
-// unproven is what is to be read live before a template counts as one to go back to: its pods ask nobody,
-// and a cache may show it as stable that has been rolled back since.
+// unproven is what must be read live before a template counts as one to go back to: its pods need no approval,
+// and a cache may show it as stable although it has been rolled back since.
 func (l *look) unproven(template *v1alpha1.ResolvedTemplate) Needs {
 	return Needs{Kept: !l.KeptLive && !l.sameAsCurrent(template) && l.returns(template)}
 }
@@ -56,7 +56,7 @@ func (l *look) unsure() Needs {
 	return Needs{Workload: !l.Workload.Live, Sets: !l.SetsLive}
 }
 
-// lost reports whether the template of what is being released can't be had any more: somebody has changed
+// lost reports whether the template of what is being released is no longer available: somebody has changed
 // that of the workload before there was a ReplicaSet of it.
 func (l *look) lost() bool {
 	revision := l.record.UpdateRevision

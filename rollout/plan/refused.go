@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Refusal is a write of the plan that came to nothing for what it says, not for when it came: the API server, or
-// who is asked at admission, refuses it, or makes something else of it. To send it again at once is of no use.
+// Refusal is a write of the plan that failed because of its content, not its time: the API server, or
+// admission, refuses it, or changes it to something else. Sending it again at once is of no use.
 type Refusal struct {
 	// Write is WriteOf the action.
 	Write string
@@ -17,7 +17,7 @@ type Refusal struct {
 	Why string
 	// Generation is that of the release when it was refused: another spec may fix it.
 	Generation int64
-	// Rewritten says that the write comes to something else than what it asks for, and Written that an object has
+	// Rewritten says that the result of the write differs from what it asks for, and Written that an object has
 	// changed for it.
 	Rewritten, Written bool
 	// Tries counts how often it was sent for this generation.
@@ -31,17 +31,17 @@ type Refusals []Refusal
 
 const (
 	// firstRetry and lastRetry are after how long a refused write is sent again, the first time and in the end: a
-	// policy, a quota or a right may have changed, of which nothing tells.
+	// policy, a quota or a right may have changed, which no watch shows.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
 	// maxWritten is how often a write is sent that changes an object to something else than what it asks for.
 	maxWritten = 3
-	// maxRefusals is how many are kept in mind.
+	// maxRefusals is how many are remembered.
 	maxRefusals = 32
 )
 
-// With adds a refusal that has just come about. The spread, from 0 to 1, keeps those who were refused together from
-// coming together again.
+// With adds a new refusal. The spread, from 0 to 1, keeps writes that were refused together from
+// being sent together again.
 func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals {
 	refused.Tries = 1
 	if before := r.of(refused.Write, refused.Generation); before != nil {
@@ -56,7 +56,7 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 	return append(rest[max(0, len(rest)-maxRefusals+1):], refused)
 }
 
-// After forgets the refusal of a write that was taken; and all of them once somebody has asked for a retry.
+// After forgets the refusal of a write that was accepted; and all of them once somebody has requested a retry.
 func (r Refusals) After(done Action) Refusals {
 	if a, is := done.(Annotate); is && slices.Contains(a.Remove, v1alpha1.RetryAnnotation) {
 		return nil

@@ -24,7 +24,7 @@ type Kept struct {
 	Record
 }
 
-// Record is what the history tells of a template.
+// Record is what the history says of a template.
 type Record struct {
 	Outcome v1alpha1.Outcome
 	// Attempt is the one that had the outcome.
@@ -37,7 +37,7 @@ type Record struct {
 	ReleasedAt string
 	// ApprovedBy are those who passed the gates of its release.
 	ApprovedBy string
-	// Forced says which gates of its release were passed past their policies, by whom and why.
+	// Forced says which gates of its release were passed despite their policies, by whom and why.
 	Forced string
 }
 
@@ -124,7 +124,7 @@ func (l *look) leftCommit() string {
 	return before.Commit
 }
 
-// recordStable puts into the history that the workload's template is stable now. It reports whether that is done,
+// recordStable records in the history that the workload's template is stable now. It reports whether that is done,
 // or planned.
 func recordStable(d Decision) (Decision, bool) {
 	why := Reason("revision " + d.record.UpdateRevision + " is stable")
@@ -160,7 +160,7 @@ func (l *look) released() Record {
 	return record
 }
 
-// origin is a commit with what the release says of it. A commit that came since is another one.
+// origin is a commit with what the release says of it. A commit that came later is another one.
 func (l *look) origin(commit string) Record {
 	annotations, before := l.Release.Annotations, &l.Release.Status
 	switch commit {
@@ -202,7 +202,7 @@ func (l *look) approvedBy() string {
 	return within(actors, maxApprovers)
 }
 
-// approves reports whether a fact is what a gate asks for: where reviews are, whoever merged has approved nothing by it.
+// approves reports whether a fact is what a gate asks for: where a gate asks for reviews, a merge alone approves nothing.
 func approves(gate *v1alpha1.Gate, fact *v1alpha1.Evidence) bool {
 	policy := gate.Spec.Policy.PullRequest
 	return policy == nil || policy.MinApprovals == 0 || fact.Kind != v1alpha1.EvidencePullRequestMerged
@@ -211,7 +211,7 @@ func approves(gate *v1alpha1.Gate, fact *v1alpha1.Evidence) bool {
 // maxForced is how long the list of gates that were forced may be, in bytes.
 const maxForced = 1024
 
-// forcedWords says which gates were passed past their policies, by whom and why.
+// forcedWords says which gates were passed despite their policies, by whom and why.
 func (l *look) forcedWords() string {
 	var words []string
 	for _, forced := range l.record.Forced {
@@ -230,8 +230,8 @@ func within(words []string, limit int) string {
 	return text
 }
 
-// markRolledBack puts into the history that what was stable has been rolled back to another template. It
-// is none to go back to any more. It reports whether that is done, or planned.
+// markRolledBack records in the history that what was stable has been rolled back to another template. It
+// is no longer one to go back to. It reports whether that is done, or planned.
 func markRolledBack(d Decision, to string) (Decision, bool) {
 	bad := d.stable(d.Release.Annotations[v1alpha1.CurrentStableAnnotation])
 	if !d.isRollback() || bad == nil || bad.Revision == to {

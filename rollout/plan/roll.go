@@ -95,8 +95,8 @@ func (l *look) newSetGoes() bool {
 	return set != nil && set.Deleting
 }
 
-// arrived reports whether all pods that are wanted in the end are available, late as they may
-// be: there is nothing left to hold back.
+// arrived reports whether all pods that are wanted in the end are available, however
+// late: there is nothing left to hold back.
 func (l *look) arrived() bool {
 	return l.lastStep() && l.updatedAvailable() >= l.Workload.Replicas
 }

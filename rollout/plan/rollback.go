@@ -33,7 +33,7 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 	switch {
 	case d.rollingBackTo(target, asked):
 		return d.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}}), false
-	case !d.KeptLive: // what it goes back to is not asked for gates, and what is not found is not asked for again
+	case !d.KeptLive: // its target asks no gates, and a target that is not found is not looked up again
 		return d.need(Needs{Kept: true}), true
 	case target == nil:
 		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: []string{v1alpha1.RollbackAnnotation}})
@@ -96,7 +96,7 @@ func (l *look) before() string {
 	}
 }
 
-// unkept reports whether what is to be gone back to runs, and nothing has kept it yet: a first release is to be rolled back
+// unkept reports whether the target of the rollback runs, and nothing has kept it yet: a first release is to be rolled back
 // before its workload is taken over.
 func (l *look) unkept() bool {
 	before := l.before()
@@ -113,8 +113,8 @@ func keepForRollback(d Decision) (Decision, bool) {
 	return d, true
 }
 
-// unrecorded reports whether a pass that did not live to write its status has begun a release: the workload is
-// taken over, and the status tells of the time before.
+// unrecorded reports whether a pass that died before it wrote its status has begun a release: the workload is
+// taken over, and the status is from before that.
 func (l *look) unrecorded() bool {
 	w, resolved := l.Workload, l.record.Resolved
 	if !l.held() || !w.secured() {
@@ -166,7 +166,7 @@ const (
 	runsAlready
 )
 
-// noTarget is what was asked for, and is not there.
+// noTarget is a requested target that is missing.
 type noTarget struct {
 	asked    string
 	why      targetProblem
@@ -222,7 +222,7 @@ func quarantine(d Decision, given string) Decision {
 func (l *look) quarantined() bool { return slices.Contains(l.record.Quarantined, l.Given) }
 
 // rollBackFailed turns a release round that has failed, if its strategy says so. It reports whether it
-// does. A rollback that fails has nowhere to go.
+// does. A rollback that fails has no version to go back to.
 func rollBackFailed(d Decision) (Decision, bool) {
 	if d.Release.Spec.Strategy.OnFailure != v1alpha1.FailureRollback {
 		return d, false
@@ -269,7 +269,7 @@ func (l *look) wasStable(digest string) bool {
 	})
 }
 
-// agree ends the record of a rollback that Git did not ask for and has followed since, by the pull request of its revert for
+// agree ends the record of a rollback that Git did not request and has followed since, by the pull request of its revert for
 // example: what runs is what is given, as after a revert in Git.
 func agree(d Decision) Decision {
 	back, resolved := d.record.Rollback, d.record.Resolved

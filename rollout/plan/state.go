@@ -4,8 +4,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// State is where a release stands. The set of states is closed: those of this file. Of computes it, decide and proceed say what
-// is done in each, and tell alone puts it into words.
+// State is what a release is doing or waiting for. The set of states is closed: those of this file. Of computes it, decide and
+// proceed say what to do in each, and only tell puts it into words.
 //
 //sumtype:decl
 type State interface{ isState() }
@@ -23,7 +23,7 @@ type (
 	Leaving struct{}
 	// Absent says that there is no workload.
 	Absent struct{ Kind, Name string }
-	// Replaced says that by a cache that may lag, the workload of this name is another one.
+	// Replaced says that according to a cache that may lag, the workload of this name is another one.
 	Replaced struct{}
 	// Yielding says that another release holds the workload.
 	Yielding struct{ Workload, Holder string }
@@ -98,7 +98,7 @@ const (
 	RolledBack
 	// Refused: the API server refuses spec.template.
 	Refused
-	// Resolving: it is yet to be asked what the API server makes of spec.template.
+	// Resolving: the API server has yet to say what it makes of spec.template.
 	Resolving
 )
 
@@ -185,7 +185,7 @@ func (Stopped) isProgress()   {}
 func (Failed) isProgress()    {}
 func (Finishing) isProgress() {}
 
-// Of says where a release stands by what is observed of it.
+// Of computes the state of a release from what is observed.
 func Of(o Observation) State { return stateOf(lookAt(o)) }
 
 func stateOf(l *look) State {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// steps are those of the rollback in a rollback, else those of the release. What is being handed back has them behind it.
+// steps are those of the rollback in a rollback, else those of the release. What is being handed back has passed them.
 func (l *look) steps() []v1alpha1.Step {
 	if l.handingBack {
 		return allAtOnce

@@ -109,14 +109,14 @@ func stand(d Decision) Decision {
 	if d.hasUpdated() {
 		return keepScale(count(d), t)
 	}
-	if deployment.Active(d.Sets) > 1 { // a lone one is the native controller's to scale
+	if deployment.Active(d.Sets) > 1 { // the native controller scales a lone one
 		return createSet(d, t)
 	}
 	return d
 }
 
-// turnRound begins the rollback of a release that stands, if it has failed, or a gate was rejected, and
-// that says so. It reports whether it does.
+// turnRound begins the rollback of a stopped release, if it has failed, or a gate was rejected, and
+// the strategy or the gate says so. It reports whether it does.
 func turnRound(d Decision, blocked bool) (Decision, bool) {
 	switch {
 	case d.failed():
@@ -128,7 +128,7 @@ func turnRound(d Decision, blocked bool) (Decision, bool) {
 	}
 }
 
-// awaitsGates reports whether a gate that was opened in the step has not passed, by what is on record: whether the step
+// awaitsGates reports whether a gate that was opened in the step has not passed, according to the record: whether the step
 // still asks for it can't be read while the steps are invalid.
 func (l *look) awaitsGates() bool {
 	if !l.standsStill() {
