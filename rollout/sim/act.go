@@ -156,7 +156,7 @@ func (x *pass) handBack(a plan.HandBack) {
 }
 
 // createSet makes a ReplicaSet, or finds it made before the cache knew. One of a workload that
-// is gone would be nobody's.
+// is gone would have no owner.
 func (x *pass) createSet(a plan.CreateSet) {
 	w := x.world
 	if w.Workload.Absent || w.Workload.UID != x.workload.UID {

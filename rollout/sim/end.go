@@ -18,7 +18,7 @@ func (w *World) Unfinished() string {
 		return left
 	}
 	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {
-		return "" // what the native controller makes of several active ReplicaSets then is its own affair
+		return "" // what the native controller makes of several active ReplicaSets then is its own business
 	}
 	if w.Release.Purged && w.native().scalingEvent() {
 		return w.workloadLeft() // it was scaled to what it had: the native controller never gets over that
@@ -110,7 +110,7 @@ func (w *World) releaseLeft() string {
 	return ""
 }
 
-// saidDrifted reports whether people are told that the workload does not run what was released.
+// saidDrifted reports whether the status says that the workload does not run what was released.
 func (w *World) saidDrifted() bool {
 	return meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionDrifted)
 }

@@ -47,7 +47,7 @@ const (
 	PodFails                     // an available pod fails
 	PodHeals                     // a failing pod becomes available
 	PodLost                      // an available pod vanishes
-	Refuse                       // some writes are refused, or come to something else
+	Refuse                       // some writes are refused, or changed to something else
 	Crowd                        // a quota leaves no room for a release
 	Cure                         // the sick revision's pods can become available, and what was refused is not
 	Scale                        // spec.replicas becomes N

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Exploration tries every order of events from a start. What always may happen are passes and
-// the turns of the other controllers and of the pods; people confirm what blocks.
+// Exploration tries every order of events from a start. Passes and the turns of the other controllers
+// and of the pods may always happen; people confirm what blocks.
 type Exploration struct {
 	Start *State
 	// Offers are what else may happen, each at any moment; a PassDies among them at every
@@ -26,11 +26,11 @@ type Explored struct {
 	States, Passes int
 	// Cut says that the limit was met.
 	Cut bool
-	// Fault is the first law broken, or end not reached, and how it comes to that; empty if none.
+	// Fault is the first law broken, or end not reached, and the events that lead there; empty if none.
 	Fault string
 }
 
-// node is a visited state: how it was come to, and what it calmly becomes.
+// node is a visited state: how it was reached, and what it calmly becomes.
 type node struct {
 	parent, calm int32
 	event        Event
@@ -52,7 +52,7 @@ type queued struct {
 // atRest marks a node that nothing is left to happen to.
 const atRest = -1
 
-// Explore visits every state that can be come to, the nearest first.
+// Explore visits every state that can be reached, the nearest first.
 func Explore(e Exploration) Explored {
 	x := &explorer{Exploration: e, seen: map[Key]int32{}}
 	x.visit(e.Start, atRest, Event{})
@@ -298,7 +298,7 @@ func (x *explorer) circle(start int32) string {
 	return text.String()
 }
 
-// story tells how a state is come to.
+// story tells how a state is reached.
 func (x *explorer) story(id int32) string {
 	var text strings.Builder
 	state := x.Start.Clone()

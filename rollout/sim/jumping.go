@@ -22,7 +22,7 @@ func jumpedOver(status *v1alpha1.BatchReleaseStatus, index int) bool {
 	})
 }
 
-// judgeJump: what counts as evidence a person has asked for, and updated pods are removed where the strategy says so.
+// judgeJump: a person has asked for what counts as evidence, and updated pods are removed where the strategy says so.
 func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	w.judgeRecord(status)
 	was, jump := w.Release.Status.Jump, status.Jump
@@ -41,7 +41,7 @@ func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// answered: what Git asks for is answered once, whoever asks for another step since.
+// answered: a request from Git is answered once, whoever requests another step later.
 func (p *Past) answered(w *World, jump *v1alpha1.Jump) {
 	if wanted := w.Release.Spec.ReleaseTo; jump.By != "releaseTo" || wanted == nil {
 		return
@@ -98,7 +98,7 @@ func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return !jump.RemovePods && jump.To == status.CurrentStepIndex && jump.To <= jump.From
 }
 
-// opensWhenBack: nobody is asked before the pods are what the step says, unless others have changed them since.
+// opensWhenBack: no gate asks anybody before the pods are what the step says, unless others have changed them since.
 func opensWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
 	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.Meddled || len(w.Sets) < 2 {

@@ -11,7 +11,7 @@ import (
 // Object names what a cache may lag behind on; the ReplicaSets by their revision.
 type Object string
 
-// The objects that are no ReplicaSets.
+// The objects that are not ReplicaSets.
 const (
 	ReleaseObject  Object = "release"
 	WorkloadObject Object = "workload"

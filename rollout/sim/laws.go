@@ -27,11 +27,11 @@ type Past struct {
 	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks for was answered.
 	Asked    uint64
 	Answered bool
-	// Losses says that available pods were lost through no deletion.
+	// Losses says that available pods were lost without a deletion.
 	Losses bool
 	// Meddled says that somebody wrote what is ours while the workload was held.
 	Meddled bool
-	// Own is how the workload's user wants it when it is not held.
+	// Own is how the workload's user wants it while it is not held.
 	Own Own
 	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
 	// superseded before their end.
@@ -109,7 +109,7 @@ var laws = []law{
 	{"what is queued waits", waitsItsTurn},
 }
 
-// judge holds a write against the laws.
+// judge checks a write against the laws.
 func (w *World) judge(c change) {
 	w.Past.begin(w, c.pass.intent)
 	w.Past.wrote(w, c)
@@ -150,7 +150,7 @@ func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }
 
-// withinSurge is I1, and I14: where a write adds pods, those that run, but for those that are going away, and those that
+// withinSurge is I1, and I14: where a write adds pods, those that run, except those that are going away, and those that
 // are yet to be made are within the surge. What a write before has taken away counts until the ReplicaSet controller has
 // deleted it, so that there are never more, however late that controller is. Where maxSurge is 0 one pod beyond is allowed if
 // a ReplicaSet goes from 0 to 1 beside the only active one, or beside two that have one pod each: in any other order there
@@ -172,8 +172,8 @@ func withinSurge(w *World, c change) string {
 	return ""
 }
 
-// peak is how many pods there may be until every ReplicaSet has its size. Those that are going away count only for who
-// waits for them to be gone.
+// peak is how many pods there may be until every ReplicaSet has its size. Those that are going away count only for code
+// that waits for them to be gone.
 func (w *World) peak() int32 {
 	var n int32
 	for i := range w.Sets {
@@ -302,7 +302,7 @@ func most(steps []v1alpha1.Step, replicas int32) int32 {
 	return n
 }
 
-// steps are those that were approved, whatever somebody has made of them since.
+// steps are those that were approved, however somebody has changed them since.
 func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	if status.RollbackTo == "" {
 		return w.Sound.Strategy.Steps
@@ -380,7 +380,7 @@ func neverFalls(w *World, c change) string {
 }
 
 // staysPaused is I8 for what we write to the workload. That somebody else has unpaused it a write
-// to something else can't know; that it is paused again TestWalks sees to.
+// to something else can't know; TestWalks checks that it is paused again.
 func staysPaused(w *World, c change) string {
 	_, taken := c.action.(plan.TakeOver)
 	if _, handed := c.action.(plan.HandBack); !taken && !handed {

@@ -2,7 +2,7 @@ package sim
 
 import "fmt"
 
-// judgeNative holds the native controller against I3, when it adds pods to a workload that is held: it must
+// judgeNative checks the native controller against I3, when it adds pods to a workload that is held: it must
 // never find a ReplicaSet alone, or none with pods, that it makes every pod of though nobody has approved that
 // many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
@@ -25,7 +25,7 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 	}
 }
 
-// judgeSaturated holds the native controller against T2: while a step leaves pods to the version
+// judgeSaturated checks the native controller against T2: while a step leaves pods to the version
 // before, it must never find the new ReplicaSet complete beside them, for then it takes them all.
 func (n native) judgeSaturated() {
 	w, d, status := n.World, &n.Workload, n.Release.Status

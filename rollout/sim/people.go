@@ -127,7 +127,7 @@ func (w *World) passes(gate *Gate) bool {
 	}
 }
 
-// soaking reports whether it is not time yet for a gate that waits for nothing else.
+// soaking reports whether the time of a gate that waits for nothing else has not come yet.
 func (w *World) soaking(gate Gate) bool {
 	soak := gate.Spec.Policy.Soak
 	return soak != nil && gate.Decision == "" && w.Now.Before(gate.Made.Add(soak.Duration.Duration))
@@ -168,7 +168,7 @@ func (w *World) Unpause() bool {
 	return true
 }
 
-// EditTemplate changes the template of a workload that is taken over, past the release.
+// EditTemplate changes the template of a workload that is taken over, without the release.
 func (w *World) EditTemplate(revision string) bool {
 	d := &w.Workload
 	if d.Absent || d.Hold == nil || d.Template == revision {
@@ -193,7 +193,7 @@ func (w *World) StripHold() bool {
 	return true
 }
 
-// Drift changes the template of a workload that is not taken over, past the release. The native
+// Drift changes the template of a workload that is not taken over, without the release. The native
 // controller rolls it.
 func (w *World) Drift(revision string) bool {
 	d := &w.Workload

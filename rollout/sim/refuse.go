@@ -12,10 +12,10 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Writes are those that the API server refuses, or of which it makes something else.
+// Writes are those that the API server refuses, or changes to something else.
 type Writes string
 
-// What may be refused: by a policy, a webhook, a quota, or for want of a right.
+// What may be refused: by a policy, a webhook, a quota, or because a right is missing.
 const (
 	TakeOvers   Writes = "take-overs"
 	HandBacks   Writes = "hand-backs"
@@ -27,7 +27,7 @@ const (
 	Annotations Writes = "annotations"
 )
 
-// What may be made something else of when a workload is taken over: each write gets another stamp in its template,
+// What may be changed to something else when a workload is taken over: each write gets another stamp in its template,
 // it is not paused, or our annotation is taken off. Late is what no
 // dry run shows, as of a stamp that is another one by then.
 const (
@@ -43,14 +43,14 @@ var AllWrites = []Writes{
 	Stamped, StampedLate, Resumed, Stripped,
 }
 
-// Refuse has the API server refuse some writes from now on, until it is cured.
+// Refuse makes the API server refuse some writes from now on, until it is cured.
 func (w *World) Refuse(writes Writes) bool {
 	changed := w.Refusing != writes
 	w.Refusing = writes
 	return changed
 }
 
-// takesOver reports whether the API server takes a write that puts a workload back, and makes nothing else of it.
+// takesOver reports whether the API server takes a write that puts a workload back, and does not change it.
 func (w *World) takesOver() bool {
 	return !slices.Contains([]Writes{TakeOvers, Stamped, StampedLate, Resumed, Stripped}, w.Refusing)
 }
@@ -103,7 +103,7 @@ func (w *World) rewrites(d *Workload, dryRun bool) bool {
 	return true
 }
 
-// refuse has the plan asked again, which knows of the refusal then.
+// refuse records that a write is refused: the plan is asked again, and knows of it.
 func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 	x.refused, x.refusedIn = true, x.intent.Attempt
 	x.report.Refused++
@@ -117,7 +117,7 @@ func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 	}
 }
 
-// judgeTold: where the process knows at the end of a pass that the write is refused which it would send, the status
+// judgeTold: where the process knows at the end of a pass that the write it would send is refused, the status
 // says so; and the progress deadline runs.
 func (x *pass) judgeTold(next plan.Plan) {
 	w, status := x.world, x.world.Release.Status

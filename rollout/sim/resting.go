@@ -48,8 +48,8 @@ func (w *World) allAvailable() bool {
 	return true
 }
 
-// judgeAnswers: a pass that has nothing left to do has answered who asks for a rollback, whatever is wrong with the release
-// otherwise.
+// judgeAnswers: a pass that has nothing left to do has answered a request for a rollback, whatever else is wrong with the
+// release.
 func (s *State) judgeAnswers() {
 	d, status := &s.Workload, s.Release.Status
 	asked := s.Release.Annotations[v1alpha1.RollbackAnnotation]
@@ -59,7 +59,7 @@ func (s *State) judgeAnswers() {
 	s.breach("a rollback that is asked for is answered", "rollback="+asked)
 }
 
-// judgeCompleted: who says that a release is completed knows of no pods that are to run anything else, and of some that
+// judgeCompleted: a process that says that a release is completed knows of no pods that are to run anything else, and of some that
 // run it if there are to be any.
 func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
@@ -142,7 +142,7 @@ func (w *World) miscounted() string {
 	return ""
 }
 
-// counts are the numbers that a release tells of its pods.
+// counts are the numbers that a release reports of its pods.
 type counts struct {
 	updated, updatedReady, updatedAvailable, ready, available int32
 	maxSurge, maxUnavailable                                  int

@@ -17,8 +17,8 @@ import (
 // maxTurns bounds how often a pass asks the plan.
 const maxTurns = 30
 
-// Process is one run of the controller: what it remembers from pass to pass. A new one is
-// what comes after a crash.
+// Process is one run of the controller: what it remembers from pass to pass. A new one
+// starts after a crash.
 type Process struct {
 	release  *Release
 	workload *Workload
@@ -53,7 +53,7 @@ type Mishaps struct {
 type Report struct {
 	// Done are the writes in their order.
 	Done []Write
-	// Events are those that people were told.
+	// Events are those that were published.
 	Events []plan.Event
 	// Requests counts reads and writes.
 	Requests int
@@ -95,7 +95,7 @@ type pass struct {
 	fits         *preflight.Findings
 	lastScale    time.Time
 	window       window
-	// refused says that a write of this turn was refused, and refusedEver that one was that is not done since.
+	// refused says that a write of this turn was refused, and refusedEver that one was refused and not done since.
 	refused, refusedEver bool
 	refusedIn            int64
 	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after it.
@@ -240,7 +240,7 @@ func (x *pass) settle(next plan.Plan, told []plan.Event) {
 	}
 }
 
-// keepStatus writes what a pass that an action has ended has come to before, unless its process has ended too.
+// keepStatus writes the status that a pass had reached before an action ended it, unless its process has ended too.
 func (x *pass) keepStatus(next plan.Plan, told []plan.Event) {
 	if len(next.Actions) == 0 || x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
 		return
@@ -253,7 +253,7 @@ func (x *pass) keepStatus(next plan.Plan, told []plan.Event) {
 	}
 }
 
-// sameStatus asks what takes long only of two that are otherwise alike and not the same to the letter.
+// sameStatus makes the slow comparison only of two that are otherwise alike and not identical.
 func sameStatus(a, b *v1alpha1.BatchReleaseStatus) bool {
 	if a.Phase != b.Phase || a.Message != b.Message || a.UpdatedAvailableReplicas != b.UpdatedAvailableReplicas || a.ReadyReplicas != b.ReadyReplicas {
 		return false

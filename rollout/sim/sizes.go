@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Sizes are what spec.replicas have been since a step was entered. By the words of the API the step's share of another
+// Sizes are what spec.replicas have been since a step was entered. As the API says, the step's share of another
 // number is rounded down, more replicas take no updated pod away, and the one updated pod of a small share stays while
 // there is another. The result depends on the numbers in between, and on which of them a process has seen.
 type Sizes struct {
@@ -16,7 +16,7 @@ type Sizes struct {
 	// Kept is how many updated pods there were when the step was entered that stay: those that there were before the
 	// attempt, and all of them if the step was jumped back to without them.
 	Kept int32
-	// Spoilt says that the step could not be read at some time: what it came to before is then scaled along, which may be
+	// Spoilt says that the step could not be read at some time: what it was before is then scaled along, which may be
 	// a pod more than a percentage rounded down, and one fewer: it may have been rounded down before.
 	Spoilt bool
 }

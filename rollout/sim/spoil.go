@@ -45,7 +45,7 @@ func (r *Release) unreadable(status *v1alpha1.BatchReleaseStatus) bool {
 	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.RollbackTo == ""
 }
 
-// proportion is what so many updated pods of all come to when somebody scales the workload while nobody can read whether
+// proportion is how many updated pods there are to be when somebody scales the workload while nobody can read whether
 // the step said a number or a percentage: the one updated pod of a small share stays while there is another.
 func proportion(target, of, replicas int32) int32 {
 	if of == 0 || replicas >= of {

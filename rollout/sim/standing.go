@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// stands reports whether a process knows of a reason for the release to stand.
+// stands reports whether a process knows of a reason to stop the release.
 func (x *pass) stands() bool {
 	hold := x.workload.Hold
 	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{})
