@@ -26,8 +26,8 @@ type appIdentity struct {
 	forge         v1alpha1.Forge
 }
 
-// appAuth gives the credentials of the GitHub App that a Secret holds: a token that is good for reading this
-// repository and for nothing else.
+// appAuth returns the credentials of the GitHub App that a Secret holds: a token that can read this
+// repository and nothing else.
 func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource, secret *corev1.Secret, as *github.App, memory *memory) (gitrepo.Auth, error) {
 	if source.Spec.Forge == nil {
 		return gitrepo.Auth{}, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(
@@ -70,7 +70,7 @@ func appFailed(ctx context.Context, err error) (outcome, error) {
 	return problem, nil
 }
 
-// refused forgets a token that Git was not let in with: it may have been taken back before its end.
+// refused forgets a token that the Git server did not accept: it may have been revoked before it expired.
 func (m *memory) refused(err error) {
 	if m.app != nil && gitrepo.KindOf(err) == gitrepo.InvalidAuth {
 		m.app.client.GitRefused(m.app.token)

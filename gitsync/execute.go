@@ -29,7 +29,7 @@ type result struct {
 	release *v1alpha1.BatchRelease
 }
 
-// carryOut sends writes, of which none depends on another.
+// carryOut sends writes that do not depend on each other.
 func (e executor) carryOut(ctx context.Context, writes []plan.Write) []result {
 	results := make([]result, len(writes))
 	var group errgroup.Group
@@ -97,13 +97,13 @@ func (e executor) takeOwnership(ctx context.Context, w plan.TakeOwnership, answe
 	return kube.OutcomeOf(e.writer.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)))
 }
 
-// failure is a write that did not come about.
+// failure is a write that failed.
 type failure struct {
 	write   plan.Write
 	outcome kube.Outcome
 }
 
-// take takes in what became of a write. Its error is one of reading the answer.
+// take records what became of a write. Its error is one of reading the answer.
 func (p *pass) take(r result) error {
 	p.sent[r.write.Sent()] = plan.Failed
 	switch r.outcome.(type) {
@@ -129,7 +129,7 @@ func (p *pass) take(r result) error {
 	return nil
 }
 
-// took takes in a write that came about.
+// took records a write that succeeded.
 func (p *pass) took(r result) error {
 	switch w := r.write.(type) {
 	case plan.CreateDeployment:
@@ -155,7 +155,7 @@ func (p *pass) took(r result) error {
 	return nil
 }
 
-// saw takes in a release as the API server answered it, whole.
+// saw records a release as the API server answered it, whole.
 func (p *pass) saw(release *v1alpha1.BatchRelease) error {
 	if err := p.memory.sawOwners(release, &p.observed); err != nil {
 		return err

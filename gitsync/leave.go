@@ -41,7 +41,7 @@ func (r *Reconciler) leave(ctx context.Context, source *v1alpha1.ReleaseSource) 
 
 // deleteReleases deletes the releases of a source, as the controller itself: the account that made
 // them may be gone already. It says what is left of them, and of their gates. Nothing is made of
-// a source that is being deleted, so that what is read live is all there is.
+// a source that is being deleted, so a live read shows everything.
 func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.ReleaseSource) (leaving, error) {
 	var left leaving
 	for _, namespace := range r.specOptions(source).Namespaces() {
@@ -75,7 +75,7 @@ func (r *Reconciler) deleteRelease(ctx context.Context, release *v1alpha1.BatchR
 	return nil
 }
 
-// setFinalizer has a source kept, or let go, and reports false if the source is not what it was.
+// setFinalizer adds the finalizer of a source, or removes it, and reports false if the source is not what it was.
 func (r *Reconciler) setFinalizer(ctx context.Context, source *v1alpha1.ReleaseSource, kept bool) (bool, error) {
 	if controllerutil.ContainsFinalizer(source, v1alpha1.SourceFinalizer) == kept {
 		return true, nil

@@ -20,7 +20,7 @@ import (
 )
 
 // memory is what is remembered of a source between passes. It only saves work:
-// without it a pass comes to the same end. One pass at a time uses it.
+// without it a pass has the same result. One pass at a time uses it.
 type memory struct {
 	uid types.UID
 	// failures in a row.
@@ -110,7 +110,7 @@ func (m *memories) forget(key types.NamespacedName) {
 	delete(m.all, key)
 }
 
-// known is what Git need not tell again. The ancestor is left out where the commit
+// known is what need not be read from Git again. The ancestor is left out where the commit
 // may be one of another branch.
 func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	known := gitrepo.Known{}
@@ -131,7 +131,7 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 // read returns what a commit asks for, which is what it was the last time if it is
 // the same commit.
 //
-// A commit of which something took more than it may is read again, since it may have been for want of a quieter moment; the
+// A commit of which something exceeded its limits is read again, since the machine may have been busy; the
 // looks at it are further and further apart, as after any failure. What was parsed is kept for the next commit as long as
 // there is room for it.
 func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, m *memory) (*spec.Result, error) {

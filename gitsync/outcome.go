@@ -95,7 +95,7 @@ func causeOf(kind gitrepo.Kind) cause {
 	}
 }
 
-// contentFailed is the outcome of a commit of which nothing can be said.
+// contentFailed is the outcome of a commit whose content can't be read.
 func contentFailed(ctx context.Context, err error) (outcome, error) {
 	switch {
 	case ctx.Err() != nil:

@@ -14,7 +14,7 @@ import (
 // soleOwned is the UID of a release of which nobody else owned a field that Git gives, when it was last seen with its owners.
 type soleOwned types.UID
 
-// sawOwners takes in who owns the fields of a release.
+// sawOwners records who owns the fields of a release.
 func (m *memory) sawOwners(release metav1.Object, seen *plan.Observed) error {
 	key := plan.Key{Namespace: release.GetNamespace(), Name: release.GetName()}
 	owners, shared, err := soleOwner(release.GetManagedFields(), v1alpha1.OwnerGitsync)

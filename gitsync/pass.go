@@ -23,7 +23,7 @@ type pass struct {
 	desired  plan.Desired
 	observed plan.Observed
 	sent     map[plan.Sent]plan.Fate
-	// plan is the last one, which says how things stand.
+	// plan is the last one, which says what the result is.
 	plan plan.Plan
 	// failures of writes, and the names of what was written.
 	failures                 []failure

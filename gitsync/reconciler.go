@@ -42,7 +42,7 @@ const soon = time.Second
 type Options struct {
 	// AllowedNamespaces are those that any source may write to besides its own.
 	AllowedNamespaces []string
-	// DefaultServiceAccount is the account, in the source's namespace, as which is written what
+	// DefaultServiceAccount is the account, in the source's namespace, that writes what
 	// comes from sources that name none. Empty means the controller's own account.
 	DefaultServiceAccount string
 	// Git says which repositories may be read, and their limits.

@@ -138,7 +138,7 @@ func problemWords(problem plan.Problem) spec.Error {
 	return spec.Error{}
 }
 
-// words say which file is concerned, and what the API server has against it.
+// words say which file is concerned, and why the API server refuses it.
 func (f failure) words() spec.Error {
 	err := kube.Err(f.outcome)
 	switch w := f.write.(type) {

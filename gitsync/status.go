@@ -103,7 +103,7 @@ func messageIf(is bool, message string) string {
 	return ""
 }
 
-// tell makes events of what is new against the status before.
+// tell makes events of what is new compared with the status before.
 func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
 	event := func(kind, reason, action, note string) {
 		r.events.Eventf(before, nil, kind, reason, action, "%s", note)

@@ -94,8 +94,8 @@ func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told [
 	return next.Wake, nil
 }
 
-// keepStatus writes what a pass that ends early has come to before. Without it the next pass would not know that a step was
-// entered, and take its pods for a mistake.
+// keepStatus writes the status that a pass had reached before it ended early. Without it the next pass would not know that a
+// step was entered, and would take its pods for a mistake.
 func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event) error {
 	if v.gone || !plan.Urgent(&v.persisted, &v.release.Status) {
 		return nil
@@ -154,8 +154,8 @@ func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 }
 
 // act carries out actions in their order. The first that fails, or that nobody would decide on any more, ends the
-// pass: where the API server takes long to answer, much can happen between two of them. One that is refused is the
-// plan's to deal with.
+// pass: where the API server takes long to answer, much can happen between two of them. The plan deals with one that is
+// refused.
 func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) error {
 	logger := log.FromContext(ctx)
 	for _, action := range actions {
@@ -177,8 +177,8 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 	return nil
 }
 
-// verbosity is 0 for what people look for in a log: that a Deployment is taken over, put back or handed back. How far a
-// release is tell the events, which are logged as well.
+// verbosity is 0 for what people look for in a log: that a Deployment is taken over, put back or handed back. The events,
+// which are logged as well, say how far a release is.
 func verbosity(action plan.Action) int {
 	_, taken := action.(plan.TakeOver)
 	if _, handed := action.(plan.HandBack); taken || handed {
@@ -187,8 +187,8 @@ func verbosity(action plan.Action) int {
 	return 1
 }
 
-// overtaken returns errOutdated if by now the cache has another release than the pass decides on, or another spec of its
-// Deployment. A ReplicaSet's write is guarded by the version of the ReplicaSet, and by nothing of these.
+// overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec of its
+// Deployment. The version of a ReplicaSet guards a write to it, but does not cover these.
 func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)

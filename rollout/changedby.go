@@ -13,7 +13,7 @@ import (
 const changedByAnnotation = v1alpha1.Prefix + "changed-by"
 
 // changedBy names the field manager that has written a Deployment since we did, and when; empty if none is
-// known. A field that was taken away is on nobody's record, so that it may well be empty.
+// known. Nobody is recorded as the owner of a removed field, so it may well be empty.
 func changedBy(d *appsv1.Deployment) string {
 	if isStripped(&d.Spec.Template) {
 		return d.Spec.Template.Annotations[changedByAnnotation]

@@ -20,7 +20,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// DefaultConcurrency is how many releases are worked on at once unless told otherwise. A pass
+// DefaultConcurrency is how many releases are worked on at once by default. A pass
 // mostly waits for the API server.
 const DefaultConcurrency = 16
 
@@ -41,12 +41,12 @@ type Reconciler struct {
 	recorder  events.EventRecorder
 	clock     clock.PassiveClock
 	processes *processes
-	// snapshots of namespaces are what a preflight judges by.
+	// snapshots of namespaces are what a preflight judges.
 	snapshots *snapshots
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
-// where a decision must not rest on a cache.
+// where a decision must not depend on a cache.
 func NewReconciler(cached client.Client, live client.Reader, recorder events.EventRecorder, now clock.PassiveClock) *Reconciler {
 	return &Reconciler{
 		client:    client.WithFieldOwner(cached, v1alpha1.OwnerRollout),

@@ -13,6 +13,6 @@
 // it until the cache has caught up, so that it reads its own writes.
 //
 // The package writes BatchRelease.status, finalizer and annotations, the Deployment while it
-// is taken over, the replicas of its ReplicaSets, ControllerRevisions, and Gates but for
+// is taken over, the replicas of its ReplicaSets, ControllerRevisions, and Gates except
 // their status.
 package rollout

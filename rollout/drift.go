@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// readDrift compares the Deployment's template with a released one. The API server is asked what it
+// readDrift compares the Deployment's template with a released one. It asks the API server what it
 // makes of that today: what it, or a webhook, fills in now and did not then is no drift. The answer is
-// remembered, since a Deployment may stay as somebody has made it for long.
+// remembered, since a Deployment may stay as somebody has made it for a long time.
 func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) error {
 	asked := knownDrift{from: t, given: v.given, present: digestOfDeployment(v.deployment)}
 	if known := v.process.drift; known.drift != nil && known.from == asked.from &&
@@ -45,8 +45,8 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	return nil
 }
 
-// compare names what differs; no more than that something does if the API server takes the
-// released template no more.
+// compare names what differs; it says only that something does if the API server no longer accepts the
+// released template.
 func compare(released, present *appsv1.Deployment) (*plan.Drift, error) {
 	if released == nil {
 		return &plan.Drift{Fields: []string{"spec.template, which the API server would not take as it was released"}}, nil

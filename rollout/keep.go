@@ -114,7 +114,7 @@ func newRevision(v *view, a plan.Keep) *appsv1.ControllerRevision {
 	}
 }
 
-// recorded are the annotations that tell of a kept template; empty where there is nothing to tell.
+// recorded are the annotations that describe a kept template; empty where there is nothing to record.
 func recorded(number int64, record plan.Record) map[string]string {
 	return map[string]string{
 		v1alpha1.NumberAnnotation:     strconv.FormatInt(number, 10),

@@ -263,7 +263,7 @@ func (r *Reconciler) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaS
 	return errOutdated
 }
 
-// sameSize reports whether nothing has changed that a resizing patch minds.
+// sameSize reports whether nothing has changed that a resizing patch depends on.
 func sameSize(a, b *appsv1.ReplicaSet) bool {
 	return a.UID == b.UID && a.Generation == b.Generation &&
 		a.Status.AvailableReplicas == b.Status.AvailableReplicas && a.Status.ReadyReplicas == b.Status.ReadyReplicas

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// putBacks counts what was undone. One that grows all the time is a GitOps tool that does not leave to
-// Sluice what it holds.
+// putBacks counts what was undone. A count that grows all the time points to a GitOps tool that changes what
+// Sluice holds.
 var putBacks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "sluice_put_back_total",
 	Help: "Changes of Deployments that Sluice holds that were made by others and put back, by what was changed.",

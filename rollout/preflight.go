@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
-// fitMemory is how long what a preflight has found is taken for granted: a little less than the plan
-// waits before it asks again. What other changes bring passes about in between costs nothing.
+// fitMemory is how long the result of a preflight is reused: a little less than the plan
+// waits before it asks again. Passes that other changes cause in between cost nothing.
 const fitMemory = 50 * time.Second
 
 // knownFit is what was found for a release, and when.

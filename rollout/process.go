@@ -56,8 +56,8 @@ func newProcess(now clock.PassiveClock) *process {
 	}}
 }
 
-// nextTry is after how long to decide again on what has changed: at once, and ever later where a cache lags behind what live
-// reads say, or somebody writes all the time.
+// nextTry is after how long to decide again on what has changed: at once, and then with growing delays where a cache lags behind
+// live reads, or somebody writes all the time.
 func (p *process) nextTry() time.Duration {
 	const doublings = 10 // about a second
 	wait := time.Millisecond << min(p.outdated, doublings)

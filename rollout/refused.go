@@ -10,16 +10,16 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// errRefused says that a write was refused for what it says. The process knows it.
+// errRefused says that a write was refused because of its content. The process knows it.
 var errRefused = errors.New("the API server refuses the write")
 
-// refusal reports whether the API server refuses a request for what it says.
+// refusal reports whether the API server refuses a request because of its content.
 func refusal(err error) bool {
 	_, refused := kube.OutcomeOf(err).(kube.Refused)
 	return refused
 }
 
-// refusedFor is why a write is refused, or what was made of it; nil if neither is so.
+// refusedFor is why a write is refused, or how it was changed; nil if neither is so.
 func refusedFor(err error) *plan.Refusal {
 	other := (*rewritten)(nil)
 	switch {
@@ -32,7 +32,7 @@ func refusedFor(err error) *plan.Refusal {
 	}
 }
 
-// refuse keeps in mind that an action is refused.
+// refuse records that an action is refused.
 func (p *process) refuse(release *v1alpha1.BatchRelease, action plan.Action, refused plan.Refusal, now time.Time) {
 	refused.Write, refused.Generation = plan.WriteOf(action), release.Generation
 	p.refusals = p.refusals.With(refused, now, rand.Float64()) //nolint:gosec // when to try again is no secret

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// renewed are the digests of the templates that are there by what an earlier version of Sluice called them,
-// where it called them otherwise.
+// renewed are the digests of the present templates by the digest that an earlier version of Sluice gave them,
+// where that differs.
 func (v *view) renewed() map[string]string {
 	renewed := map[string]string{}
 	note := func(template *corev1.PodTemplateSpec) {
@@ -28,7 +28,7 @@ func (v *view) renewed() map[string]string {
 }
 
 // renewDigests puts digests as they are computed now into what an earlier version has recorded: a release in
-// progress goes on. A template that is not there any more is compared with none that is by its digest alone.
+// progress goes on. A template that is gone is never compared with a present one by its digest alone.
 func renewDigests(o *plan.Observation, renewed map[string]string) {
 	if len(renewed) == 0 {
 		return

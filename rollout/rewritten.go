@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// rewritten is a write of which admission makes something else: a mutating webhook or policy, which acts in our name,
-// so that no field manager tells which.
+// rewritten is a write that admission changes to something else: a mutating webhook or policy, which acts in our name,
+// so that no field manager says which.
 type rewritten struct {
 	// fields are what comes back otherwise, without values that may be secret.
 	fields []string
@@ -32,7 +32,7 @@ func (e *rewritten) Error() string {
 	return "a mutating admission webhook or policy changes " + strings.Join(e.fields, ", ")
 }
 
-// foreseeTakeOver has the API server say what would come of a take-over. A workload that was set to Recreate and not
+// foreseeTakeOver asks the API server for the result of a take-over. A workload that was set to Recreate and not
 // paused would lose its pods; one whose template is another one each time it is written would never be the one that
 // is released. What the API server merely fills in today and did not before is the same each time.
 func (r *Reconciler) foreseeTakeOver(ctx context.Context, v *view, patch client.Patch, a plan.TakeOver) error {
@@ -53,7 +53,7 @@ func (r *Reconciler) foreseeTakeOver(ctx context.Context, v *view, patch client.
 	return otherTemplate(foreseen, again, false)
 }
 
-// takenOver holds what came of a take-over against what was asked for.
+// takenOver compares the result of a take-over with the request.
 func takenOver(v *view, before *appsv1.Deployment, a plan.TakeOver) error {
 	if fields := notHeld(v.deployment, a.Hold); len(fields) > 0 {
 		return &rewritten{fields: fields, written: true}
@@ -101,7 +101,7 @@ func otherTemplate(a, b *appsv1.Deployment, written bool) error {
 	return &rewritten{fields: fields, written: written}
 }
 
-// foreseeHandBack has the API server say what would come of a hand-back. The native controller rolls a template at
+// foreseeHandBack asks the API server for the result of a hand-back. The native controller rolls a template at
 // once that is not the one that the pods have.
 func (r *Reconciler) foreseeHandBack(ctx context.Context, v *view, patch client.Patch, a plan.HandBack) error {
 	foreseen, err := r.dryRun(ctx, v, patch)

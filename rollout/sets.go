@@ -153,8 +153,8 @@ func (r *Reconciler) madeSet(v *view, asked, answer *unstructured.Unstructured) 
 	return otherSet(asked, answer, true)
 }
 
-// foreseeSet has the API server say what would come of a ReplicaSet: one of another template would be found by
-// nobody, and the next would be made beside it.
+// foreseeSet asks the API server for the result of creating a ReplicaSet: nobody would find one of another
+// template, and the next would be made beside it.
 func (r *Reconciler) foreseeSet(ctx context.Context, set *unstructured.Unstructured) error {
 	foreseen := set.DeepCopy()
 	if err := r.client.Create(ctx, foreseen, client.DryRunAll); err != nil {

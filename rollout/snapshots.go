@@ -23,7 +23,7 @@ type surveyed struct {
 	unknown []string
 }
 
-// of is survey.Namespace. What it returns is everybody's who asked, and only read.
+// of is survey.Namespace. Everybody who asked shares what it returns, and only reads it.
 func (s *snapshots) of(ctx context.Context, namespace string) (preflight.Namespace, []string, error) {
 	answer, err, _ := s.lists.Do(namespace, func() (any, error) {
 		found, unknown, err := survey.Namespace(ctx, s.live, namespace)

@@ -58,7 +58,7 @@ func urgent(d *appsv1.Deployment) bool {
 	return hold.Of(d) != nil && !(d.Spec.Paused && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType)
 }
 
-// refusalMemory is how long a refusal of a template is taken for granted: a little less than
+// refusalMemory is how long the refusal of a template is reused: a little less than
 // the plan waits before it asks again.
 const refusalMemory = 4 * time.Minute
 
@@ -167,7 +167,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	return nil
 }
 
-// overlooked is what overlooks says of a template that would count as the one that is there.
+// overlooked is what overlooks says of a template that would count as the present one.
 func (r *Reconciler) overlooked(ctx context.Context, v *view, template json.RawMessage, digest string) (string, error) {
 	if v.deployment == nil || digest != digestOfDeployment(v.deployment) {
 		return "", nil

@@ -31,14 +31,14 @@ var refused = []uint32{
 	unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_SENDMMSG,
 }
 
-// Where seccomp_data has what a filter looks at.
+// Offsets in seccomp_data of what a filter checks.
 const (
 	callAt     = 0
 	archAt     = 4
 	argumentAt = 16
 )
 
-// filterCalls has the kernel refuse system calls to all threads of the process. A kernel without filters
+// filterCalls makes the kernel refuse system calls to all threads of the process. A kernel without filters
 // is no error: no descriptors and no memory are limits of their own.
 func filterCalls() error {
 	program := filter()
@@ -75,7 +75,7 @@ func filter() []unix.SockFilter {
 		program = append(program, unix.SockFilter{Code: equal, K: call, Jf: 1}, unix.SockFilter{Code: end, K: deny})
 	}
 	return append(program,
-		// clone3 hides its flags from a filter; whoever is told that it is not there takes clone, which may make threads.
+		// clone3 hides its flags from a filter; a caller that learns that it is missing uses clone, which may make threads.
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE, Jf: 3},
 		unix.SockFilter{Code: load, K: argumentAt},

@@ -11,7 +11,7 @@ import (
 // looks is how often the memory is checked.
 const looks = 5 * time.Millisecond
 
-// watch ends the process when it holds more memory than it may. The limits of the kernel stand behind it: they are
+// watch ends the process when it holds more memory than it may. The limits of the kernel back it up: they are
 // coarser, since Go takes memory from the kernel in large parts.
 func watch(limit int64) {
 	runtime.GOMAXPROCS(2) // one works, and one watches

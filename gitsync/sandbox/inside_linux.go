@@ -17,7 +17,7 @@ const slack = 64 << 20
 
 // restrict takes from the process what it does not need to compute.
 func restrict(memory, seconds uint64) error {
-	// The kernel ends this process before the controller. Where it may not be said, as under some container
+	// The kernel ends this process before the controller. Where that can't be set, as under some container
 	// runtimes, the limits on memory hold all the same.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	held, err := dataBytes()

@@ -70,7 +70,7 @@ func NewPool(options Options) *Pool {
 // Limits on each process.
 func (p *Pool) Limits() Limits { return p.limits }
 
-// run has the input served in a process, when it is the owner's turn, and says how long that took without the wait.
+// run serves the input in a process, when it is the owner's turn, and says how long that took without the wait.
 func (p *Pool) run(ctx context.Context, owner Owner, input []byte) ([]byte, time.Duration, error) {
 	mine, err := p.acquire(ctx, owner)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 var (
 	// ErrTime: it took longer than Limits.Time.
 	ErrTime = errors.New("out of time")
-	// ErrMemory: it took more than Limits.Memory, or came to an end that nothing else explains.
+	// ErrMemory: it took more than Limits.Memory, or ended in a way that nothing else explains.
 	ErrMemory = errors.New("out of memory")
 	// ErrSize: the result is larger than Limits.Bytes.
 	ErrSize = errors.New("the result is too large")
@@ -128,7 +128,7 @@ func run(ctx context.Context, limits Limits, input []byte) ([]byte, error) {
 // seconds are whole ones: limits on the processor's time are no finer.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// limited keeps what is written up to a limit, and has the writer ended beyond it.
+// limited keeps what is written up to a limit, and ends the writer beyond it.
 type limited struct {
 	data     bytes.Buffer
 	left     int64

@@ -18,7 +18,7 @@ func (p *Pool) For(ctx context.Context, owner Owner) *Turn {
 	return &Turn{pool: p, ctx: ctx, owner: owner}
 }
 
-// Build has one input served, unless the turn has used up its time.
+// Build serves one input, unless the turn has used up its time.
 func (t *Turn) Build(input []byte) ([]byte, error) {
 	limits := t.pool.limits
 	if t.spent >= limits.Total {

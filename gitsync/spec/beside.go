@@ -26,7 +26,7 @@ func (p *pass) readBeside(folders []string) error {
 	beside := &beside{pass: p, taken: taken}
 	for _, folder := range folders {
 		if !taken[kustomizationFile(p.tree, folder)] {
-			continue // it is a component, or what is wrong with it was told
+			continue // it is a component, or what is wrong with it was reported
 		}
 		if err := fs.WalkDir(p.tree, folder, beside.visit(folder)); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (p *pass) readBeside(folders []string) error {
 
 func isKustomization(name string) bool { return slices.Contains(kustomizationNames, path.Base(name)) }
 
-// readTaken notes what a file lacks that kustomize was given. What is wrong with it was told.
+// readTaken notes what a file lacks that kustomize was given. What is wrong with it was reported.
 func (p *pass) readTaken(name string) {
 	info, err := fs.Lstat(p.tree, name)
 	if err != nil {

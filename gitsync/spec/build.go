@@ -30,7 +30,7 @@ type buildInput struct {
 	Limits Limits `json:"limits"`
 }
 
-// buildOutput is what a kustomization came to.
+// buildOutput is the result of a kustomization.
 type buildOutput struct {
 	Objects []builtObject `json:"objects,omitempty"`
 	// Problems of files, and Failure is what kustomize says where there are none.

@@ -112,7 +112,7 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 	case len(found) == 0 || found[0].faulty && l.template != nil:
 		return p.makeRelease(l, namespace, located{})
 	case found[0].faulty:
-		return nil // what is wrong with it has been told where it stands
+		return nil // what is wrong with it has been reported where it is
 	case l.template == nil && found[0].template == nil:
 		p.fail(found[0].file, found[0].at, name+" has no spec.template, and its release has none either")
 		return nil

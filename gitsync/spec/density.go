@@ -60,7 +60,7 @@ func (g *turnstile) enter(weight int) (leave func()) {
 // dense is that of the whole program, since all its sources share its memory.
 var dense turnstile
 
-// maxProblems of one document that are told: whoever has more will look again after these.
+// maxProblems of one document that are reported: whoever has more will look again after these.
 const maxProblems = 100
 
 // locate finds the places of problems in a document, and leaves out what is more than anybody reads.

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// build is what a kustomization came to, and all that it depends on.
+// build is the result of a kustomization, and all that it depends on.
 type build struct {
 	// seen are the files and folders that it may read, and how they were.
 	seen      map[string]string
@@ -18,7 +18,7 @@ type build struct {
 	errors    []Error
 	// generated are the ConfigMaps and Secrets that no file has.
 	generated []header
-	// broken: it came to nothing.
+	// broken: there is no result.
 	broken bool
 }
 
@@ -96,7 +96,7 @@ func stateOf(files fs.FS, name string) string {
 	return "file " + digest(data)
 }
 
-// build has a kustomization built, and reports whether that took more than it may.
+// build builds a kustomization, and reports whether that took more than it may.
 func (p *pass) build(made *build, folder, file string, names []string) (exceeded bool, err error) {
 	input, err := p.collect(made, folder, file, names)
 	if err != nil || made.errors != nil {
@@ -152,7 +152,7 @@ func (b *build) fail(file, message string) {
 	b.errors = append(b.errors, position{}.error(file, message))
 }
 
-// takeAll takes in what came of a build: its objects, if all of them are right.
+// takeAll takes the result of a build: its objects, if all of them are right.
 func (p *pass) takeAll(made *build, file string, out buildOutput) {
 	if made.errors = out.Problems; out.Failure != "" {
 		made.fail(file, "kustomize: "+out.Failure)

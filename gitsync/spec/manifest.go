@@ -38,7 +38,7 @@ type manifest struct {
 	// digest.
 	template json.RawMessage
 	given    string
-	// faulty says that the template is none, which was told.
+	// faulty says that the template is invalid, which was reported.
 	faulty bool
 	// generated names the ConfigMaps and Secrets of the template that the same kustomization generates.
 	generated []string

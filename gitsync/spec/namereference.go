@@ -38,8 +38,8 @@ const nameReference = `nameReference:
 // nameReferenceFile is what it is called beside the kustomization. No file that is read has a name that begins with a dot.
 const nameReferenceFile = ".sluice-name-reference.yaml"
 
-// referNames has a kustomization read the configuration, along with its own. A file that is no kustomization is left
-// to kustomize to complain of.
+// referNames makes a kustomization read the configuration, along with its own. Kustomize complains of a file that is not
+// a kustomization.
 func (b bundle) referNames(kustomization string) {
 	var content map[string]any
 	if yaml.Unmarshal(b[kustomization], &content) != nil || content == nil {

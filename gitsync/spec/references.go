@@ -19,7 +19,7 @@ type referenceCheck struct {
 	limits Limits
 	// known are kustomization files that were parsed before, by their contents.
 	known kustomizations
-	// visited are the folders that were reached, inputs what may be looked at, and manifests those inputs that
+	// visited are the folders that were reached, inputs what may be read, and manifests those inputs that
 	// are parsed as YAML.
 	visited, inputs, manifests map[string]bool
 	visits                     int
@@ -183,7 +183,7 @@ func refusal(folder, value string, limits Limits) string {
 	return ""
 }
 
-// isGits reports whether a path leads into a folder of Git's own, which only a work tree has, and credentials may be in.
+// isGits reports whether a path leads into the .git folder, which only a work tree has, and which may hold credentials.
 func isGits(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
 }
