@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// keepNames writes down whom the names in a policy mean, of names that were not met before: before anything is decided by
+// keepNames records whom the names in a policy mean, for names that were not met before: before anything is decided by
 // them, and on the source as it was judged. A source that has changed since is an error, so that the gate is judged again.
 func (r *ForgeGates) keepNames(ctx context.Context, source *v1alpha1.ReleaseSource, added []v1alpha1.NamedAccount) error {
 	wanted := source.DeepCopy()

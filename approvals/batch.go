@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/approvals/report"
 )
 
-// batchOf is what people see of the pods that a gate's step has updated. Pods are not cached: they
-// are read when somebody is asked.
+// batchOf is what people see of the pods that a gate's step has updated. Pods are not cached:
+// approvals reads them when it asks somebody.
 func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
 	var pods corev1.PodList
 	revision := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: g.Spec.Revision}

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 )
 
-// cluster is what the controllers of this package read, write and tell the time by.
+// cluster is what the controllers of this package read, write and get the time from.
 type cluster struct {
 	client client.Client
 	live   client.Reader

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// requestsAtOnce is how many a forge gets from one source at a time. Forges ask for few.
+	// requestsAtOnce is how many requests a forge gets from one source at a time. Forges recommend few.
 	requestsAtOnce = 4
-	// secretFor is how long a Secret is taken as it was read.
+	// secretFor is how long a Secret is used as it was read.
 	secretFor = time.Minute
 	// shortestPause and longestPause are how long a forge is left alone after a failure that may
 	// go away by itself, the first and any later time.
@@ -32,7 +32,7 @@ const (
 	longestPause  = 2 * time.Minute
 )
 
-// Options say how forges are talked to.
+// Options say how to talk to forges.
 type Options struct {
 	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
 	Cluster string
@@ -57,12 +57,12 @@ type pausedError struct {
 func (e *pausedError) Error() string { return e.cause.Error() }
 func (e *pausedError) Unwrap() error { return e.cause }
 
-// lasting reports what people should know of from a failure that comes alone.
+// lasting reports whether people should know of the failure: a single one passes, unless the forge limits us.
 func (e *pausedError) lasting() bool {
 	return e.failures > 1 || forge.KindOf(e.cause) == forge.Limited
 }
 
-// connections are the forges of all sources. One that is slow, limited or gone holds up its own
+// connections are the forges of all sources. One that is slow, limited or gone delays its own
 // source and no other.
 type connections struct {
 	writer  client.Client
@@ -95,7 +95,7 @@ type connection struct {
 	failures int
 	paused   *pausedError
 	// letIn says that the forge knows the present client and its repository, and condition is what was
-	// last written of that.
+	// last written about that.
 	letIn     bool
 	condition metav1.Condition
 }
@@ -127,7 +127,7 @@ func (c *connections) forget(key types.NamespacedName) {
 	forgetBudget(key)
 }
 
-// ask has something asked of the source's forge, or done there. Its error is a *pausedError where
+// ask sends something to the source's forge. Its error is a *pausedError where
 // trying again at a certain time may help.
 func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
 	con := c.of(source)

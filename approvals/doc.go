@@ -7,7 +7,7 @@
 //	                                   └─ would pass ──► BatchRelease (live) ──► gate.Evaluate
 //	                                                                   └──► Gate.status, event
 //
-// What has a life on a forge has a controller of its own, so that a forge that hangs does not delay anything else. Each gathers
+// What exists on a forge has a controller of its own, so that a forge that hangs does not delay anything else. Each gathers
 // facts, without a write; package lifecycle decides what is to be done; one function carries it out:
 //
 //	object ──► stage ──► facts ──► lifecycle.Next ──► intents ──► do, one after the other
@@ -23,7 +23,7 @@
 //	BatchRelease, Gates ──► report.Next ──► PostStatus, Deploy ──► BatchRelease.status.report
 //	ReleaseSource       ──► report.Sync ──► commit status      ──► ReleaseSource.status.report
 //
-// A rollback that Git did not ask for gets a pull request by which Git follows:
+// A rollback that Git did not request gets a pull request that brings Git back in line:
 //
 //	BatchRelease (quarantined) ──► ClaimRevert (status.revert) ──► file at the tip, file of then ──► revert.With ──► OpenRevert
 //	quarantine over ──► ClosePull, RemoveBranch ──► RecordRevert

@@ -44,7 +44,7 @@ func (r *ForgeGates) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile
 	return r.tidy(ctx, g)
 }
 
-// answer has a gate opened on the forge, and judged.
+// answer opens a gate on the forge, and judges it.
 func (r *ForgeGates) answer(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
 	facts, err := r.gather(ctx, g)
 	if err == nil {
@@ -145,7 +145,7 @@ func needsTeams(g *v1alpha1.Gate) bool {
 	return policy != nil && len(policy.Teams) > 0
 }
 
-// textOf is what people are to read of the pull request of a gate.
+// textOf is the text of a gate's pull request for people.
 func (c cluster) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (lifecycle.Text, error) {
 	batch, err := c.batchOf(ctx, g, release)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c cluster) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1
 }
 
 // trouble says on the gate that the forge could not be asked, and when that is tried again. A
-// failure that comes alone is not worth a word.
+// single failure is not reported.
 func (r *ForgeGates) trouble(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, err error) (reconcile.Result, error) {
 	paused, isPaused := errors.AsType[*pausedError](err)
 	again := r.judge.clock.Now().Add(intervalOf(facts.Source))

@@ -81,7 +81,7 @@ func (r *ForgeGates) onForge(ctx context.Context, g *v1alpha1.Gate, facts lifecy
 	return r.forges.ask(ctx, facts.Source, needsTeams(g), what)
 }
 
-// claim writes onto a gate that something is about to be opened for it, and where, before it is.
+// claim records on a gate that something is about to be opened for it, and where, before it is.
 func (r *ForgeGates) claim(ctx context.Context, g *v1alpha1.Gate, intent lifecycle.ClaimGate) (bool, error) {
 	wanted := g.DeepCopy()
 	controllerutil.AddFinalizer(wanted, v1alpha1.ForgeFinalizer)
@@ -114,7 +114,7 @@ func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, what s
 	return true, nil
 }
 
-// open makes the pull request of a gate, or finds the one that was made before, and writes it down.
+// open makes the pull request of a gate, or finds the one that was made before, and records it.
 func (r *ForgeGates) open(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.OpenPull) (bool, error) {
 	var pull forge.PullRequest
 	err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
@@ -125,7 +125,7 @@ func (r *ForgeGates) open(ctx context.Context, g *v1alpha1.Gate, facts lifecycle
 	if err != nil {
 		return false, err
 	}
-	if pull.State == forge.PullOpen { // else it was answered before it was written down: ask at once
+	if pull.State == forge.PullOpen { // else it was answered before it was recorded: ask at once
 		r.polls.done(g, gate.RecordOnBranch(g, facts.Source), r.judge.clock.Now().Add(intervalOf(facts.Source)))
 	}
 	return r.judge.record(ctx, g, facts.Release, lifecycle.OpenedStatus(g, facts.Source, intent, pull))

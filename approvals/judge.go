@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// judge has gates judged, and records the result.
+// judge judges gates, and records the result.
 type judge struct {
 	cluster
 	own *kube.Overlay[*v1alpha1.Gate]
@@ -57,7 +57,7 @@ func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.B
 	return true, nil
 }
 
-// take has g be as it was written. One that is about to go is of no use to anybody.
+// take updates g to what was written. One that is about to go is of no use to anybody.
 func (j judge) take(g, written *v1alpha1.Gate) {
 	written.DeepCopyInto(g)
 	if g.DeletionTimestamp == nil {
@@ -65,7 +65,7 @@ func (j judge) take(g, written *v1alpha1.Gate) {
 	}
 }
 
-// announce makes the event of a decision.
+// announce publishes the event of a decision.
 func (j judge) announce(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
 	const words = "%s gate after batch %d: %s"
 	switch {

@@ -59,7 +59,7 @@ func (p *polls) forget(uid types.UID) {
 
 func requestedAt(g *v1alpha1.Gate) string { return g.Annotations[v1alpha1.RequestedAtAnnotation] }
 
-// defaultInterval is the CRD's, for sources that were made without it.
+// defaultInterval is that of the CRD, for sources that were made without it.
 const defaultInterval = time.Minute
 
 // intervalOf is the time between two requests of the same thing, spread so that gates don't fall into step.

@@ -22,7 +22,7 @@ import (
 )
 
 // doubtful is how young a report must be to be compared with what the forge has, when a process sees
-// it for the first time: the process before may have left a request on its way that came in later.
+// it for the first time: a request of the process before may have come in later.
 const doubtful = 10 * time.Minute
 
 // Reports tells the forge how each release goes.
@@ -59,8 +59,8 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return r.forges.outcome(ctx, source, err)
 }
 
-// gather reads what is needed to tell how a release goes. What was told last is compared with what the forge has, once for
-// each process.
+// gather reads what is needed to report how a release goes. Once for each process it compares the last report with what the
+// forge has.
 func (r *Reports) gather(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (lifecycle.ReportFacts, error) {
 	facts := lifecycle.ReportFacts{Words: r.words, Environment: source.Spec.Forge.Environment}
 	var err error
@@ -101,14 +101,14 @@ func (r *Reports) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) (
 	return found, nil
 }
 
-// reporting is one release of which the forge is told, as it was last read or written.
+// reporting is one release that is reported to the forge, as it was last read or written.
 type reporting struct {
 	*Reports
 	release *v1alpha1.BatchRelease
 	source  *v1alpha1.ReleaseSource
 }
 
-// carryOut tells what is to be told, one thing after the other. Each is written down before the next is sent.
+// carryOut sends the reports, one after the other. Each is recorded before the next is sent.
 func (r *reporting) carryOut(ctx context.Context, facts lifecycle.ReportFacts) error {
 	for _, intent := range lifecycle.NextOfReport(r.release, facts) {
 		if done, err := r.do(ctx, intent); err != nil || !done {
@@ -152,7 +152,7 @@ func (r *reporting) repeat(ctx context.Context) (bool, error) {
 	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
 }
 
-// post tells one status, unless the forge has it, or has refused it before.
+// post sends one status, unless the forge has it, or has refused it before.
 func (r *reporting) post(ctx context.Context, intent lifecycle.PostStatus) (bool, error) {
 	if !intent.Post.Posted {
 		posted, err := r.forges.post(ctx, r.source, r.release.UID, intent.Post.Status)
@@ -170,7 +170,7 @@ func (r *reporting) post(ctx context.Context, intent lifecycle.PostStatus) (bool
 	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { *slot(s) = told })
 }
 
-// deploy has the release shown as a deployment, once something has been told of it.
+// deploy shows the release as a deployment, once something has been reported of it.
 func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, error) {
 	if r.release.Status.Report == nil {
 		return true, nil
@@ -192,7 +192,7 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
 }
 
-// writeDown keeps what was told. Nobody else writes it, and it stays true whatever else changes. It reports false if the
+// writeDown records what was reported. Nobody else writes it, and it stays true whatever else changes. It reports false if the
 // release is gone.
 func (r *reporting) writeDown(ctx context.Context, tell func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
 	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, r.release, func(release *v1alpha1.BatchRelease) { tell(&release.Status) })
@@ -246,7 +246,7 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	return r.forges.outcome(ctx, source, err)
 }
 
-// writeDown keeps what was told. Nobody else writes this field.
+// writeDown records what was reported. Nobody else writes this field.
 func (r *SyncReports) writeDown(ctx context.Context, source *v1alpha1.ReleaseSource, told *v1alpha1.ForgeReport) error {
 	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, source, func(source *v1alpha1.ReleaseSource) { source.Status.Report = told })
 	switch outcome.(type) {

@@ -19,7 +19,7 @@ import (
 )
 
 // seldom is how many of a source's intervals are between two looks at the pull request of a revert. Nothing
-// waits for it: that it was merged is seen in Git.
+// waits for it: Git shows when it was merged.
 const seldom = 10
 
 // Reverts brings Git back in line with rollbacks that Git did not request: it opens a pull request for each, and closes
@@ -56,7 +56,7 @@ func (r *Reverts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return result, err
 }
 
-// reverting is one release whose revert is brought further, as it was last read or written.
+// reverting is one release whose revert is in progress, as it was last read or written.
 type reverting struct {
 	*Reverts
 	release *v1alpha1.BatchRelease
@@ -170,7 +170,7 @@ func (r *reverting) open(ctx context.Context, request forge.ChangeRequest) (bool
 	return r.write(ctx, lifecycle.OpenedRevert(r.release, r.source, pull))
 }
 
-// trouble writes down what keeps a pull request from being opened, where that is for people to know.
+// trouble records what keeps a pull request from being opened, where people should know that.
 func (r *reverting) trouble(ctx context.Context, err error) error {
 	next, told := lifecycle.TroubledRevert(r.release, err)
 	if !told {
@@ -180,7 +180,7 @@ func (r *reverting) trouble(ctx context.Context, err error) error {
 	return errors.Join(err, problem)
 }
 
-// claim writes that something is about to be opened onto the version of the release that was decided on.
+// claim records, on the version of the release that was decided on, that something is about to be opened.
 func (r *reverting) claim(ctx context.Context, next v1alpha1.Revert) (bool, error) {
 	wanted := r.release.DeepCopy()
 	wanted.Status.Revert = &next
@@ -211,7 +211,7 @@ func (r *reverting) took(written *v1alpha1.BatchRelease, outcome kube.Outcome) (
 	return true, nil
 }
 
-// announce makes the event of a state that people should know of.
+// announce publishes the event of a state that people should know about.
 func (r *Reverts) announce(release *v1alpha1.BatchRelease, before *v1alpha1.Revert) {
 	now := release.Status.Revert
 	if now.Message == "" || before != nil && before.State == now.State && before.Message == now.Message {

@@ -174,8 +174,8 @@ func (r *Reports) releasesOfSource(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// fromSource lists the releases from a source as the cache has them. A cache has no errors but
-// that it is not started, and then it brings every object later.
+// fromSource lists the releases from a source as the cache has them. The only error of a cache is
+// that it has not started, and then it brings every object later.
 func (c cluster) fromSource(ctx context.Context, object client.Object) []v1alpha1.BatchRelease {
 	source, ok := object.(*v1alpha1.ReleaseSource)
 	if !ok {

@@ -39,7 +39,7 @@ type ApprovalQuery struct {
 	Number int
 	// Tip is the commit of the tracked branch that was read by Git.
 	Tip string
-	// Branch is the tracked branch: who moved it is asked.
+	// Branch is the tracked branch: the query asks who moved it.
 	Branch string
 	// Reviews asks for the reviews of the pull request, Commits for its commits.
 	Reviews, Commits bool
@@ -56,7 +56,7 @@ type ApprovalQuery struct {
 // PullRequest are set. What each rule is read from:
 //
 //	into the tracked branch of the repository   PullRequest.Base, Repository.ID
-//	merged, and by somebody else than us        PullRequest.Merged, MergedBy, Self
+//	merged, and by somebody other than us       PullRequest.Merged, MergedBy, Self
 //	still on the tracked branch                 OnTracked
 //	the record and no other file                Files: exactly one, with its path and not renamed
 //	and nothing else with the same merge        Result.Files, and how it came to the branch: Pushes
@@ -82,7 +82,7 @@ type Approval struct {
 	Result Result
 	// Pushes are the moves of the tracked branch, newest first, as far back as is asked about.
 	Pushes []Push
-	// PushesTold reports whether the forge tells who moves branches. Some older ones don't.
+	// PushesTold reports whether the forge says who moves branches. Some older ones don't.
 	PushesTold bool
 
 	// Reviews are all reviews, oldest first. Set if they were asked for.
@@ -91,7 +91,7 @@ type Approval struct {
 	Commits []Commit
 	// Release is set if its commits were asked about.
 	Release ReleaseOrigin
-	// Permissions are what those may do with the repository of whom that was asked.
+	// Permissions are what the people asked about may do with the repository.
 	Permissions []Permission
 	// Approvers are the accounts of the logins asked about, in that order; one that nobody
 	// has is not Known.

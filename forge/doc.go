@@ -1,7 +1,7 @@
 // Package forge says what a forge knows, as plain values: pull requests, reviews, statuses,
 // checks, and all that an approval is judged by.
 //
-// It stands between the clients that read a forge and the pure rules that judge what was read:
+// It is between the clients that read a forge and the pure rules that judge what was read:
 //
 //	forge ──HTTP──► forge/github ──► values of this package ──► approvals/gate
 //

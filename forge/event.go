@@ -1,6 +1,6 @@
 package forge
 
-// EventKind says what a webhook tells of.
+// EventKind says what a webhook is about.
 type EventKind string
 
 // Kinds of event. All that is of no use here is EventOther.

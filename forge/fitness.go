@@ -22,7 +22,7 @@ const (
 // Writes reports whether the right changes something.
 func (r Right) Writes() bool { return r != ReadContents && r != ReadChecks }
 
-// Protection is what the forge asks of those who change a branch.
+// Protection is what the forge requires of those who change a branch.
 type Protection struct {
 	// Protected reports whether there is any; Hidden, that there is some that the forge does not show us.
 	Protected, Hidden bool
@@ -32,7 +32,7 @@ type Protection struct {
 	Approvals int
 	// DismissesStale reports whether a push takes back the approvals of what was there before.
 	DismissesStale bool
-	// WeBypass and AdminsBypass report who is known not to be held by it.
+	// WeBypass and AdminsBypass report who is known to be exempt from it.
 	WeBypass, AdminsBypass bool
 }
 

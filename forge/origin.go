@@ -2,7 +2,7 @@ package forge
 
 import "slices"
 
-// MaxCommits is how many commits a release may consist of for its people to be told: a forge shows no more of a
+// MaxCommits is how many commits a release may consist of for its people to be known: a forge shows no more of a
 // comparison at a time, and each takes requests.
 const MaxCommits = 250
 
@@ -15,12 +15,12 @@ const (
 	PushPlain   PushKind = "push"
 	PushForced  PushKind = "force_push"
 	PushCreated PushKind = "branch_creation"
-	// PushMerge and PushQueue are the forge's own: it merged pull requests, and the actor is who told it to.
+	// PushMerge and PushQueue are pushes by the forge itself: it merged pull requests, and the actor is who requested that.
 	PushMerge PushKind = "pr_merge"
 	PushQueue PushKind = "merge_queue_merge"
 )
 
-// Push is one move of a branch, with the account that made it. Unlike the names in commits nobody can choose that.
+// Push is one move of a branch, with the account that made it. Nobody can choose that account, unlike the names in commits.
 type Push struct {
 	Before, After string
 	Kind          PushKind
@@ -101,7 +101,7 @@ func PushesOf(line []Commit, pushes []Push) map[string]Push {
 	for i := 0; i < len(line); {
 		at := slices.IndexFunc(pushes, func(p Push) bool { return p.After == line[i].SHA })
 		if at < 0 {
-			return by // moves overlap nowhere: what is older can't be told either
+			return by // moves overlap nowhere: what is older can't be attributed either
 		}
 		push := pushes[at]
 		if push.Before == push.After {
@@ -117,6 +117,6 @@ func PushesOf(line []Commit, pushes []Push) map[string]Push {
 // Permission is what somebody may do with the repository.
 type Permission struct {
 	Account Account
-	// Write reports whether that includes to write.
+	// Write reports whether that includes writing.
 	Write bool
 }

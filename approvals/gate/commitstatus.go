@@ -46,7 +46,7 @@ func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}, now)
 }
 
-// askable reports whether a gate on the release commit can be judged, and what is to be said if not.
+// askable reports whether a gate on the release commit can be judged, and what to say if not.
 func askable(g *v1alpha1.Gate, facts Facts) (Decision, bool) {
 	switch {
 	case facts.Source == nil:

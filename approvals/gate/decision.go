@@ -18,7 +18,7 @@ func waiting(message string, wakeUp time.Time) Decision {
 	}
 }
 
-// refused keeps a gate closed whose pull request was answered in a way that the policy does not take.
+// refused keeps a gate closed whose pull request was answered in a way that the policy does not accept.
 func refused(message, why string) Decision {
 	decision := waiting(message, time.Time{})
 	decision.Status.Refusal = &v1alpha1.Refusal{Message: why}
@@ -42,7 +42,7 @@ func decided(decision v1alpha1.Decision, message string, now time.Time, facts ..
 // unchanged leaves a gate as it is.
 func unchanged(g *v1alpha1.Gate) Decision { return Decision{Status: *g.Status.DeepCopy()} }
 
-// keeping completes the status with what the shell has written down on the gate, and with the time
+// keeping completes the status with what the shell has recorded on the gate, and with the time
 // of a decision that was the same before.
 func (d Decision) keeping(g *v1alpha1.Gate) Decision {
 	before := g.Status.DeepCopy()
@@ -71,7 +71,7 @@ func timeOf(t time.Time) *metav1.Time {
 	return new(metav1.NewTime(t))
 }
 
-// link is an address that people can be sent to; empty if it is none. Anybody who may post a status
+// link is an address of a page that people can open; empty if it is not. Anybody who may post a status
 // chooses where it points to.
 func link(address string) string {
 	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {

@@ -10,7 +10,7 @@
 //
 // What must hold:
 //
-//   - Passed is final; so is Rejected, but for a pull request that is opened again;
+//   - Passed is final; so is Rejected, except for a pull request that is opened again;
 //   - a gate is decided only while its release waits for exactly this gate: same UID, attempt,
 //     revision and step, and named in the release's status. Any other gate is left as it is;
 //   - a soak never passes early, and a window gate only while the window is open, whatever
@@ -37,7 +37,7 @@ const (
 	EvidenceStatusPatch = "StatusPatch"
 	// EvidenceAnswer: somebody has answered the gate, by name.
 	EvidenceAnswer = "Answer"
-	// EvidenceForced: somebody has passed the gate past its policy.
+	// EvidenceForced: somebody has passed the gate despite its policy.
 	EvidenceForced = v1alpha1.EvidenceForced
 	// EvidenceSoakElapsed: the time to soak has gone by.
 	EvidenceSoakElapsed = "SoakElapsed"
@@ -69,7 +69,7 @@ type Decision struct {
 }
 
 // Evaluate decides g by the facts, as of now. Gates that are decided already, that the release
-// does not wait for, or whose type is another controller's, are left as they are.
+// does not wait for, or whose type belongs to another controller, are left as they are.
 func Evaluate(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	check := checkOf(g.Spec.Type)
 	if check == nil || Decided(g) || !Awaited(g, facts.Release) {
@@ -109,7 +109,7 @@ func Asks(gateType v1alpha1.GateType) bool {
 // check decides a gate of one type whose policy is valid and whose release waits for it.
 type check func(g *v1alpha1.Gate, facts Facts, now time.Time) Decision
 
-// checkOf returns nil for a type that is not ours.
+// checkOf returns nil for a type that another controller decides.
 func checkOf(gateType v1alpha1.GateType) check {
 	switch gateType {
 	case v1alpha1.GateManual:
@@ -160,7 +160,7 @@ func checkNone(_ *v1alpha1.Gate, _ Facts, now time.Time) Decision {
 	return passed("nothing to wait for", evidence(EvidenceNoGate, "the step goes on at once", now), now)
 }
 
-// forced passes for the one reason that somebody says so who may.
+// forced passes because somebody who may says so, and for no other reason.
 func forced(force *v1alpha1.Force, now time.Time) Decision {
 	fact := evidence(EvidenceForced, force.Reason, now)
 	fact.Actor = force.By

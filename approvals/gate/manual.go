@@ -27,8 +27,8 @@ func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	return passed(message, fact, now)
 }
 
-// answerTo is what somebody has said to g; nil if nobody has. What was said to a gate of the same name
-// before it was deleted counts no more.
+// answerTo is the answer to g; nil if there is none. An answer to a gate of the same name
+// that was deleted does not count.
 func answerTo(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) *v1alpha1.Answer {
 	for i := range release.Status.Answers {
 		if answer := &release.Status.Answers[i]; answer.Gate == g.UID && g.UID != "" {

@@ -10,14 +10,14 @@ import (
 )
 
 // Limits on the requests from one address. Forges send all their webhooks from a few addresses, and behind a proxy
-// all come from one. What is above them is lost, and found by the next look that needs no webhook.
+// all come from one. Requests above the limits are lost, and the next poll finds what they were about.
 const (
 	perSecond    = 20
 	burst        = 100
 	maxAddresses = 4096
 )
 
-// v6Network is what one person easily has of IPv6, as the length of a prefix.
+// v6Network is the IPv6 prefix length that one person easily has.
 const v6Network = 64
 
 // addresses are those that requests came from lately.
@@ -41,7 +41,7 @@ func (a *addresses) allow(remote string, now time.Time) bool {
 	return limiter.(*rate.Limiter).AllowN(now, 1)
 }
 
-// networkOf is what requests are counted by. What is no address is counted as one.
+// networkOf is what requests are counted by. All that is not an address counts as one.
 func networkOf(remote string) netip.Prefix {
 	host, err := netip.ParseAddrPort(remote)
 	if err != nil {

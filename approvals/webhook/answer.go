@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/github"
 )
 
-// answer is what a request gets, and as what it is counted.
+// answer is what a request gets, and how it is counted.
 type answer struct {
 	status       int
 	result, text string
@@ -18,7 +18,7 @@ type answer struct {
 	retry bool
 }
 
-// The answers. What is said to somebody who has not signed with a secret tells nothing of sources.
+// The answers. Those to somebody who has not signed with a secret reveal nothing about sources.
 var (
 	accepted     = answer{status: http.StatusAccepted, result: "accepted", text: "accepted"}
 	ignored      = answer{status: http.StatusAccepted, result: "ignored", text: "nothing waits for this"}
@@ -41,7 +41,7 @@ var webhooks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus
 	Help: "Webhooks that were received, by event and by what became of them.",
 }, []string{"event", "result"}))
 
-// fromZero begins a series of each event at 0: one that is not there can't be told from a scrape that fails.
+// fromZero begins a series of each event at 0: a missing series looks the same as a scrape that fails.
 func fromZero(counts *prometheus.CounterVec) *prometheus.CounterVec {
 	for _, kind := range github.EventKinds() {
 		counts.WithLabelValues(string(kind), accepted.result)
@@ -49,7 +49,7 @@ func fromZero(counts *prometheus.CounterVec) *prometheus.CounterVec {
 	return counts
 }
 
-// count counts a request. Events that are of no use are one: the header is anybody's.
+// count counts a request. Events that are of no use count as one: anybody can choose the header.
 func count(event string, a answer) {
 	webhooks.WithLabelValues(string(github.KindOfEvent(event)), a.result).Inc()
 }

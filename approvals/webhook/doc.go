@@ -7,7 +7,7 @@
 //
 // What must hold:
 //
-//   - nothing in a webhook is believed: it only has an object looked at that would be looked at anyway, so
+//   - nothing in a webhook is trusted: it only has an object looked at that would be looked at anyway, so
 //     one that is lost, late, repeated or forged changes nothing in the end;
 //   - before the signature is known to be good nothing happens but that it is checked, and, every few
 //     seconds at most, that the secret is read; a source that is not there, one without a secret and a

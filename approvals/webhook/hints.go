@@ -41,7 +41,7 @@ func pathOf(address string) string {
 	return parsed.Path
 }
 
-// concerned are the objects that an event may be news for. What was merged is Git's to show.
+// concerned are the objects that an event may be news for. Git shows what was merged.
 func (r *Receiver) concerned(ctx context.Context, source *v1alpha1.ReleaseSource, e forge.Event) ([]client.Object, error) {
 	merged := e.Kind == forge.EventPullRequest && e.Action == "closed" && e.Merged
 	if e.Kind == forge.EventPush || merged {

@@ -25,7 +25,7 @@ const (
 const (
 	// secretAge is how long a secret that was taken away may still be good.
 	secretAge = 30 * time.Second
-	// rereadAfter is how long after a Secret was read a wrong signature has it read again.
+	// rereadAfter is how long after a Secret was read a wrong signature makes it be read again.
 	rereadAfter = 2 * time.Second
 	// forgetAfter is how long a secret is kept that nobody signs with.
 	forgetAfter = 10 * time.Minute

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/github"
 )
 
-// take deals with a request to a source's path.
+// take handles a request to a source's path.
 func (r *Receiver) take(w http.ResponseWriter, req *http.Request) answer {
 	if media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return unsupported
@@ -85,7 +85,7 @@ func (r *Receiver) signer(ctx context.Context, d delivery) (*v1alpha1.ReleaseSou
 	return source, nil
 }
 
-// follow has the objects looked at that a signed webhook is about.
+// follow requests a look at the objects that a signed webhook is about.
 func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d delivery) answer {
 	event, err := github.ParseEvent(d.event, d.body)
 	switch {

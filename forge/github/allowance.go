@@ -11,8 +11,8 @@ const maxLook = 64 << 20
 
 type allowanceKey struct{}
 
-// withAllowance lets all requests of a context together be answered with no more than some bytes. Each of them has a limit
-// by itself; how many there are is up to what the answers say.
+// withAllowance limits the bytes of all answers to the requests of a context together. Each of them has a limit
+// by itself; their number depends on what the answers say.
 func withAllowance(ctx context.Context, bytes int64) context.Context {
 	left := new(atomic.Int64)
 	left.Store(bytes)

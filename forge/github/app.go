@@ -52,7 +52,7 @@ func (a *App) signer(now func() time.Time) (*signer, error) {
 	return &signer{app: a.ID, key: key, now: now}, nil
 }
 
-// permissions are the least that we can do with.
+// permissions are the least that we need.
 func (a *App) permissions() *github.InstallationPermissions {
 	if a.GitOnly {
 		return &github.InstallationPermissions{Metadata: new("read"), Contents: new("read")}
@@ -73,7 +73,7 @@ func (a *App) permissions() *github.InstallationPermissions {
 	return least
 }
 
-// signer are the credentials of the app itself: good for asking for an installation's token, and
+// signer has the credentials of the app itself: good for requesting an installation's token, and
 // for little else.
 type signer struct {
 	app int64
@@ -100,7 +100,7 @@ func (s *signer) refused(string) {}
 
 func (s *signer) identity() string { return fmt.Sprintf("app %d", s.app) }
 
-// installation are the credentials of an app in one repository.
+// installation has the credentials of an app in one repository.
 type installation struct {
 	client *Client
 	app    App
@@ -149,7 +149,7 @@ func (i *installation) known(left time.Duration) string {
 	return ""
 }
 
-// renew asks for a token that is good for this repository and what we do there only.
+// renew requests a token that is good only for this repository and what we do there.
 func (i *installation) renew(ctx context.Context) (string, error) {
 	id, err := i.find(ctx)
 	if err != nil {

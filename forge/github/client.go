@@ -39,7 +39,7 @@ type Options struct {
 	// Networks say what is never connected to, whatever a name resolves to.
 	Networks dialer.Rules
 	// Transport sends the requests. Default: one that heeds the two options above and the
-	// environment's proxy; a Transport that is given sees to that itself.
+	// environment's proxy; a custom Transport handles that itself.
 	Transport http.RoundTripper
 	// Timeout is for one request with its answer. Default 30s.
 	Timeout time.Duration

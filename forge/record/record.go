@@ -1,4 +1,4 @@
-// Package record says how an approval looks in Git: one small file on the tracked branch, which names
+// Package record defines the form of an approval in Git: one small file on the tracked branch, which names
 // the one gate that it lets through.
 //
 //	Gate ──Of──► ApprovalRecord ──Format──► .sluice/approvals/<namespace>/<release>.yaml
