@@ -83,7 +83,7 @@ func (a approval) recordAlone() string {
 	return ""
 }
 
-// recordRead: Git has the record of this gate on the branch. It is read by Git alone, so that nobody
+// recordRead: Git has the record of this gate on the branch. Sluice reads it from Git alone, so that nobody
 // has to trust what the forge says of the branch.
 func (a approval) recordRead() string {
 	found := recordOf(a.gate, a.source)
@@ -161,7 +161,7 @@ func (a approval) selfKnown() string {
 	return a.behind.unknown
 }
 
-// commitsRead: where somebody must not approve what they have a part in, the gate's own pull request counts.
+// commitsRead: where people must not approve what they contributed to, the gate's own pull request counts.
 func (a approval) commitsRead() string {
 	if (a.policy.ForbidSelfApproval || a.policy.MinApprovals > 0) && len(a.Commits) == 0 {
 		return "who made its commits is not known"
@@ -205,8 +205,8 @@ func (a approval) madeCommit(who forge.Account) bool {
 	return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return who.Same(c.Author) || who.Same(c.Committer) })
 }
 
-// writes says why it is not so that somebody may write to the repository; empty if they may. A program that is named
-// has what its installation was given, and the forge tells nothing of that.
+// writes says why somebody may not write to the repository; empty if they may. A program that is named
+// has what its installation was given, and the forge does not show that.
 func (a approval) writes(who forge.Account) string {
 	if who.Type != forge.TypeUser {
 		return ""

@@ -10,11 +10,11 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// behind are those who have a part in a release, by the number of their account, with what they did.
+// behind are those who contributed to a release, by the number of their account, with what they did.
 //
 // Two kinds of fact are told apart. Who opened a pull request, who pushed and whose key signed a commit is what the
 // forge itself knows. Authors, committers and co-authors are text that whoever makes a commit chooses: it can
-// keep somebody from approving, and never shows that somebody else was not behind it.
+// keep somebody from approving, and never shows that somebody else did not contribute.
 type behind struct {
 	parts map[int64]string
 	// unknown is why nobody knows who contributed to the release; empty if that is known.
@@ -54,7 +54,7 @@ func (b behind) addProposal(proposal forge.Proposal, addresses map[string]forge.
 	}
 }
 
-// behindRelease finds out who is behind a release, from what the forge says of it.
+// behindRelease finds out who contributed to a release, from what the forge says of it.
 func (a approval) behindRelease() behind {
 	found := behind{parts: map[int64]string{}, unknown: a.unknownOrigin()}
 	if found.unknown != "" {
@@ -114,7 +114,7 @@ func (a approval) untraceable() string {
 	return ""
 }
 
-// unknownOrigin says why it is not known what a release consists of; empty if it is.
+// unknownOrigin says why the contents of a release are not known; empty if they are.
 func (a approval) unknownOrigin() string {
 	if unknown := a.untraceable(); unknown != "" {
 		return unknown
@@ -138,8 +138,8 @@ func (a approval) unknownOrigin() string {
 	return ""
 }
 
-// namesTooMany is a commit of the release with a co-author for whom the forge was not asked; empty if there is none. One whom
-// the forge was asked for and does not know is nobody.
+// namesTooMany is a commit of the release with a co-author about whom the forge was not asked; empty if there is none. One whom
+// the forge does not know is nobody.
 func (a approval) namesTooMany() string {
 	all := slices.Clone(a.Release.Commits)
 	for _, proposal := range a.Release.Proposals {

@@ -27,7 +27,7 @@ func checkPullRequest(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}
 }
 
-// approvalOf puts together what an approval is judged by.
+// approvalOf collects what an approval is judged by.
 func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
 	a := approval{
 		Approval: facts.Forge.Approval, self: facts.Forge.Self, gate: g, policy: g.Spec.Policy.PullRequest, source: facts.Source,
@@ -41,8 +41,8 @@ func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
 	return a
 }
 
-// Candidates are those who have answered the pull request of g and of whom the forge is to be asked what they may do with the
-// repository: whose answer would count if they may write.
+// Candidates are those who have answered the pull request of g and whose permissions in the repository the forge must be
+// asked for: their answers count if they may write.
 func Candidates(g *v1alpha1.Gate, facts Facts) []forge.Account {
 	if facts.Source == nil || facts.Forge == nil || facts.Forge.Approval == nil || g.Spec.Policy.PullRequest == nil {
 		return nil
@@ -129,7 +129,7 @@ func (a approval) closing() v1alpha1.Evidence {
 	}
 }
 
-// evidence is all that a pass rests on: the merge, and the reviews if the policy asks for any.
+// evidence is everything that a pass is based on: the merge, and the reviews if the policy asks for any.
 func (a approval) evidence() []v1alpha1.Evidence {
 	pull := a.PullRequest
 	facts := []v1alpha1.Evidence{{
@@ -213,7 +213,7 @@ func RecordOnBranch(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) bool {
 	return source != nil && missing(recordOf(g, source), g) == ""
 }
 
-// Query says what the forge is to be asked of the pull request of g.
+// Query says what to ask the forge about the pull request of g.
 func Query(g *v1alpha1.Gate, facts Facts) forge.ApprovalQuery {
 	query := forge.ApprovalQuery{}
 	if g.Status.PullRequest != nil {

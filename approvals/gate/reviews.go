@@ -58,7 +58,7 @@ func (a approval) candidates() []forge.Account {
 	return found
 }
 
-// maxCandidates is of how many people the forge is asked what they may do.
+// maxCandidates is for how many people the forge is asked what they may do.
 const maxCandidates = 20
 
 func btoi(b bool) int {

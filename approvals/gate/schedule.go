@@ -24,7 +24,7 @@ type schedule struct {
 
 const (
 	// horizon is how far a schedule is searched: beyond the 8 years between the leap days
-	// around a year such as 2100 there is nothing to come that was not there before.
+	// around a year such as 2100 nothing new can come.
 	horizon = 9 * 366 * 24 * time.Hour
 	// anyDay is the bit with which the parser marks a day field that is "*".
 	anyDay = 1 << 63

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The limits of what is waited for on a forge; the CRD has the same.
+// The limits of what gates wait for on a forge; the CRD has the same.
 const (
 	maxApprovals   = 10
 	maxApprovers   = 50
@@ -94,7 +94,7 @@ func validateNames(names []string, most int, path *field.Path, validate func(str
 	return problems
 }
 
-// validateName has a name be given, not be too long, in characters, and have a form if there is one.
+// validateName checks that a name is given, is not too long, in characters, and has the form, if there is one.
 func validateName(name string, longest int, path *field.Path, form *regexp.Regexp, otherwise string) field.ErrorList {
 	switch {
 	case name == "":

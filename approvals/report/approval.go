@@ -41,7 +41,7 @@ type Pod struct {
 	Message string
 }
 
-// Approval is what people read of the pull request of g: what was released, how it goes, who may
+// Approval is what people read in the pull request of g: what was released, how it goes, who may
 // approve, and what their answer does. It stays the same while those do.
 func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (title, body string) {
 	sections := []string{
@@ -128,7 +128,7 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		"| Revision | " + Code(g.Spec.Revision) + " |",
 		"| Commit | " + commit(g.Spec.Commit) + " |",
 	}
-	// The annotations speak of the commit that Git has now, which may be a later one.
+	// The annotations are about the commit that Git has now, which may be a later one.
 	if annotations := release.Annotations; g.Spec.Commit != "" && annotations[v1alpha1.CommitAnnotation] == g.Spec.Commit {
 		rows = append(rows,
 			"| Author | "+Code(annotations[v1alpha1.AuthorAnnotation])+" |",
@@ -242,7 +242,7 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 	}, "\n")
 }
 
-// closing says what becomes of a release whose approval is refused.
+// closing says what happens to a release whose approval is refused.
 func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
 	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.RollbackTo == "" {
 		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Deployment says how a release is to be shown as a deployment: one for each attempt at a commit. A
+// Deployment says how to show a release as a deployment: one for each attempt at a commit. A
 // commit that is rolled back from gets no other: the one that it has is a failure then. It reports
 // false for a release that has no commit or has not begun.
 //

@@ -1,4 +1,4 @@
-// Package report says what a forge is to be told: the status of a release on its commit, of a source on
+// Package report says what to report to a forge: the status of a release on its commit, of a source on
 // the commit with bad files, a release as a deployment, and the words of an approval's pull request.
 //
 //	BatchRelease, Gates ─┬─ Next ────────► statuses to post now ──posted──► After ─► status.report
@@ -8,8 +8,8 @@
 //	                     └─ RevertWords ─► title and body of one that brings Git in line with a rollback
 //	ReleaseSource ───────── Sync ───────► status to post now
 //
-// All of it is pure: what was told last is read from the object, so that telling it twice, or not
-// knowing whether it was told, changes nothing in the end.
+// All of it is pure: it reads the last report from the object, so that reporting twice, or not
+// knowing whether a report arrived, changes nothing in the end.
 //
 // What must hold:
 //

@@ -59,15 +59,15 @@ func completed(status *v1alpha1.BatchReleaseStatus) standing {
 	return endedAt(v1alpha1.ReportReleased, status.UpdateRevision, status.Replicas)
 }
 
-// endedAt is how a release stands at whose end all pods run a revision.
+// endedAt is the standing of a release after which all pods run a revision.
 func endedAt(kind v1alpha1.ReportKind, revision string, replicas int32) standing {
 	now := of(kind, "")
 	now.Revision, now.replicas = revision, replicas
 	return now
 }
 
-// deleted is the end of a release whose object goes away before it has come to one. What failed
-// before has been told.
+// deleted is the end of a release whose object is deleted before the release has ended. An earlier
+// failure has been reported.
 func deleted(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) (standing, bool) {
 	if last == nil || last.Commit != status.Commit || !open(last) {
 		return standing{}, false
@@ -77,7 +77,7 @@ func deleted(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) (s
 	return now, true
 }
 
-// endedWith is the end that the release of a commit came to, nil if none is known.
+// endedWith is how the release of a commit ended, nil if that is not known.
 func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.EndedRelease {
 	for i := range slices.Backward(status.Ended) {
 		if status.Ended[i].Commit == commit {
@@ -87,7 +87,7 @@ func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.End
 	return nil
 }
 
-// endOf is how a release ended that another has followed since. A rollback has the cause that was told last.
+// endOf is how a release ended that another has followed since. A rollback has the cause that was reported last.
 func endOf(ended *v1alpha1.EndedRelease, last *v1alpha1.ForgeReport) standing {
 	var now standing
 	switch {
@@ -106,10 +106,10 @@ func endOf(ended *v1alpha1.EndedRelease, last *v1alpha1.ForgeReport) standing {
 	return now
 }
 
-// open reports whether nothing has been told of a commit but that it goes on, or waits.
+// open reports whether the only report of a commit is that it goes on, or waits.
 func open(last *v1alpha1.ForgeReport) bool { return last.State == string(forge.StatePending) }
 
-// batchTold is the batch that a release was at when it was last told of; the status speaks of another by now.
+// batchTold is the batch that a release was at in the last report; the status is at another by now.
 func batchTold(last *v1alpha1.ForgeReport) (batch, batches int32) {
 	if last.Content == nil {
 		return 0, 0
@@ -136,7 +136,7 @@ func final(last *v1alpha1.ForgeReport) bool {
 	}
 }
 
-// left is the end of a release that another commit took over from; false where it has been told. One
+// left is the end of a release that another commit took over from; false where it has been reported. One
 // that had completed, or had failed, keeps its report, except after a rollback.
 func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
@@ -165,7 +165,7 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 	}
 }
 
-// failed reports whether a failure was told that something of the same attempt can still follow.
+// failed reports whether the last report is a failure after which something of the same attempt can follow.
 func failed(last *v1alpha1.ForgeReport) bool {
 	return last.State == string(forge.StateFailure) && last.Content != nil &&
 		last.Content.Kind != v1alpha1.ReportSuperseded && !goesBack(last.Content.Kind)

@@ -11,7 +11,7 @@ import (
 // maxLines is how many changed lines of a file are shown.
 const maxLines = 20
 
-// RevertWanted reports whether Git is to follow a rollback that it did not ask for.
+// RevertWanted reports whether Git has to be brought in line with a rollback that it did not request.
 func RevertWanted(release *v1alpha1.BatchRelease) bool {
 	status := &release.Status
 	return release.DeletionTimestamp == nil && len(status.Quarantined) > 0 && takenBack(status)
@@ -63,7 +63,7 @@ func (w RevertWords) Body() string {
 	}, "\n\n") + "\n"
 }
 
-// askedBy says who, or what, asked for a rollback.
+// askedBy says who, or what, requested a rollback.
 func askedBy(trigger v1alpha1.RollbackTrigger) string {
 	switch trigger {
 	case v1alpha1.TriggerAnnotation:

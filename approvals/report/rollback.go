@@ -5,7 +5,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// goesBack reports whether a status of a kind tells of a commit that is, or was, rolled back from.
+// goesBack reports whether a status of a kind is about a commit that is, or was, rolled back from.
 func goesBack(kind v1alpha1.ReportKind) bool {
 	switch kind {
 	case v1alpha1.ReportRollingBack, v1alpha1.ReportRollbackStuck, v1alpha1.ReportRolledBack:
@@ -29,7 +29,7 @@ func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) s
 	return now.followed(status)
 }
 
-// followed adds how Git is to follow a rollback that it did not ask for, and where.
+// followed adds how Git comes back in line with a rollback that it did not request, and where.
 func (s standing) followed(status *v1alpha1.BatchReleaseStatus) standing {
 	revert := status.Revert
 	switch {
@@ -45,7 +45,7 @@ func (s standing) followed(status *v1alpha1.BatchReleaseStatus) standing {
 	return s
 }
 
-// whyBack is the cause of a rollback. Of one that somebody asked for, what was told last of the commit
+// whyBack is the cause of a rollback. For one that somebody requested, the last report of the commit
 // says more than the request.
 func whyBack(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) *v1alpha1.ReportCause {
 	request := said(status.Rollback.Message)

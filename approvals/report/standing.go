@@ -20,7 +20,7 @@ type standing struct {
 	target, replicas int32
 	// by is the commit or revision that took over.
 	by string
-	// detail is what there is to say beside.
+	// detail is what else there is to say.
 	detail string
 	forced []v1alpha1.ForcedGate
 	url    string
@@ -111,7 +111,7 @@ func (s standing) done() string {
 	return s.going() + fmt.Sprintf("%s: %d/%d updated", batchWords(s.Batch, s.Batches), s.target, s.replicas)
 }
 
-// where is where a release was that came to no end.
+// where is where a release was that never ended.
 func (s standing) where() string { return s.detail + at(s.Batch, s.Batches) }
 
 // back is the description of a rollback after its beginning.
@@ -161,7 +161,7 @@ func at(batch, batches int32) string {
 	return " at " + batchWords(batch, batches)
 }
 
-// forcedWords names those who passed gates past their policies, in the words that a description has room for.
+// forcedWords names those who passed gates despite their policies, in the words that a description has room for.
 func forcedWords(gates []v1alpha1.ForcedGate) string {
 	var words []string
 	for _, one := range gates {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// maxPosts is how many statuses are posted on one commit in one context before only an end is told.
+// maxPosts is how many statuses are posted on one commit in one context before only an end is reported.
 // GitHub takes 1000.
 const maxPosts = 900
 
@@ -33,16 +33,16 @@ func (o Options) Context(namespace, name string) string { return o.Prefix() + na
 // SyncContext is the context of sources.
 func (o Options) SyncContext() string { return o.Prefix() + "sync" }
 
-// Post is a status to be posted, and what is written down of it.
+// Post is a status to be posted, and what is recorded of it.
 type Post struct {
 	Status  forge.StatusRequest
 	Content v1alpha1.ReportContent
-	// Posted says that the forge has the status, posted by a version that wrote down no content: the content is written down,
+	// Posted says that the forge has the status, posted by a version that recorded no content: the content is recorded,
 	// and nothing is posted.
 	Posted bool
 }
 
-// Next says which statuses are to be posted now, in this order: none where all is told. Gates are those
+// Next says which statuses to post now, in this order: none where everything is reported. Gates are those
 // that the release waits for; while one of them is not there yet, or not asked for yet, there is nothing
 // to say of the wait.
 func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Post {
@@ -69,7 +69,7 @@ func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Po
 	return next
 }
 
-// After is what to write down once a status is posted.
+// After is what to record once a status is posted.
 func After(last *v1alpha1.ForgeReport, post Post, now time.Time) *v1alpha1.ForgeReport {
 	next := &v1alpha1.ForgeReport{}
 	if last != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Sync says what to report of the files of a source: a failure that names the first that is wrong,
-// and success only where a failure of the same commit was told before.
+// and success only where a failure of the same commit was reported before.
 func Sync(source *v1alpha1.ReleaseSource, o Options) (Post, bool) {
 	status := &source.Status
 	if status.ObservedCommit == "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // Waiting is what is to be posted, in this order, of commits that can't be released, or not yet, while the
-// release of another one stands or goes on. What was told is kept apart from the report of the release,
+// release of another one stops or goes on. These reports are kept apart from the report of the release,
 // in status.refusal.
 func Waiting(release *v1alpha1.BatchRelease, o Options) []Post {
 	last, context := release.Status.Refusal, o.Context(release.Namespace, release.Name)

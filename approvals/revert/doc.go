@@ -4,12 +4,12 @@
 //	                          ├─ With ─► file with the template of then
 //	file then ──Read──► File ─┘
 //
-// A value that differs is exchanged where it stands. What differs in its structure is exchanged, added or taken
-// away as the smallest block that has it, in the words of then. All of it is pure.
+// A value that differs is replaced in place. What differs in its structure is replaced, added or
+// removed as the smallest block that has it, as the earlier file has it. All of it is pure.
 //
 // What must hold:
 //
-//   - the result says what the file says now, but for the template, which is that of then. It is
+//   - the result says what the file says now, except for the template, which is the earlier one. It is
 //     read again and compared before it is handed out;
 //   - outside of the template the file is byte for byte what it was; inside of it comments and
 //     formatting stay where only values differ;

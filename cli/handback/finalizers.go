@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// removeFinalizers takes Sluice's finalizers off what is in scope, for objects to go that wait for a
-// controller. Whoever else has a finalizer there keeps it.
+// removeFinalizers takes Sluice's finalizers off what is in scope, so that objects can go that wait for a
+// controller. All other finalizers stay.
 func (c *Command) removeFinalizers(ctx context.Context) error {
 	objects, err := c.ours(ctx)
 	if err != nil {

@@ -184,7 +184,7 @@ func (c *Command) releaseOf(ctx context.Context, d *appsv1.Deployment) (*v1alpha
 	return release, nil
 }
 
-// absent tells that there is no such object, or no such kind.
+// absent reports whether there is no such object, or no such kind.
 func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // setsOf lists the ReplicaSets that the Deployment selects; not all of them need be its own.

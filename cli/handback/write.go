@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 )
 
-// glassReason is what the command gives as the reason for breaking the glass. It tells its own
-// annotation, which it takes away again, from somebody else's.
+// glassReason is the break-glass reason that the command gives. By it the command knows its own
+// annotation, which it removes again, from that of somebody else.
 const glassReason = "sluice handback"
 
 // write gives a Deployment back. Where the admission policy minds, the same write sets the break-glass
@@ -34,7 +34,7 @@ func (c *Command) write(ctx context.Context, d *appsv1.Deployment, held v1alpha1
 	return c.mendGlass(ctx, d)
 }
 
-// asksForReason tells a refusal by the policy, which names the annotation, from any other.
+// asksForReason reports whether the policy refuses a write: its message names the annotation.
 func asksForReason(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), v1alpha1.BreakGlassAnnotation)
 }

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// Namespace is where Sluice is installed unless told otherwise.
+	// Namespace is where Sluice is installed by default.
 	Namespace = "sluice-system"
 	// Image is where the images are, without a tag.
 	Image = "ghcr.io/sluice-dev/sluice"
-	// Replicas is how many controllers there are unless told otherwise.
+	// Replicas is how many controllers there are by default.
 	Replicas = 2
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	Image string
 	// Replicas is how many controllers there are.
 	Replicas int32
-	// Namespaced has the controller see, and have rights in, its own namespace only. Nothing
+	// Namespaced limits what the controller sees, and its rights, to its own namespace. Nothing
 	// is installed outside of it, the CRDs aside, and it has to be there.
 	Namespaced bool
 	// CRDs installs the CRDs too, of which a cluster has one set.

@@ -1,4 +1,4 @@
-// Package lint says before the push what is wrong with the releases of a repository.
+// Package lint finds, before the push, what is wrong with the releases of a repository.
 //
 //	files ─► spec.Read ─► what the controller will refuse ─┐
 //	            │                                          ├─► Report ─► text, JSON, annotations
@@ -26,7 +26,7 @@ type Severity string
 const (
 	// Error is what is refused, by the controller or by the API server, or can't succeed.
 	Error Severity = "error"
-	// Warning is what is taken, and hardly meant.
+	// Warning is what is accepted, and probably a mistake.
 	Warning Severity = "warning"
 )
 

@@ -22,7 +22,7 @@ import (
 // ErrDone ends Follow: what was waited for is there.
 var ErrDone = errors.New("done")
 
-// Watched is what Follow keeps an eye on.
+// Watched is what Follow watches.
 type Watched struct {
 	Config *rest.Config
 	Scheme *runtime.Scheme

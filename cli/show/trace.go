@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Trace is the way from something that runs back to what brought it. What is not known is nil.
+// Trace is the way from something that runs back to its origin. What is not known is nil.
 type Trace struct {
 	// Pod is where the trace was begun; nil if it was begun further up.
 	Pod        *corev1.Pod

@@ -38,7 +38,7 @@ func (r *run) apply(event *Event) []string {
 	return append(told, r.ask(event)...)
 }
 
-// ask lets people ask for something. What they ask for in vain is told as such.
+// ask lets people request something. A request in vain is reported as such.
 func (r *run) ask(event *Event) []string {
 	asked := []struct {
 		is   bool
@@ -74,7 +74,7 @@ func (r *run) pods(n int32, happens func(*sim.Set) bool) int32 {
 	return done
 }
 
-// row is how things stand.
+// row is the present situation.
 func (r *run) row() Row {
 	status := r.Release.Status
 	row := Row{
@@ -108,7 +108,7 @@ func (r *run) note(event string, done ...string) {
 	r.timeline.Rows = append(r.timeline.Rows, row)
 }
 
-// same reports whether things stand as in another row.
+// same reports whether the situation is that of another row.
 func (row *Row) same(other *Row) bool {
 	return row.Replicas == other.Replicas && row.Old == other.Old && row.New == other.New && row.Available == other.Available &&
 		row.Phase == other.Phase && row.Batch == other.Batch && row.State == other.State && row.Why == other.Why && slices.Equal(row.Gates, other.Gates)

@@ -1,4 +1,4 @@
-// Package simulate plays a release through, by the planner itself, in a toy world whose events a trace tells.
+// Package simulate runs a release with the planner itself, in a simulated world whose events a trace lists.
 //
 //	release, Deployment, Trace ──► Run ──► Timeline ──► table, JSON
 //	                                │
@@ -20,7 +20,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// Timeline is what came of a release.
+// Timeline is the course of a release.
 type Timeline struct {
 	Rows []Row `json:"rows"`
 	// Unmet are the expectations of the trace that did not come true.
@@ -31,11 +31,11 @@ type Timeline struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Row is how things stand once something has happened.
+// Row is the situation after something has happened.
 type Row struct {
 	// At is how long after the start.
 	At string `json:"at"`
-	// Event is what the trace has happen; empty in rows of what Sluice does.
+	// Event is what happens by the trace; empty in rows of what Sluice does.
 	Event string `json:"event,omitempty"`
 	// Done are the writes to ReplicaSets, Deployment and Gates.
 	Done []string `json:"done,omitempty"`
@@ -58,7 +58,7 @@ const (
 	given   = "v2"
 )
 
-// Run plays a release of a Deployment, nil if its manifest is not known. The release must be valid.
+// Run simulates a release of a Deployment, nil if its manifest is not known. The release must be valid.
 func Run(release *v1alpha1.BatchRelease, deployment *appsv1.Deployment, trace *Trace) (*Timeline, error) {
 	state := sim.NewState(setup(release, deployment, trace))
 	r := &run{

@@ -26,7 +26,7 @@ type Trace struct {
 	Events []Event `json:"events,omitempty"`
 }
 
-// Event is one thing that happens, or what is expected to have come of the others.
+// Event is one thing that happens, or what is expected as the result of the others.
 type Event struct {
 	// At is how long after the start.
 	At metav1.Duration `json:"at"`
@@ -49,7 +49,7 @@ type Event struct {
 	Broken *string `json:"broken,omitempty"`
 	// ReadyAfter is how long pods that are made from now on take.
 	ReadyAfter *metav1.Duration `json:"readyAfter,omitempty"`
-	// Expect is how things have to stand, after all that happens at this time.
+	// Expect is what the situation has to be, after all that happens at this time.
 	Expect *Expectation `json:"expect,omitempty"`
 }
 

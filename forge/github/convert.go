@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// convert turns a list of the forge's into values.
+// convert turns a list of the forge into values.
 func convert[From, To any](from []From, one func(From) To) []To {
 	to := make([]To, 0, len(from))
 	for _, item := range from {

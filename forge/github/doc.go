@@ -9,12 +9,12 @@
 //
 // What must hold:
 //
-//   - whatever is done twice is there once: each write can lose its answer and be done again;
-//   - a list is read whole or not at all, and an answer that is no JSON is an error, so that
+//   - whatever is done twice exists once: each write can lose its answer and be done again;
+//   - a list is read whole or not at all, and an answer that is not JSON is an error, so that
 //     nothing that speaks against an approval is overlooked;
 //   - while the forge limits us no request is sent and nothing sleeps: a *forge.LimitedError
 //     comes back at once;
-//   - credentials go to no other host, and stand in no error;
+//   - credentials go to no other host, and appear in no error;
 //   - each error is of a forge.Kind, or that of the caller's context.
 //
 // App tokens are made here, from go-github's own calls and a JWT library: the libraries that

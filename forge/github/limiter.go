@@ -70,7 +70,7 @@ func (l *limiter) snapshot() Budget {
 	return l.budget
 }
 
-// learn takes in what an answer says of limits.
+// learn records what an answer says about limits.
 func (l *limiter) learn(resp *http.Response) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

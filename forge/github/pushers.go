@@ -19,7 +19,7 @@ func ofFork(pull forge.PullRequest) bool { return pull.Head.RepositoryID != pull
 func (c *Client) readPushers(ctx context.Context, into *forge.Proposal, within int) error {
 	pull := into.PullRequest
 	if ofFork(pull) || within > maxWithin {
-		return nil // the branch of a fork is its owner's, and those whom they let push
+		return nil // the branch of a fork belongs to its owner, and to those whom they let push
 	}
 	line := forge.Line(into.Commits, pull.Head.SHA)
 	whole := func(pushes []forge.Push) bool { return len(line) > 0 && len(forge.PushesOf(line, pushes)) == len(line) }

@@ -39,8 +39,8 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// deadline bounds a request together with its answer. It is the outermost transport, and sees
-// to it that no error brings credentials out.
+// deadline bounds a request together with its answer. It is the outermost transport, and makes
+// sure that no error contains credentials.
 type deadline struct {
 	next    http.RoundTripper
 	timeout time.Duration
@@ -67,7 +67,7 @@ func (t *deadline) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, t.secrets.typed(err)
 }
 
-// bodies reads each answer whole, so that one that ends early, is too large or is no JSON is an
+// bodies reads each answer whole, so that one that ends early, is too large or is not JSON is an
 // error here and not a short list further up.
 type bodies struct{ next http.RoundTripper }
 

@@ -62,8 +62,8 @@ type Options struct {
 	// SharedNamespaces are those that sources of any namespace may write into; into all others
 	// only their own sources may.
 	SharedNamespaces []string
-	// DefaultServiceAccount is the account, in the source's namespace, as which a source is
-	// written that names none. Empty means the controller's own.
+	// DefaultServiceAccount is the account, in the source's namespace, that writes for a source
+	// that names none. Empty means the controller's own.
 	DefaultServiceAccount string
 
 	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
@@ -153,7 +153,7 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	return addReceiver(mgr, opts)
 }
 
-// addReceiver has each replica take webhooks, if there is an address for them.
+// addReceiver makes each replica take webhooks, if there is an address for them.
 func addReceiver(mgr manager.Manager, opts Options) error {
 	if orOff(opts.WebhookAddress) == Off {
 		return nil

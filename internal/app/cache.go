@@ -21,7 +21,7 @@ import (
 // patience is how long a readiness check waits for the cache.
 const patience = time.Second
 
-// cacheOptions has the cache watch the namespaces (none: all), of ControllerRevisions only
+// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions only
 // those of releases, and keep no more of an object than is read.
 func cacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
@@ -68,7 +68,7 @@ func trim(object any) (any, error) {
 }
 
 // readLive lists what is never cached: pods are many and read at a failure only, and
-// secrets are nobody's to collect.
+// nobody may collect secrets.
 func readLive() []client.Object {
 	return []client.Object{&corev1.Pod{}, &corev1.Secret{}}
 }

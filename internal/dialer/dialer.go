@@ -32,8 +32,8 @@ func New(timeout time.Duration, rules Rules, refused Refused) *net.Dialer {
 }
 
 // NewTransport returns a transport like base that heeds the rules. The proxies that base.Proxy
-// names were chosen by whoever runs this process and may be anywhere; behind one, names are
-// the proxy's to resolve and to refuse.
+// names were chosen by whoever runs this process and may be anywhere; behind one, the proxy
+// resolves and refuses names.
 func NewTransport(base *http.Transport, timeout time.Duration, rules Rules, refused Refused) http.RoundTripper {
 	direct := base.Clone()
 	direct.Proxy = nil

@@ -35,9 +35,9 @@ type JSONPatch struct {
 	operations []operation
 }
 
-// Test has the API server refuse the patch as invalid unless the path has the value; nil
+// Test makes the API server refuse the patch as invalid unless the path has the value; nil
 // stands for none, where at least the parent of the path exists. Unlike a resourceVersion it
-// does not mind changes of anything else.
+// allows changes of anything else.
 func (p *JSONPatch) Test(path string, value any) *JSONPatch {
 	p.operations = append(p.operations, operation{"test", path, value})
 	return p

@@ -48,7 +48,7 @@ func NewOverlay[T client.Object](now clock.PassiveClock, unseen time.Duration) *
 	return &Overlay[T]{clock: now, unseen: unseen, seen: map[types.NamespacedName]*seen[T]{}}
 }
 
-// Saw takes in what the API server answered to a write or a live read, unless something newer is known.
+// Saw records what the API server answered to a write or a live read, unless something newer is known.
 func (o *Overlay[T]) Saw(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,7 +66,7 @@ func (o *Overlay[T]) saw(object T) {
 	o.seen[key] = &seen[T]{object: object.DeepCopyObject().(T), since: o.clock.Now(), cached: cached}
 }
 
-// SawAll takes in the answer to a live list. What was seen before and is not in it is forgotten; what the cache has and
+// SawAll records the answer to a live list. What was seen before and is not in it is forgotten; what the cache has and
 // is not in it stays, since caches may be asked by other rules than the API server.
 func (o *Overlay[T]) SawAll(objects []T) {
 	o.mu.Lock()
@@ -77,7 +77,7 @@ func (o *Overlay[T]) SawAll(objects []T) {
 	}
 }
 
-// Deleted takes in that this process has deleted an object.
+// Deleted records that this process has deleted an object.
 func (o *Overlay[T]) Deleted(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,7 +88,7 @@ func (o *Overlay[T]) Deleted(key types.NamespacedName) {
 	}
 }
 
-// Forget has the cache believed about an object.
+// Forget makes the Overlay trust the cache about an object.
 func (o *Overlay[T]) Forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,7 +102,7 @@ func (o *Overlay[T]) Ahead() bool {
 	return len(o.seen) > 0
 }
 
-// Newest is an object that the cache has, or what is newer. It reports false if the object was deleted.
+// Newest returns the object that the cache has, or a newer one. It reports false if the object was deleted.
 func (o *Overlay[T]) Newest(cached T) (T, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

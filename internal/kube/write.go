@@ -42,7 +42,7 @@ func (Gone) outcome()      {}
 func (Refused) outcome()   {}
 func (Failed) outcome()    {}
 
-// Err is what the API server answered to a write that did not come about; nil if it did, or if there was nothing to write.
+// Err is what the API server answered to a write that failed; nil if it succeeded, or if there was nothing to write.
 func Err(o Outcome) error {
 	switch o := o.(type) {
 	case Written, Unchanged:

@@ -1,4 +1,4 @@
-// Package lru keeps values up to a size of all of them.
+// Package lru keeps values up to a total size.
 package lru
 
 import (
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Cache keeps values up to a size of all of them. Those go first that were not used for longest. It is safe for
+// Cache keeps values up to a total size. The least recently used ones go first. It is safe for
 // use by many goroutines.
 type Cache[K comparable, V any] struct {
 	size  int64
@@ -45,7 +45,7 @@ func (c *Cache[K, V]) Get(key K) (value V) {
 	return value
 }
 
-// Take returns what is kept under a key, and keeps it no longer; the zero value if nothing is.
+// Take returns what is kept under a key, and removes it; the zero value if nothing is.
 func (c *Cache[K, V]) Take(key K) (value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Cache[K, V]) Take(key K) (value V) {
 	return value
 }
 
-// Clear keeps nothing any longer.
+// Clear removes everything.
 func (c *Cache[K, V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,7 +70,7 @@ func Within(given, kept []byte) bool {
 	return okA && okB && subset.Of(a, b)
 }
 
-// canonical is a template as the API server writes it, but for defaults.
+// canonical is a template as the API server writes it, except for defaults.
 func canonical(raw []byte) (any, bool) {
 	var template corev1.PodTemplateSpec
 	if json.Unmarshal(raw, &template) != nil {
@@ -88,7 +88,7 @@ func canonical(raw []byte) (any, bool) {
 // it (ComputeHash in pkg/controller/controller_utils.go of Kubernetes): FNV-1a over a
 // dump of the template and, where a name was taken, the collision count. The dump has every
 // field of the Go type, so a control plane of another version than our API libraries comes to
-// another hash; it finds a ReplicaSet by its template and does not mind.
+// another hash; it finds a ReplicaSet by its template, so that this does no harm.
 func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hasher := fnv.New32a()
 	fmt.Fprintf(hasher, "%v", dump.ForHash(*template))
