@@ -23,7 +23,7 @@ import (
 )
 
 // controllerEnv names, to a process of this program, the namespaces that it is the controller of, and has the
-// cluster's kubeconfig in KUBECONFIG: the controller as it is delivered, but for the command line.
+// cluster's kubeconfig in KUBECONFIG: the controller as it is delivered, except for the command line.
 const controllerEnv = "SLUICE_TEST_CONTROLLER"
 
 // runController is the whole life of such a process.

@@ -93,7 +93,7 @@ func sinceOpened(g *v1alpha1.Gate, when time.Time) bool {
 }
 
 // mayPost reports whether a status is of somebody whose statuses count. What we post ourselves counts
-// only where it speaks of another cluster.
+// only where it is about another cluster.
 func (f *ForgeFacts) mayPost(status *forge.Status) bool {
 	if status.Creator.Same(f.Self) && !hasPrefixFold(status.Context, sluicePrefix) {
 		return false

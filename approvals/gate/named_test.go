@@ -15,7 +15,7 @@ func (s approving) kept(name string, id int64) {
 	s.source.Status.Accounts = append(s.source.Status.Accounts, v1alpha1.NamedAccount{Kind: v1alpha1.AccountUser, Name: name, ID: id})
 }
 
-// What a policy names is kept by number, but for what is not known and what has its number.
+// What a policy names is kept by number, except what is not known and what has its number.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	scene := mergeAlone()

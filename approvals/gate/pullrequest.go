@@ -41,8 +41,8 @@ func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
 	return a
 }
 
-// Candidates are those who have answered the pull request of g and whose permissions in the repository the forge must be
-// asked for: their answers count if they may write.
+// Candidates are those who have answered the pull request of g and about whom to ask the forge what they may do with the
+// repository: their answers count if they may write.
 func Candidates(g *v1alpha1.Gate, facts Facts) []forge.Account {
 	if facts.Source == nil || facts.Forge == nil || facts.Forge.Approval == nil || g.Spec.Policy.PullRequest == nil {
 		return nil

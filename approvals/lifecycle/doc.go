@@ -9,6 +9,6 @@
 //   - before something is opened, the object says so, guarded by the version that was decided on: what was claimed may
 //     have been opened, and is looked for;
 //   - intents are carried out in order, and each can be the last: whatever was done before a crash, observing again and
-//     deciding again comes to the same end, and nothing is opened twice;
+//     deciding again has the same result, and nothing is opened twice;
 //   - where there is nothing to do there is no intent.
 package lifecycle

@@ -319,7 +319,7 @@ func live(t testing.TB, events []func(*gateWorld), crash int) *gateWorld {
 	return w
 }
 
-// TestGateEndsAlikeAfterACrash: wherever a process is stopped, the next one comes to the same end, opens nothing twice and leaves
+// TestGateEndsAlikeAfterACrash: wherever a process is stopped, the next one has the same result, opens nothing twice and leaves
 // nothing open.
 func TestGateEndsAlikeAfterACrash(t *testing.T) {
 	t.Parallel()

@@ -41,10 +41,10 @@ func (PostStatus) reportIntent()    {}
 func (EndDeployment) reportIntent() {}
 func (Deploy) reportIntent()        {}
 
-// Told is what a status speaks of.
+// Told is what a status is about.
 type Told int
 
-// What a status speaks of.
+// What a status is about.
 const (
 	// ToldOfRelease: the commit that is, or was last, released.
 	ToldOfRelease Told = iota

@@ -227,7 +227,7 @@ func (c *comparison) exchange(now, then entry) ([]edit, bool) {
 	return []edit{{at, text}}, true
 }
 
-// reindent moves the lines of a block, but for the first where it has lost its indentation, and gives
+// reindent moves the lines of a block, except the first where it has lost its indentation, and gives
 // them the ends that lines have here.
 func (c *comparison) reindent(block []byte, from, to int) []byte {
 	var out bytes.Buffer

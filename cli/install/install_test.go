@@ -67,7 +67,7 @@ func TestChoices(t *testing.T) {
 }
 
 // TestNamespaced: everything is in the namespace, and the role there has the rights of both roles
-// of the whole cluster's installation, but for those that no role of a namespace can give.
+// of the whole cluster's installation, except those that no role of a namespace can give.
 func TestNamespaced(t *testing.T) {
 	t.Parallel()
 	options := install.Options{Namespace: "shop", Image: "sluice:v1", Replicas: 1, Namespaced: true}

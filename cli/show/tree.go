@@ -258,7 +258,7 @@ func (r setRole) word(release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// role is what a ReplicaSet is to the release. While the status speaks of an earlier template, the one that the held
+// role is what a ReplicaSet is to the release. While the status is about an earlier template, the one that the held
 // Deployment has is the new one.
 func role(set *appsv1.ReplicaSet, w *Whole) setRole {
 	release, revision := w.Release, revisionOf(set)

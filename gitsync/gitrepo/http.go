@@ -110,7 +110,7 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// meteredTransport limits the bodies of answers, but for packs, which are limited
+// meteredTransport limits the bodies of answers, except packs, which are limited
 // where they are read.
 type meteredTransport struct {
 	next  http.RoundTripper

@@ -118,7 +118,7 @@ func (l *Local) missing(what string, err error) error {
 	return newError(Invalid, "%s is not in this clone", what)
 }
 
-// snapshot reads all files of a commit, but for those that are too large.
+// snapshot reads all files of a commit, except those that are too large.
 func (l *Local) snapshot(hash plumbing.Hash) (*Snapshot, error) {
 	commit, err := l.load(hash, plumbing.CommitObject)
 	if err != nil {

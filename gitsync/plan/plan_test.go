@@ -103,7 +103,7 @@ func same(a, b *cluster) string {
 		cmp.Diff(a.deployments, b.deployments) + cmp.Diff(a.shared, b.shared)
 }
 
-// TestStoppedAfterAnyWrite: whichever writes are the last of a process, the next one comes to the same end. What is at rest
+// TestStoppedAfterAnyWrite: whichever writes are the last of a process, the next one has the same result. What is at rest
 // is left alone, by a process that remembers nothing too.
 func TestStoppedAfterAnyWrite(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,7 @@ func TestOneProcessIsForTheQuick(t *testing.T) {
 	}
 }
 
-// What was spent long ago counts no more.
+// What was spent long ago no longer counts.
 func TestSpentIsForgotten(t *testing.T) {
 	t.Parallel()
 	pool := NewPool(Options{Processes: 2})

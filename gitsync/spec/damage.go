@@ -12,7 +12,7 @@ var lfsPointers = [][]byte{[]byte("version https://git-lfs.github.com/spec/"), [
 // Lines that Git leaves in a file that it could not merge.
 var conflictMarks = [][]byte{[]byte("<<<<<<< "), []byte("||||||| "), []byte(">>>>>>> ")}
 
-// hiddenBreak finds what ends a line for YAML 1.1, but for its end: a carriage return alone, and the next line, line separator and
+// hiddenBreak finds what ends a line for YAML 1.1, except its end: a carriage return alone, and the next line, line separator and
 // paragraph separator of Unicode. Editors and forges mostly show one line.
 func hiddenBreak(line []byte) (rune, bool) {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))

@@ -4,7 +4,7 @@
 //	                                                                                         ├─► sluice.json
 //	CRD ─► ...                                                            KIND_VERSION.json ─┘
 //
-// A schema refuses nothing that the API server takes, but for null in place of a default, which sluice lint refuses as
+// A schema refuses nothing that the API server accepts, except null in place of a default, which sluice lint refuses as
 // well; what the controller writes is left open. What it can't say, the last step above all, is left to
 // the API server and to lint. It speaks draft 7, the newest that editors know throughout.
 package schema

@@ -49,7 +49,7 @@ func All(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	return found, nil
 }
 
-// tree is the template as JSON has it, but for what does not count.
+// tree is the template as JSON has it, except what does not count.
 func tree(template *corev1.PodTemplateSpec) (any, error) {
 	counted := podtemplate.Canonical(template)
 	delete(counted.Annotations, restartedAt)

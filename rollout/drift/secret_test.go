@@ -81,7 +81,7 @@ func TestOnlyWhatMayBeShown(t *testing.T) {
 	})
 }
 
-// filler sets every field of a value: texts to its text, but for those by which items are told apart.
+// filler sets every field of a value: texts to its text, except those by which items are told apart.
 type filler struct {
 	key, text string
 	number    int64

@@ -79,7 +79,7 @@ func Restored(pods []Pod) []Change {
 	return changes
 }
 
-// Free returns how many pods may go now: the first of going are sure to be the ones that do, but for the
+// Free returns how many pods may go now: the first of going are sure to be the ones that do, except the
 // order of pods of one stage that are not ready. It returns too when there will be more without a new
 // pod, zero if that is not a matter of time.
 func Free(going []Pod, updated int32, now time.Time) (int, time.Time) {

@@ -11,7 +11,7 @@ const (
 	emptiesIt = ": or the native controller takes it for complete, and empties the others"
 )
 
-// TestNoUnapprovedVersionStandsAlone tells of a rollback to v1 that had just begun when another template is given.
+// TestNoUnapprovedVersionStandsAlone has a rollback to v1 that had just begun when another template is given.
 func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 	t.Parallel()
 	noted := func(s *Set) { s.Noted = true }

@@ -88,7 +88,7 @@ func TestWaitIsPutOnRecord(t *testing.T) {
 	}
 }
 
-// Looks count a wait: the time between two of them, but for that in which nobody looked.
+// Looks count a wait: the time between two of them, except that in which nobody looked.
 func TestWatches(t *testing.T) {
 	t.Parallel()
 	status := func(available int32, since time.Time) *v1alpha1.BatchReleaseStatus {

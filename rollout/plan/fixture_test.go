@@ -329,7 +329,7 @@ func standing(s *v1alpha1.BatchReleaseStatus) string {
 	return strings.Join(words, " ")
 }
 
-// next plans, and sees to it that the observation is left as it was.
+// next plans, and makes sure that the observation is left as it was.
 func next(t *testing.T, s *scene) Plan {
 	t.Helper()
 	release := s.Release.DeepCopy()

@@ -105,7 +105,7 @@ func noteForced(d Decision) Decision {
 }
 
 // reach is how many updated pods the steps allow whose predecessors' gates have passed. There may be as many
-// though the record speaks of an earlier step: the status that began the later step was lost.
+// though the record is about an earlier step: the status that began the later step was lost.
 func (l *look) reach(target int32) int32 {
 	if l.standsStill() {
 		return target

@@ -96,7 +96,7 @@ func (l *look) uncounted() field.ErrorList {
 			"enable the feature gate DeploymentReplicaSetTerminatingReplicas, or take the field out")}
 }
 
-// anotherWorkload reports whether the workload is not the one that the record speaks of.
+// anotherWorkload reports whether the workload is not the one that the record is about.
 func (l *look) anotherWorkload() bool {
 	return l.Workload != nil && l.record.WorkloadUID != "" && l.record.WorkloadUID != l.Workload.UID
 }

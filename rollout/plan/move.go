@@ -102,7 +102,7 @@ func unnote(s *Set, why Reason) ScaleSet {
 }
 
 // mayGrow asks for the live reads that more pods depend on. Without them a shell that reads its
-// own writes knows what the others have, but for what the native controller does while a set
+// own writes knows what the others have, except what the native controller does while a set
 // is the only active one, and what the process before this one did.
 func mayGrow(d Decision) (Decision, bool) {
 	first := d.LastScale.IsZero()
@@ -116,7 +116,7 @@ func mayGrow(d Decision) (Decision, bool) {
 }
 
 // mayShrink asks for the live reads that a shrink depends on: every set that counts as
-// available, but for a lone one that shrinks, whose write is guarded by its version.
+// available, except a lone one that shrinks, whose write is guarded by its version.
 func mayShrink(d Decision, shrink []deployment.Scale) (Decision, bool) {
 	lone := ""
 	if len(shrink) == 1 {

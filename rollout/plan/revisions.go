@@ -115,7 +115,7 @@ func keepLeft(d Decision) Decision {
 }
 
 // leftCommit brought the revision that a rollback leaves, as far as that is known: where Git reverts it
-// the status speaks of the revert as soon as it is written.
+// the status is about the revert as soon as it is written.
 func (l *look) leftCommit() string {
 	before := &l.Release.Status
 	if l.record.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != l.record.Rollback.From || l.revertingDrift() {

@@ -148,7 +148,7 @@ func (l *look) setCommit(r *record) {
 	r.CommitAuthor, r.CommitSubject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
 }
 
-// nextAttempt is one that no gate speaks of, even if the status was lost.
+// nextAttempt is one that no gate belongs to, even if the status was lost.
 func (l *look) nextAttempt() int64 {
 	last := l.record.Attempt
 	for i := range l.Gates {

@@ -36,7 +36,7 @@ type Past struct {
 	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
 	// superseded before their end.
 	Full []string
-	// Stable are the revisions that ran, or were released in full, under the native controller, but for those that were
+	// Stable are the revisions that ran, or were released in full, under the native controller, except those that were
 	// rolled back since: what may be left of a release that nobody has approved in full.
 	Stable []string
 }

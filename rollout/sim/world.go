@@ -109,7 +109,7 @@ type Set struct {
 	// Generation counts the sizes that it has had.
 	Generation int64
 	Replicas   int32
-	// Status is what the ReplicaSet controller last wrote; Observed, that it speaks of the
+	// Status is what the ReplicaSet controller last wrote; Observed, that it is about the
 	// present spec.
 	Status   SetStatus
 	Observed bool

@@ -63,7 +63,7 @@ func replaceImage(image string) string {
 	return `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"` + image + `"}]`
 }
 
-// wantNothingLeft wants nothing in the cluster that speaks of Sluice, the user's own things aside.
+// wantNothingLeft wants nothing in the cluster that is about Sluice, the user's own things aside.
 func (c *cluster) wantNothingLeft() {
 	c.Helper()
 	const kinds = "crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces"

@@ -77,7 +77,7 @@ func TestMergedInEachWay(t *testing.T) {
 	w.wantStops("1 of 10", "2 of 10", "3 of 10")
 }
 
-// With webhooks off everything comes to the same end, later.
+// With webhooks off everything has the same result, later.
 func TestWithoutWebhooks(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("50%", commitStatus("ci/smoke", "ci")), step("100%"))
 	w.startWithForge(time.Second)

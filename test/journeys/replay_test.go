@@ -22,7 +22,7 @@ type findings struct {
 	// leastReady is the least number of pods that served while the workload was held, and
 	// mostPods the most that its ReplicaSets asked for.
 	leastReady, mostPods int32
-	// mostSeen is the most pods that there were at once while the workload was held, but for those that were going away.
+	// mostSeen is the most pods that there were at once while the workload was held, except those that were going away.
 	mostSeen int32
 	// mostPresent counts those that were going away too.
 	mostPresent int32

@@ -49,7 +49,7 @@ func wantStrategy(t *testing.T, s *scene, want *appsv1.Deployment) {
 	}
 }
 
-// wantAnnotations compares annotations, but for that in which the native controller counts.
+// wantAnnotations compares annotations, except that in which the native controller counts.
 func wantAnnotations(t *testing.T, s *scene, want *appsv1.Deployment) {
 	t.Helper()
 	counted := cmp.FilterValues(func(a, b string) bool { return isNumber(a) && isNumber(b) }, cmp.Ignore())

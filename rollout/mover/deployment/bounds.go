@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // Bounds are how far the pods may stray from spec.replicas: Surge beyond, Unavailable short of it.
 type Bounds struct{ Surge, Unavailable int32 }
 
-// DefaultBound is what a Deployment has for maxSurge and maxUnavailable unless told otherwise.
+// DefaultBound is what a Deployment has for maxSurge and maxUnavailable by default.
 var DefaultBound = intstr.FromString("25%")
 
 // Resolve makes pods of maxSurge (rounded up) and maxUnavailable (rounded down) as the native controller does

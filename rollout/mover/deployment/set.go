@@ -20,7 +20,7 @@ type Set struct {
 	Created  time.Time
 	// Replicas is spec.replicas.
 	Replicas int32
-	// Observed says that its status speaks of its current spec.
+	// Observed says that its status is about its current spec.
 	Observed bool
 	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
 	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
@@ -119,7 +119,7 @@ func Settled(sets []Set) bool {
 	return !slices.ContainsFunc(sets, func(s Set) bool { return !s.Observed || s.shrinking() })
 }
 
-// Available counts the available pods, but for those that are to go: at the end of a release its last old pods are
+// Available counts the available pods, except those that are to go: at the end of a release its last old pods are
 // still in a status.
 func Available(sets []Set) int32 {
 	var available int32
