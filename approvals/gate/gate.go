@@ -140,7 +140,7 @@ func Awaited(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 	return status.Attempt == g.Spec.Attempt &&
 		status.UpdateRevision == g.Spec.Revision &&
 		status.CurrentStepIndex == g.Spec.Step &&
-		slices.Contains(status.Gates, v1alpha1.GateReference{Name: g.Name, Type: g.Spec.Type})
+		slices.ContainsFunc(status.Gates, func(r v1alpha1.GateReference) bool { return r.Name == g.Name && r.Type == g.Spec.Type })
 }
 
 // unreadable says what is wrong with the policy of a gate.

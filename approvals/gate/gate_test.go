@@ -51,7 +51,7 @@ func blockedOn(g *v1alpha1.Gate) *v1alpha1.BatchRelease {
 		Status: v1alpha1.BatchReleaseStatus{
 			Attempt: 3, UpdateRevision: "7f9c", CurrentStepIndex: 1,
 			CurrentStepState: v1alpha1.StepBlocking,
-			Gates:            []v1alpha1.GateReference{{Name: g.Name, Type: g.Spec.Type}},
+			Gates:            []v1alpha1.GateReference{{Name: g.Name, Type: g.Spec.Type, Decision: v1alpha1.DecisionWaiting}},
 		},
 	}
 }
