@@ -165,10 +165,19 @@ func (t *telling) worthTelling() bool {
 		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonChangedPastGit:
 		return started || !again
 	case v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit:
+		if change := t.change(); change != nil && t.changeIsTold(change) {
+			return false // though it says by now that pods were lost, or no more
+		}
 		return t.status.Message != t.before.Message
 	default:
 		return started && t.isRollback()
 	}
+}
+
+// changeIsTold reports whether people know what somebody else changed of the workload.
+func (t *telling) changeIsTold(change *ExternalChange) bool {
+	told := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionDrifted)
+	return told != nil && told.Status == metav1.ConditionTrue && told.Message == bounded(change.Message)
 }
 
 // wake is after how long to look again, at the end of a freeze at the latest.

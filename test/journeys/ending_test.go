@@ -74,7 +74,7 @@ func withoutCounters(annotations map[string]string) map[string]string {
 // timeless leaves out of a status when things happened, to which object, and how fast.
 func timeless(status v1alpha1.BatchReleaseStatus) v1alpha1.BatchReleaseStatus {
 	s := *status.DeepCopy()
-	s.LastUpdateTime, s.StartedAt, s.ObservedGeneration, s.WorkloadUID = nil, nil, 0, ""
+	s.LastUpdateTime, s.StartedAt, s.StepStartedAt, s.ObservedGeneration, s.WorkloadUID = nil, nil, nil, 0, ""
 	if s.Progress != nil {
 		s.Progress.Since = metav1.Time{}
 	}
