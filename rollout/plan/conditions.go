@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -116,68 +115,6 @@ func preflightIsTold(l *look) bool {
 	told := meta.FindStatusCondition(l.Release.Status.Conditions, v1alpha1.ConditionPreflight)
 	now := l.preflight()
 	return now == nil || told != nil && told.Reason == now.Reason && told.Message == now.Message
-}
-
-// news is what the new status means to people, told once.
-func (t *telling) news() []Event {
-	var events []Event
-	if stalled := t.stalled(); stalled != nil && stalled.Warning && !t.toldStalled(stalled) {
-		events = append(events, *stalled)
-	}
-	if !t.worthTelling() {
-		return events
-	}
-	warning := t.failed() || slices.Contains(warnings, t.status.Reason) || t.turnedRound()
-	return append(events, Event{warning, t.status.Reason, t.status.Message})
-}
-
-// toldStalled reports whether people know why the release is stalled. They know of a refused write even though the
-// API server says so in other words each time, for example with what a quota has left.
-func (t *telling) toldStalled(stalled *Event) bool {
-	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
-		return was != nil && was.Write == now.Write
-	}
-	old := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionStalled)
-	return old != nil && old.Reason == stalled.Reason && old.Message == stalled.Message
-}
-
-// warnings are the reasons that become warnings.
-var warnings = []string{
-	v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonDrifted,
-	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit,
-}
-
-// turnedRound reports whether a rollback begins that nobody requested.
-func (t *telling) turnedRound() bool {
-	back := t.record.Rollback
-	return back != nil && t.status.Reason == v1alpha1.ReasonRollingBack &&
-		(back.Trigger == v1alpha1.TriggerDeadline || back.Trigger == v1alpha1.TriggerGateRejected)
-}
-
-// worthTelling: a release blocks, fails or ends, a rollback starts too. That a release has
-// started and which batch it is at are in the status; each event would cost a request.
-func (t *telling) worthTelling() bool {
-	started := t.record.Attempt != t.before.Attempt
-	again := t.status.Reason == t.before.Reason && t.status.CurrentStepIndex == t.before.CurrentStepIndex
-	switch t.status.Reason {
-	case v1alpha1.ReasonBlocking, v1alpha1.ReasonGateRejected, v1alpha1.ReasonApprovalRefused, v1alpha1.ReasonDeadlineExceeded,
-		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWorkloadNotFound,
-		v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonChangedPastGit:
-		return started || !again
-	case v1alpha1.ReasonDrifted, v1alpha1.ReasonWillNotFit:
-		if change := t.change(); change != nil && t.changeIsTold(change) {
-			return false // though it says by now that pods were lost, or no more
-		}
-		return t.status.Message != t.before.Message
-	default:
-		return started && t.isRollback()
-	}
-}
-
-// changeIsTold reports whether people know what somebody else changed of the workload.
-func (t *telling) changeIsTold(change *ExternalChange) bool {
-	told := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionDrifted)
-	return told != nil && told.Status == metav1.ConditionTrue && told.Message == bounded(change.Message)
 }
 
 // wake is after how long to look again, at the end of a freeze at the latest.

@@ -274,6 +274,9 @@ func (l *look) rejected() bool {
 	return slices.ContainsFunc(l.record.Gates, func(g v1alpha1.GateReference) bool { return g.Decision == v1alpha1.DecisionRejected })
 }
 
+// refusedOf reports whether an approval has come that does not count.
+func refusedOf(waiting []waitingGate) bool { return slices.ContainsFunc(waiting, waitingGate.refused) }
+
 // refused reports whether what was waited for has come, and does not count.
 func (w waitingGate) refused() bool { return w.gate != nil && w.gate.Status.Refusal != nil }
 

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +22,7 @@ const (
 // words are the reason and the message of the status.
 func (t *telling) words() (reason, message string) {
 	reason, message = t.stateWords()
-	_, absent := t.state.(Absent)
-	if t.refused != nil && !t.statusFirst && !t.failed() && !t.completed() && !absent {
+	if t.refusalIsTold() {
 		reason, message = v1alpha1.ReasonWriteRefused, refusalWords(t.refused)
 	}
 	message = bounded(message)
@@ -33,6 +31,12 @@ func (t *telling) words() (reason, message string) {
 		message += "; next: revision " + queued.Revision
 	}
 	return reason, message
+}
+
+// refusalIsTold reports whether the status speaks of a write that is refused, rather than of the state.
+func (t *telling) refusalIsTold() bool {
+	_, absent := t.state.(Absent)
+	return t.refused != nil && !t.statusFirst && !t.failed() && !t.completed() && !absent
 }
 
 // stateWords put a state into words.
@@ -260,7 +264,7 @@ func (t *telling) blockedWords(waiting []waitingGate) (reason, message string) {
 		return v1alpha1.ReasonGateRejected, t.rejectionWords(rejected)
 	}
 	reason = v1alpha1.ReasonBlocking
-	if slices.ContainsFunc(waiting, waitingGate.refused) {
+	if refusedOf(waiting) {
 		reason = v1alpha1.ReasonApprovalRefused
 	}
 	return reason, fmt.Sprintf("batch %s done with %s of %d, waiting for %s",

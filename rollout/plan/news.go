@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// news is what the new status means to people, told once.
+func (t *telling) news() []Event {
+	var events []Event
+	if stalled := t.stalled(); stalled != nil && stalled.Warning && !t.toldStalled(stalled) {
+		events = append(events, *stalled)
+	}
+	told := noticeOf(t.state)
+	if t.refusalIsTold() {
+		told = notice{}
+	}
+	if !t.worthTelling(told) {
+		return events
+	}
+	return append(events, Event{told.warning || t.turnedBack(), t.status.Reason, t.status.Message})
+}
+
+// notice is how people are told of a state. That a release has started and which batch it is at are in the status; each event
+// would cost a request.
+type notice struct {
+	tell    when
+	warning bool
+}
+
+// when is when a state becomes an event.
+type when int
+
+const (
+	// atStart: only where a rollback begins with it.
+	atStart when = iota
+	// onEntry: when the release, or its step, comes to the state.
+	onEntry
+	// onChange: whenever there is something else to say.
+	onChange
+)
+
+// noticeOf says how people are told of a state: a release blocks, stops, fails or ends.
+func noticeOf(state State) notice {
+	switch s := state.(type) {
+	case Blocked:
+		return notice{onEntry, needsPeople(s.By)}
+	case Absent, Failed, PastGit:
+		return notice{onEntry, true}
+	case Completed:
+		return notice{onEntry, false}
+	case Drifted:
+		return notice{onChange, true}
+	case Idle:
+		if s.Because == RolledBack {
+			return notice{onEntry, false}
+		}
+	case Starting:
+		if s.At == WillNotFit {
+			return notice{onChange, true}
+		}
+	case Waiting:
+		return s.Stop.notice()
+	case Stopped:
+		return s.Stop.notice()
+	case Leaving, Replaced, Yielding, Loosened, Arriving, Entering, Rolling, Paused, Finishing:
+	}
+	return notice{}
+}
+
+// notice is that of the first cause.
+func (s Stop) notice() notice {
+	if !s.any() {
+		return notice{}
+	}
+	switch s[0].(type) {
+	case Suspended, Frozen:
+		return notice{onEntry, false}
+	case ChangedPastGit:
+		return notice{onEntry, true}
+	case Changed:
+		return notice{onChange, true}
+	case UnreadableSteps:
+	}
+	return notice{}
+}
+
+// needsPeople reports whether a gate was rejected, or an approval that came does not count.
+func needsPeople(waiting []waitingGate) bool {
+	return rejectedOf(waiting) != nil || refusedOf(waiting)
+}
+
+// worthTelling reports whether the state is news.
+func (t *telling) worthTelling(n notice) bool {
+	started := t.record.Attempt != t.before.Attempt
+	again := t.status.Reason == t.before.Reason && t.status.CurrentStepIndex == t.before.CurrentStepIndex
+	switch n.tell {
+	case onEntry:
+		return started || !again
+	case onChange:
+		if change := t.change(); change != nil && t.changeIsTold(change) {
+			return false // though it says by now that pods were lost, or no more
+		}
+		return t.status.Message != t.before.Message
+	default:
+		return started && t.isRollback()
+	}
+}
+
+// turnedBack reports whether a rollback begins that nobody requested.
+func (t *telling) turnedBack() bool {
+	back := t.record.Rollback
+	return t.rollingBack() && back != nil && (back.Trigger == v1alpha1.TriggerDeadline || back.Trigger == v1alpha1.TriggerGateRejected)
+}
+
+// toldStalled reports whether people know why the release is stalled. They know of a refused write even though the
+// API server says so in other words each time, for example with what a quota has left.
+func (t *telling) toldStalled(stalled *Event) bool {
+	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
+		return was != nil && was.Write == now.Write
+	}
+	old := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionStalled)
+	return old != nil && old.Reason == stalled.Reason && old.Message == stalled.Message
+}
+
+// changeIsTold reports whether people know what somebody else changed of the workload.
+func (t *telling) changeIsTold(change *ExternalChange) bool {
+	told := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionDrifted)
+	return told != nil && told.Status == metav1.ConditionTrue && told.Message == bounded(change.Message)
+}
