@@ -15,7 +15,7 @@ func (t *telling) news() []Event {
 	}
 	told := noticeOf(t.state)
 	if t.refusalIsTold() {
-		told = notice{}
+		told = notice{tell: atStart}
 	}
 	if !t.worthTelling(told) {
 		return events
@@ -30,7 +30,7 @@ type notice struct {
 	warning bool
 }
 
-// when is when a state becomes an event.
+// when says at which time a state becomes an event.
 type when int
 
 const (
@@ -67,13 +67,13 @@ func noticeOf(state State) notice {
 		return s.Stop.notice()
 	case Leaving, Replaced, Yielding, Loosened, Arriving, Entering, Rolling, Paused, Finishing:
 	}
-	return notice{}
+	return notice{tell: atStart}
 }
 
 // notice is that of the first cause.
 func (s Stop) notice() notice {
 	if !s.any() {
-		return notice{}
+		return notice{tell: atStart}
 	}
 	switch s[0].(type) {
 	case Suspended, Frozen:
@@ -84,7 +84,7 @@ func (s Stop) notice() notice {
 		return notice{onChange, true}
 	case UnreadableSteps:
 	}
-	return notice{}
+	return notice{tell: atStart}
 }
 
 // needsPeople reports whether a gate was rejected, or an approval that came does not count.
@@ -104,9 +104,9 @@ func (t *telling) worthTelling(n notice) bool {
 			return false // though it says by now that pods were lost, or no more
 		}
 		return t.status.Message != t.before.Message
-	default:
-		return started && t.isRollback()
+	case atStart:
 	}
+	return started && t.isRollback()
 }
 
 // turnedBack reports whether a rollback begins that nobody requested.
