@@ -140,8 +140,8 @@ func TestNext(t *testing.T) {
 			rolling(bad).standing(v1alpha1.ReasonSuspended, "batch 2/4 is on hold: spec.suspend is set"), []string{"bad0 pending batch 2/4 is on hold: spec.suspend is set"},
 		},
 		"held before a pod": {
-			rolling(bad).standing(v1alpha1.ReasonPausePoint, "batch 2/4: holds before pod web-1").told(bad, toldUpdating, updating),
-			[]string{"bad0 pending batch 2/4: holds before pod web-1"},
+			rolling(bad).standing(v1alpha1.ReasonPausePoint, "batch 2/4: paused before pod web-1").told(bad, toldUpdating, updating),
+			[]string{"bad0 pending batch 2/4: paused before pod web-1"},
 		},
 		"frozen before it is taken over": {
 			rolling(bad).standing(v1alpha1.ReasonFrozen, "the workload is not taken over: frozen: holidays").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }),

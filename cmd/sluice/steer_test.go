@@ -35,7 +35,7 @@ func TestSteer(t *testing.T) {
 	refused("there is no earlier template to go back to", "rollback")
 	refused("there is nothing to try again: all pods run revision", "retry")
 	refused("it is not paused", "resume")
-	refused("no release is under way", "jump", "web", "2")
+	refused("no release is in progress", "jump", "web", "2")
 
 	says("paused", "pause", "web")
 	refused("it is paused already", "pause")
@@ -56,8 +56,8 @@ func TestSteer(t *testing.T) {
 	}
 	second := s.await("web", "at version 2", completed(func(r string) bool { return r != first })).Status.UpdateRevision
 
-	refused(`no template of revision or commit "abcdef0" is kept; kept are 2: `+second+" (commit 2222222), 1: "+first, "rollback", "--to=abcdef0")
-	refused("is what runs already", "undo", "--to-revision=2")
+	refused(`no revision or commit "abcdef0" is in the history; choose one of 2: `+second+" (commit 2222222), 1: "+first, "rollback", "--to=abcdef0")
+	refused("already runs", "undo", "--to-revision=2")
 	says("rolling back to "+first, "rollback", "--wait=false")
 	s.await("web", "back at version 1", completed(func(r string) bool { return r == first }))
 	refused("was rolled back itself", "undo", "--to-revision=2")

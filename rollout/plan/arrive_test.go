@@ -287,10 +287,10 @@ func TestNativeRolloutIsTold(t *testing.T) {
 		scene *scene
 		want  string
 	}{
-		"under way": {rolling, "the Deployment's own rollout is under way: 7 of 10 pods run revision v1"},
+		"under way": {rolling, "the Deployment's own rollout is in progress: 7 of 10 pods run revision v1"},
 		"paused": {
 			running(10).resolved("v1").sets(set("v0", 4), set("v1", 7)).but(paused).but(func(o *Observation) { o.Release.Namespace = "shop" }),
-			"the Deployment is paused, and 7 of 10 pods run revision v1: the release is completed when it is resumed and all run it; " +
+			"the Deployment is paused, and 7 of 10 pods run revision v1: the release completes once it is resumed and all of them run it; " +
 				"kubectl rollout resume deployment web -n shop",
 		},
 	}

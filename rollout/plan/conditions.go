@@ -69,7 +69,7 @@ func (t *telling) stalledBeside(stall func(reason, message string) *Event) *Even
 		return stall(v1alpha1.ReasonInvalidTemplate, refused.words())
 	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.elder() != "":
 		return stall(v1alpha1.ReasonWorkloadShared, fmt.Sprintf(
-			"Deployment %q has another release too, BatchRelease %q, which is older and alone may revert what is changed: delete one of the two",
+			"Deployment %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
 			t.Workload.Name, t.elder()))
 	case waits && rejectedOf(blocked.By) != nil:
 		return &Event{Reason: t.status.Reason, Message: t.status.Message}
@@ -85,10 +85,10 @@ func (t *telling) quarantine() *Event {
 	case !t.quarantined():
 		return nil
 	case !t.isRollback() || back == nil || back.Trigger == v1alpha1.TriggerDrift || back.Trigger == v1alpha1.TriggerGitRevert:
-		return &Event{Reason: v1alpha1.ReasonRolledBack, Message: "spec.template was rolled back and is not released again: another one is"}
+		return &Event{Reason: v1alpha1.ReasonRolledBack, Message: "spec.template was rolled back and is not released again; a different template is"}
 	}
 	return &Event{Reason: v1alpha1.ReasonRolledBack, Message: fmt.Sprintf(
-		"revision %s%s was rolled back and is not released again: another template is", back.From, ofCommit(t.record.Commit))}
+		"revision %s%s was rolled back and is not released again; a different template is", back.From, ofCommit(t.record.Commit))}
 }
 
 func ofCommit(commit string) string {

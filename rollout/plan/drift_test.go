@@ -81,7 +81,7 @@ func TestOldestReleaseRevertsDrift(t *testing.T) {
 			o.Release.CreationTimestamp, o.Siblings = metav1.NewTime(noon), siblings
 		})
 	}
-	const shared = `WorkloadShared: Deployment "web" has another release too, BatchRelease "api", which is older and alone may revert what is changed: delete one of the two`
+	const shared = `WorkloadShared: Deployment "web" also belongs to BatchRelease "api", which is older, and alone may revert changes: delete one of the two`
 	younger, older := Sibling{Name: "api", Created: noon.Add(1)}, Sibling{Name: "api", Created: noon.Add(-1)}
 	goesBack := outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"}
 	leaves := outcome{Is: "Completed 3/3 Completed Drifted", Stalled: shared}
@@ -118,7 +118,7 @@ func TestDriftIsToldOnce(t *testing.T) {
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop)
 	first := next(t, s)
 	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed out of band: " + image +
-		"; put it back ('kubectl rollout undo deployment/web -n shop'), or bring it to Git"}}
+		"; put it back ('kubectl rollout undo deployment/web -n shop'), or commit it to Git"}}
 	if diff := cmp.Diff(want, first.Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

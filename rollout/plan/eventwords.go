@@ -22,7 +22,7 @@ func (t *telling) events() []Event {
 func (t *telling) event(what happening) Event {
 	switch h := what.(type) {
 	case retried:
-		return Event{false, v1alpha1.ReasonRetrying, "going on: a retry was asked for"}
+		return Event{false, v1alpha1.ReasonRetrying, "continuing: a retry was requested"}
 	case notFound:
 		return Event{true, v1alpha1.ReasonRevisionNotFound, h.problem.words()}
 	case jumpMade:
@@ -46,11 +46,11 @@ func (j jumpRefused) words() string {
 	case inRollback:
 		return "a rollback has its own steps"
 	case noSuchStep:
-		return fmt.Sprintf("there are steps 0 to %d", j.steps-1)
+		return fmt.Sprintf("the steps are 0 to %d", j.steps-1)
 	case presentStep:
-		return "this is the present step"
+		return "this is the current step"
 	default:
-		return "no release is under way"
+		return "no release is in progress"
 	}
 }
 
@@ -62,15 +62,15 @@ func (n noTarget) words() string {
 	prefix := fmt.Sprintf("rollback=%s: ", n.asked)
 	switch n.why {
 	case runsAlready:
-		return prefix + fmt.Sprintf("revision %q is what runs already", n.revision)
+		return prefix + fmt.Sprintf("revision %q already runs", n.revision)
 	case wasRolledBack:
-		return prefix + "it was rolled back itself, and passes its gates again if it is given as spec.template; " + keptWords(n.kept)
+		return prefix + "it was rolled back itself; to release it through its gates again, set it as spec.template; " + keptWords(n.kept)
 	case unknownRevision:
-		return prefix + fmt.Sprintf("no template of revision %q is kept; ", n.asked) + keptWords(n.kept)
+		return prefix + fmt.Sprintf("revision %q is not in the history; ", n.asked) + keptWords(n.kept)
 	case unknownCommit:
-		return prefix + fmt.Sprintf("no template of revision or commit %q is kept; ", n.asked) + keptWords(n.kept)
+		return prefix + fmt.Sprintf("no revision or commit %q is in the history; ", n.asked) + keptWords(n.kept)
 	case ambiguousCommit:
-		return prefix + "more than one commit begins like that; " + keptWords(n.kept)
+		return prefix + "more than one commit starts like that; " + keptWords(n.kept)
 	default:
 		return prefix + "there is no stable template to go back to; " + keptWords(n.kept)
 	}
@@ -80,7 +80,7 @@ func (n noTarget) words() string {
 func keptWords(all []Kept) string {
 	kept := slices.DeleteFunc(slices.Clone(all), func(k Kept) bool { return !k.stable() })
 	if len(kept) == 0 {
-		return "none is kept"
+		return "no stable revision is in the history"
 	}
 	slices.SortFunc(kept, func(a, b Kept) int { return cmp.Compare(b.Number, a.Number) })
 	var words []string
@@ -94,5 +94,5 @@ func keptWords(all []Kept) string {
 	if more := len(kept) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
-	return "kept are " + strings.Join(words, ", ")
+	return "choose one of " + strings.Join(words, ", ")
 }

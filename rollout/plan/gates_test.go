@@ -113,7 +113,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		"it does not open before the old pods are as many as a new spec.replicas leaves": {
 			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1)),
 			outcome{
-				Script: []string{"scale v1 9 -> 14: more replicas: the rest runs the version before"},
+				Script: []string{"scale v1 9 -> 14: more replicas: the added pods run the old version"},
 				Is:     upgrading, Wake: longestLook,
 			},
 		},

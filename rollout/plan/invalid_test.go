@@ -55,7 +55,7 @@ func failedPhase(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFaile
 // no larger part of all.
 func TestInvalidStepsFollowReplicas(t *testing.T) {
 	t.Parallel()
-	const more, fewer = ": more replicas: the rest runs the version before", ": fewer replicas: the batch's share of them"
+	const more, fewer = ": more replicas: the added pods run the old version", ": fewer replicas: the batch shrinks in proportion"
 	pausedAgain := []string{"take over: " + string(unpausedReason)}
 	checkScripts(t, map[string]scripted{
 		"nothing is begun":                           {running(10).spoiled(), nil},
@@ -69,7 +69,7 @@ func TestInvalidStepsFollowReplicas(t *testing.T) {
 		"without pods the next are of the stable version": {
 			half().spoiled().scaledTo(0), []string{"take over with template v1: scaled to 0: the next pods are of the stable revision v1"},
 		},
-		"back from none":                  {half().sets(set("v1", 0), set("v2", 0)).spoiled(), []string{"scale v1 0 -> 10: back to what batch 2/3 says"}},
+		"back from none":                  {half().sets(set("v1", 0), set("v2", 0)).spoiled(), []string{"scale v1 0 -> 10: back to the target of batch 2/3"}},
 		"in the last step: more":          {all().spoiledOrder().scaledTo(14), []string{"scale v1 0 -> 4" + more}},
 		"fewer":                           {all().spoiledOrder().scaledTo(4), []string{"scale v2 10 -> 4" + fewer}},
 		"a lone ReplicaSet has them all":  {all().sets(set("v1", 0), set("v2", 14)).spoiledOrder().scaledTo(14), nil},

@@ -156,23 +156,23 @@ func TestJumpBackMayRemovePods(t *testing.T) {
 	}
 	checkScripts(t, map[string]scripted{
 		"the others grow first, within the surge": {
-			back(set("v1", 5), set("v2", 5)), []string{"scale v1 5 -> 6: back to what batch 1/3 says"},
+			back(set("v1", 5), set("v2", 5)), []string{"scale v1 5 -> 6: back to the target of batch 1/3"},
 		},
 		"then as many go as need not serve": {
-			back(set("v1", 6), set("v2", 5)), []string{"scale v2 5 -> 4: back to what batch 1/3 says"},
+			back(set("v1", 6), set("v2", 5)), []string{"scale v2 5 -> 4: back to the target of batch 1/3"},
 		},
 		"where there are no others the first one is beyond the surge if it must: a lone set is the native controller's": {
 			back(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).fence("0", "1"),
 			[]string{
-				"scale v2 10 -> 10: or the native controller empties the others again", "scale v1 0 -> 1: back to what batch 1/3 says",
-				"scale v2 10 -> 9: back to what batch 1/3 says",
+				"scale v2 10 -> 10: otherwise the native controller empties the others again", "scale v1 0 -> 1: back to the target of batch 1/3",
+				"scale v2 10 -> 9: back to the target of batch 1/3",
 			},
 		},
 		"no gate is opened while there is an updated pod too many": {
-			back(set("v1", 9), set("v2", 3, available(1))), []string{"scale v2 3 -> 1: back to what batch 1/3 says"},
+			back(set("v1", 9), set("v2", 3, available(1))), []string{"scale v2 3 -> 1: back to the target of batch 1/3"},
 		},
 		"nor while one of the others is missing": {
-			back(set("v1", 8), set("v2", 1)), []string{"scale v1 8 -> 9: back to what batch 1/3 says"},
+			back(set("v1", 8), set("v2", 1)), []string{"scale v1 8 -> 9: back to the target of batch 1/3"},
 		},
 		"then they are": {
 			back(set("v1", 9), set("v2", 1)), []string{"open gate web-v2-1-0-0 (manual): batch 1/3 is done"},

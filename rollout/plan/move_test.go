@@ -12,8 +12,8 @@ import (
 const (
 	batch1  = ": batch 1/3"
 	batch2  = ": batch 2/3"
-	more    = ": more replicas: the rest runs the version before"
-	fewer   = ": fewer replicas: the batch's share of them"
+	more    = ": more replicas: the added pods run the old version"
+	fewer   = ": fewer replicas: the batch shrinks in proportion"
 	hundred = 100
 )
 
@@ -60,7 +60,7 @@ func TestScalingKeepsToTheGates(t *testing.T) {
 	t.Parallel()
 	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 	checkScripts(t, map[string]scripted{
-		"more replicas: the canary stays one, the rest runs the version before": {
+		"more replicas: the canary stays one, the added pods run the old version": {
 			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))), []string{"scale v1 9 -> 14" + more},
 		},
 		"more replicas: half of 15 is 7, and half a pod no reason to update one": {
@@ -86,7 +86,7 @@ func TestScalingKeepsToTheGates(t *testing.T) {
 			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 3" + batch2},
 		},
 		"pods that are missing for another reason are made up for with old ones": {
-			held(10).at(1, 5).sets(set("v1", 3), set("v2", 5, available(4))), []string{"scale v1 3 -> 5: back to what batch 2/3 says"},
+			held(10).at(1, 5).sets(set("v1", 3), set("v2", 5, available(4))), []string{"scale v1 3 -> 5: back to the target of batch 2/3"},
 		},
 		"in a rollback more replicas are pods of the version it goes to": {
 			rollingBack(15).scaledFrom(10).sets(set("v2", 9), set("v1", 1)), []string{"scale v1 1 -> 6: batch 1/2"},

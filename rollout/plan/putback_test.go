@@ -28,8 +28,8 @@ func TestLostPodsAreToldOfWhatTakesThem(t *testing.T) {
 		on   func(*Observation)
 		text string
 	}{
-		"unpaused":   {unpausedByBob, "batch 1/3 is on hold: the workload was unpaused by bob; pods were lost by it and are being replaced; to go on: sluice retry web -n shop"},
-		"a template": {onRecord, "batch 1/3 is on hold: the template was changed; to go on: sluice retry web -n shop"},
+		"unpaused":   {unpausedByBob, "batch 1/3 is on hold: the workload was unpaused by bob; this cost pods, which are being replaced; to continue: sluice retry web -n shop"},
+		"a template": {onRecord, "batch 1/3 is on hold: the template was changed; to continue: sluice retry web -n shop"},
 	} {
 		if got := next(t, short().but(want.on).but(inShop)).Status.Message; got != want.text {
 			t.Errorf("%s: want %q, got %q", change, want.text, got)

@@ -53,14 +53,14 @@ func TestAnswerRollback(t *testing.T) {
 		"a revision that is not kept is told, and the release goes on": {
 			held(10).but(rollback("v7")).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
-				Script: []string{`annotate release -rollback: rollback=v7: no template of revision "v7" is kept; kept are v1`},
+				Script: []string{`annotate release -rollback: rollback=v7: revision "v7" is not in the history; choose one of v1`},
 				Wake:   longestLook, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
 			},
 		},
 		"what runs already is nothing to roll back to": {
 			completed(10).resolved("v1").but(rollback("v1")),
 			outcome{
-				Script: []string{`annotate release -rollback: rollback=v1: revision "v1" is what runs already`},
+				Script: []string{`annotate release -rollback: rollback=v1: revision "v1" already runs`},
 				Is:     "Completed 3/3 Completed Completed",
 			},
 		},

@@ -61,7 +61,7 @@ func TestChooseTemplate(t *testing.T) {
 			}),
 			outcome{
 				Is: rests, Wake: refusalRetry,
-				Stalled: "InvalidTemplate: spec.template can't be told from what runs: a is 2, and has been 1: install a newer version",
+				Stalled: "InvalidTemplate: spec.template can't be compared with what runs: a is 2, and has been 1: install a newer version",
 			},
 		},
 		"a release under way goes on with the template it has if the next is refused": {

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	unseenWords    = "waiting for the native controller to see the workload as it is now"
+	unseenWords    = "waiting for the native controller to observe the latest change"
 	takeOverWords  = "taking over the workload"
 	handBackWords  = "handing the workload back"
-	pastGitWords   = "spec.template is not what Git gives: somebody changed it past Git; its ReleaseSource takes that back"
+	pastGitWords   = "spec.template differs from Git: somebody changed it out of band; its ReleaseSource will restore it"
 	noTemplateText = "spec.template is missing: there is nothing to release"
-	quarantineText = "spec.template was rolled back: another one starts the next release"
+	quarantineText = "spec.template was rolled back: a different template starts the next release"
 )
 
 // words are the reason and the message of the status.
@@ -103,7 +103,7 @@ func (r *Resolved) words() string {
 	if r.Refused != "" {
 		return "the API server refuses spec.template: " + r.Refused
 	}
-	return "spec.template can't be told from what runs: " + r.Overlooked + ": install a newer version"
+	return "spec.template can't be compared with what runs: " + r.Overlooked + ": install a newer version"
 }
 
 func (t *telling) arrivalWords(at Arrival) (reason, message string) {
@@ -115,10 +115,10 @@ func (t *telling) arrivalWords(at Arrival) (reason, message string) {
 		what := fmt.Sprintf("%d of %s run revision %s", t.updated(), pods(w.Replicas), w.Revision)
 		if w.Paused {
 			return v1alpha1.ReasonNativeRollout, fmt.Sprintf(
-				"the Deployment is paused, and %s: the release is completed when it is resumed and all run it; kubectl rollout resume deployment %s -n %s",
+				"the Deployment is paused, and %s: the release completes once it is resumed and all of them run it; kubectl rollout resume deployment %s -n %s",
 				what, w.Name, t.Release.Namespace)
 		}
-		return v1alpha1.ReasonNativeRollout, "the Deployment's own rollout is under way: " + what
+		return v1alpha1.ReasonNativeRollout, "the Deployment's own rollout is in progress: " + what
 	default:
 		if t.record.Held != nil {
 			return v1alpha1.ReasonHandingBack, handBackWords
@@ -216,9 +216,9 @@ func (l *look) causeWords(cause Cause) string {
 	case Changed:
 		words := c.What.Message
 		if c.PodsLost {
-			words += "; pods were lost by it and are being replaced"
+			words += "; this cost pods, which are being replaced"
 		}
-		return fmt.Sprintf("%s; to go on: sluice retry %s -n %s", words, l.Release.Name, l.Release.Namespace)
+		return fmt.Sprintf("%s; to continue: sluice retry %s -n %s", words, l.Release.Name, l.Release.Namespace)
 	case ChangedPastGit:
 		return pastGitWords
 	}
@@ -254,7 +254,7 @@ func (t *telling) rollingWords(back bool) string {
 }
 
 func (l *look) pauseWords(at *v1alpha1.PausePoint) string {
-	return fmt.Sprintf("batch %s: holds before pod %s on node %s, which has a pause point: take its annotation away, or confirm it",
+	return fmt.Sprintf("batch %s: paused before pod %s on node %s, which has a pause point: remove its annotation, or confirm it",
 		l.batchWord(), at.Pod, orWord(at.Node, "none"))
 }
 
@@ -310,10 +310,10 @@ func (l *look) driftedWords() string {
 	message, again := driftWords(l.Drift.Fields), l.driftAgain()
 	switch {
 	case l.Release.Spec.Drift != v1alpha1.DriftRevert:
-		message += fmt.Sprintf("; put it back ('kubectl rollout undo deployment/%s -n %s'), or bring it to Git",
+		message += fmt.Sprintf("; put it back ('kubectl rollout undo deployment/%s -n %s'), or commit it to Git",
 			l.Release.Spec.WorkloadRef.Name, l.Release.Namespace)
 	case l.elder() == "" && l.Now.Before(again):
-		message += "; it is reverted at " + again.UTC().Format(time.RFC3339)
+		message += "; it will be reverted at " + again.UTC().Format(time.RFC3339)
 	}
 	return message
 }
@@ -325,7 +325,7 @@ func driftWords(fields []string) string {
 // refusalWords say what is refused, and why.
 func refusalWords(r *Refusal) string {
 	if r.Rewritten {
-		return "the API server makes something else of the write to " + r.Write + ": " + r.Why
+		return "the API server changes the write to " + r.Write + ": " + r.Why
 	}
 	return "the API server refuses to " + r.Write + ": " + r.Why
 }
@@ -334,13 +334,13 @@ func refusalWords(r *Refusal) string {
 func (l *look) scaleReason(why deployment.Why) Reason {
 	switch why {
 	case deployment.Unnote:
-		return "or the native controller empties the others again"
+		return "otherwise the native controller empties the others again"
 	case deployment.BackToTarget:
-		return Reason("back to what batch " + l.batchWord() + " says")
+		return Reason("back to the target of batch " + l.batchWord())
 	case deployment.FewerReplicas:
-		return "fewer replicas: the batch's share of them"
+		return "fewer replicas: the batch shrinks in proportion"
 	case deployment.MoreReplicas:
-		return "more replicas: the rest runs the version before"
+		return "more replicas: the added pods run the old version"
 	default:
 		return l.batchReason()
 	}

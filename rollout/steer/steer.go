@@ -56,7 +56,7 @@ func Undo(release *v1alpha1.BatchRelease, kept []Template, number int64) (Change
 	}
 	i := slices.IndexFunc(kept, func(t Template) bool { return t.Number == number })
 	if i < 0 {
-		return Change{}, refuse("revision %d is not kept; %s; name one with --to-revision", number, keptWords(kept))
+		return Change{}, refuse("revision %d is not in the history; %s; name it with --to-revision", number, keptWords(kept))
 	}
 	return rollBackTo(release, &kept[i])
 }
@@ -93,9 +93,9 @@ func rollBackTo(release *v1alpha1.BatchRelease, target *Template) (Change, error
 	status := &release.Status
 	switch {
 	case !target.stable():
-		return Change{}, refuse("revision %s was rolled back itself: give it in Git, and it passes its gates again", target.words())
+		return Change{}, refuse("revision %s was rolled back itself; to release it through its gates again, bring it back in Git", target.words())
 	case target.Revision == status.UpdateRevision && status.Phase == v1alpha1.PhaseCompleted:
-		return Change{}, refuse("revision %s is what runs already", target.words())
+		return Change{}, refuse("revision %s already runs", target.words())
 	case target.Revision == goingBackTo(release):
 		return Change{}, refuse("it is rolling back to %s already", target.words())
 	}
@@ -119,11 +119,11 @@ func find(kept []Template, asked string) (*Template, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, refuse("no template of revision or commit %q is kept; %s", asked, keptWords(kept))
+		return nil, refuse("no revision or commit %q is in the history; %s", asked, keptWords(kept))
 	case 1:
 		return found[0], nil
 	default:
-		return nil, refuse("more than one commit begins with %q; %s", asked, keptWords(kept))
+		return nil, refuse("more than one commit starts with %q; %s", asked, keptWords(kept))
 	}
 }
 
@@ -131,14 +131,14 @@ func find(kept []Template, asked string) (*Template, error) {
 func keptWords(kept []Template) string {
 	stable := slices.DeleteFunc(slices.Clone(kept), func(t Template) bool { return !t.stable() })
 	if len(stable) == 0 {
-		return "none is kept"
+		return "no stable revision is in the history"
 	}
 	slices.SortFunc(stable, func(a, b Template) int { return cmp.Compare(b.Number, a.Number) })
 	words := make([]string, 0, len(stable))
 	for i := range stable {
 		words = append(words, stable[i].words())
 	}
-	return "kept are " + strings.Join(words, ", ")
+	return "choose one of " + strings.Join(words, ", ")
 }
 
 // Suspend stops a release, or lets it go on. ByGit says that it is Git that suspends it, and in which file.
@@ -179,7 +179,7 @@ func Jump(release *v1alpha1.BatchRelease, batch int32) (Change, error) {
 	case goingBackTo(release) != "":
 		return Change{}, refuse("a rollback has its own steps")
 	case status.Phase != v1alpha1.PhaseRollingUpdate || status.Batch == "":
-		return Change{}, refuse("no release is under way: %s", standing(release))
+		return Change{}, refuse("no release is in progress: %s", standing(release))
 	case step < 0 || int(step) >= steps:
 		return Change{}, refuse("there are batches 1 to %d", steps)
 	case step == status.CurrentStepIndex:

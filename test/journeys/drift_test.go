@@ -69,7 +69,7 @@ func TestDriftIsReverted(t *testing.T) {
 		t.Errorf("what Git gives is quarantined: %v", status.Quarantined)
 	}
 	w.kubectl("set", "image", "deployment", "web", "web=web:9")
-	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage+"; it is reverted at "), web.serves("web:9", 4)))
+	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage+"; it will be reverted at "), web.serves("web:9", 4)))
 }
 
 // Two releases of one Deployment don't undo each other for ever: what is changed the older one reverts, and the younger

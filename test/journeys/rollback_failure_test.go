@@ -69,7 +69,7 @@ func TestRollbackThatFails(t *testing.T) {
 	w.await(all(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.RollbackTo != "" }), failed("no progress")))
 	w.await(all(web.attempt(2), failed("no progress"))) // and not a third one
 	w.kubectl("annotate", "batchrelease", "web", "retry=true")
-	w.wantEvent(v1alpha1.ReasonRetrying, "a retry was asked for")
+	w.wantEvent(v1alpha1.ReasonRetrying, "a retry was requested")
 	w.await(all(web.attempt(2), failed("no progress")))
 	w.wantNoAnnotation("retry")
 }

@@ -144,7 +144,7 @@ func TestTheFirstUpdatedPod(t *testing.T) {
 func TestMoveFollowsSpecReplicas(t *testing.T) {
 	t.Parallel()
 	checkMoves(t, map[string]moved{
-		"more replicas: the canary stays one, the rest runs the version before": {
+		"more replicas: the canary stays one, the added pods run the old version": {
 			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))), []string{"v1 9 -> 14" + more},
 		},
 		"more replicas: half of 15 is 7, and half a pod no reason to update one": {
