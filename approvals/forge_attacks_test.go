@@ -169,7 +169,7 @@ var attacks = map[string]approvalCase{
 		policy: reviewed(),
 		before: func(s *shop) { s.bot("robot") },
 		act:    reviewedBy("robot[bot]"),
-		says:   "robot[bot] is no person, and not named in approvers",
+		says:   "robot[bot] is not a person, and not named in approvers",
 	},
 	"bot-that-is-named": {
 		reason: "a program counts if it is named",
@@ -181,7 +181,7 @@ var attacks = map[string]approvalCase{
 		reason: "where the merge is the approval a program gives none",
 		before: func(s *shop) { s.bot("merger") },
 		act:    mergedAs("merger[bot]", "merge"),
-		says:   "by merger[bot], who is no person, and not named in approvers",
+		says:   "by merger[bot], who is not a person, and not named in approvers",
 	},
 	"forged-author": {
 		reason: "who pushed is behind the release, whoever the commit names",

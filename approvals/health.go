@@ -37,7 +37,7 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 	switch {
 	case err == nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonForgeConnected
-		condition.Message = "the forge lets us work on the repository"
+		condition.Message = "the forge grants the permissions that Sluice needs"
 		return condition, true
 	case isPaused && !paused.lasting(), kind == "":
 		return condition, false

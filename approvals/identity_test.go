@@ -122,7 +122,7 @@ func TestSecretThatCanNotWork(t *testing.T) {
 	}{
 		"Nothing":   {nil, "give a token or an app"},
 		"Both":      {map[string][]byte{"token": []byte("t"), "appID": []byte("1"), "privateKey": []byte("k")}, "not both"},
-		"NoNumber":  {map[string][]byte{"appID": []byte("one"), "privateKey": []byte("k")}, "no number"},
+		"NoNumber":  {map[string][]byte{"appID": []byte("one"), "privateKey": []byte("k")}, "not an app's number"},
 		"NoKey":     {map[string][]byte{"appID": []byte("1")}, "private key"},
 		"BrokenCA":  {map[string][]byte{"token": []byte("t"), "ca.crt": []byte("x")}, "CA bundle"},
 		"BrokenKey": {map[string][]byte{"appID": []byte("1"), "privateKey": []byte("k")}, "private key"},

@@ -65,7 +65,7 @@ func hostile() map[string]struct {
 		"slow":      {slow, "building the kustomization takes more than"},
 		"memory":    {memory, "building the kustomization takes more than"},
 		"dense":     {dense, "values"},
-		"problems":  {map[string]string{"w.yaml": problems}, "problems more in this document"},
+		"problems":  {map[string]string{"w.yaml": problems}, "more problems in this document"},
 		"deep":      {map[string]string{strings.Repeat("a/", 5_000) + "x.yaml": object}, "more than 64 folders deep"},
 		"fetches":   {map[string]string{"kustomization.yaml": "resources: [\"http://127.0.0.1:1/x.yaml\"]\n"}, "nothing is fetched from elsewhere"},
 	}

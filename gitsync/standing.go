@@ -132,8 +132,8 @@ func problemWords(problem plan.Problem) spec.Error {
 		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: ReleaseSource %s writes it; take it out of one of the two repositories",
 			p.Release.Name, p.By))
 	case plan.Rewritten:
-		return at(p.Release, fmt.Sprintf("apply BatchRelease %s: the API server keeps another spec.template than Git gives, and it is not released: "+
-			"an admission webhook or policy changes it; have it leave BatchReleases alone, or bring the change to Git", p.Release.Name))
+		return at(p.Release, fmt.Sprintf("apply BatchRelease %s: the API server stores another spec.template than the one in Git, and it is not released: "+
+			"an admission webhook or policy changes it; exempt BatchReleases from it, or commit the change to Git", p.Release.Name))
 	}
 	return spec.Error{}
 }
@@ -163,14 +163,14 @@ func at(release *spec.Release, message string) spec.Error {
 
 // heldWords say why releases that Git lacks are kept.
 func heldWords(held plan.Held) string {
-	kept := plain.Count(held.Gone, "release") + " not in the repository any more, and kept: "
+	kept := plain.Count(held.Gone, "release") + " no longer in the repository, and kept: "
 	switch held.Doubt {
 	case plan.FilesWrong:
 		return kept + "they may be in files that have errors"
 	case plan.NothingLeft:
 		return kept + "nothing would be left"
 	case plan.MoreGoThanStay:
-		return kept + fmt.Sprintf("more would be deleted than stay (%d); delete them with kubectl if that is meant", held.Left)
+		return kept + fmt.Sprintf("more would be deleted than stay (%d); to delete them all the same, use kubectl", held.Left)
 	}
 	return kept
 }

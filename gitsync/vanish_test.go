@@ -26,7 +26,7 @@ func TestAccidentsDeleteNothing(t *testing.T) {
 		"conflict": {"<<<<<<< HEAD\n" + whole["web/release.yaml"] + "=======\n>>>>>>> topic\n", "web/release.yaml:1", "merge conflict"},
 		"empty":    {"", "web/release.yaml:1", "is kept: the file is empty"},
 		"comments": {"# " + strings.ReplaceAll(whole["web/release.yaml"], "\n", "\n# ") + "\n", "web/release.yaml:1", "is kept: the file is empty"},
-		"cut":      {deploymentText("two", "two:1") + "---\napiVersion: rollouts.sl", "web/release.yaml:13", "is kept: the document is no Kubernetes object"},
+		"cut":      {deploymentText("two", "two:1") + "---\napiVersion: rollouts.sl", "web/release.yaml:13", "is kept: the document is not a Kubernetes object"},
 		"binary":   {"\x00GITCRYPT\x00\xff", "web/release.yaml:1", "not UTF-8"},
 	} {
 		w.push(map[string]string{"web/release.yaml": accident.text})

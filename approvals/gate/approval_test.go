@@ -174,7 +174,7 @@ func brokenRules() map[string]broken {
 		one   = "1 of 2 approvals is missing"
 
 		another = ": another person must approve" + anew
-		force   = ": 'sluice approve web -n shop --force --reason=...' passes the gate past its policy"
+		force   = ": 'sluice approve web -n shop --force --reason=...' overrides the gate's policy"
 	)
 	onBranch := func(change func(*v1alpha1.ApprovalRecord)) func(approving) {
 		return func(s approving) { change(&s.source.Status.Approvals[0]) }
@@ -199,10 +199,10 @@ func brokenRules() map[string]broken {
 		"other file touched": {mergeAlone, func(s approving) {
 			s.forge.Approval.Files = append(s.forge.Approval.Files, forge.ChangedFile{Path: "deploy/web.yaml", Status: forge.FileModified})
 		}, "it touches 2 files instead of .sluice/approvals/shop/web.yaml alone" + anew},
-		"another file":     {mergeAlone, file(func(f *forge.ChangedFile) { f.Path = ".sluice/approvals/shop/api.yaml" }), "it does something else than to write " + recordPath + anew},
-		"the file removed": {mergeAlone, file(func(f *forge.ChangedFile) { f.Status = forge.FileRemoved }), "it does something else than to write " + recordPath + anew},
-		"the file renamed": {mergeAlone, file(func(f *forge.ChangedFile) { f.PreviousPath = "old.yaml" }), "it does something else than to write " + recordPath + anew},
-		"the file a link":  {mergeAlone, file(func(f *forge.ChangedFile) { f.Status = forge.FileChanged }), "it does something else than to write " + recordPath + anew},
+		"another file":     {mergeAlone, file(func(f *forge.ChangedFile) { f.Path = ".sluice/approvals/shop/api.yaml" }), "it does something other than write " + recordPath + anew},
+		"the file removed": {mergeAlone, file(func(f *forge.ChangedFile) { f.Status = forge.FileRemoved }), "it does something other than write " + recordPath + anew},
+		"the file renamed": {mergeAlone, file(func(f *forge.ChangedFile) { f.PreviousPath = "old.yaml" }), "it does something other than write " + recordPath + anew},
+		"the file a link":  {mergeAlone, file(func(f *forge.ChangedFile) { f.Status = forge.FileChanged }), "it does something other than write " + recordPath + anew},
 
 		"a record for another release":  {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Release = "api" }), "Git does not show its record on branch main yet"},
 		"a record for another revision": {mergeAlone, onBranch(func(r *v1alpha1.ApprovalRecord) { r.Revision = "58d4" }), "Git does not show its record on branch main yet: of the one there, it is for revision 58d4"},
@@ -220,7 +220,7 @@ func brokenRules() map[string]broken {
 		"a record that came with the release commit": {
 			mergeAlone, func(s approving) { s.pull.MergeCommit = releaseCommit }, "the record came with the release commit itself" + anew,
 		},
-		"a merge that made nothing known": {mergeAlone, func(s approving) { s.pull.MergeCommit = "" }, "it is not known what the merge made of the branch" + anew},
+		"a merge that made nothing known": {mergeAlone, func(s approving) { s.pull.MergeCommit = "" }, "it is not known what the merge did to the branch" + anew},
 
 		"merged by one whose name meant somebody else": {mergeAlone, func(s approving) { s.kept("carol", 99) }, "by carol, who is not one of the approvers: " +
 			"carol was number 99 when the policy was first met and is number 12 now, which does not count: write carol#12 if that is meant" + another},
@@ -252,7 +252,7 @@ func brokenRules() map[string]broken {
 		}, "by carol, who made a commit of the pull request" + another},
 		"merged by one who may only read":        {mergeAlone, func(s approving) { s.forge.Approval.Permissions[0].Write = false }, "by carol, who has no write access to the repository" + another},
 		"merged by one of whom it was not asked": {mergeAlone, func(s approving) { s.forge.Approval.Permissions = nil }, "by carol, who is not known to have write access to the repository" + another},
-		"merged by a program that is not named":  {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(renovate), "by renovate[bot], who is no person, and not named in approvers" + another},
+		"merged by a program that is not named":  {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(renovate), "by renovate[bot], who is not a person, and not named in approvers" + another},
 
 		"a name in a commit that nobody answers for":          {mergeAlone, cameBy(brought{author: ada, committer: ada}), unattributed},
 		"a proposal that somebody else than the forge merged": {mergeAlone, cameBy(brought{author: ada, committer: ada, proposal: ada}), unattributed},
@@ -276,21 +276,21 @@ func brokenRules() map[string]broken {
 			s.forge.Approval.Pushes[1].Before = releaseCommit
 		}, unattributed},
 		"what was merged is not read":          {mergeAlone, func(s approving) { s.forge.Approval.Commits = nil }, "who made its commits is not known"},
-		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "it is not known which commit is released, and so not who must not approve it" + force},
-		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "it is not known which commit ran before, and so not who is behind what came since" + force},
-		"another commit before":                {mergeAlone, func(s approving) { s.forge.Approval.Release.Stable = headCommit }, "it is not known who is behind the release"},
+		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "the commit that is released is not known, and so neither is who must not approve it" + force},
+		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "the commit that ran before is not known, and so neither is who contributed since" + force},
+		"another commit before":                {mergeAlone, func(s approving) { s.forge.Approval.Release.Stable = headCommit }, "it is not known who contributed to the release"},
 		"too many co-authors": {mergeAlone, func(s approving) {
 			s.forge.Approval.Release.Commits[0].CoAuthors = []string{"co@example.com", "one-too-many@example.com"}
 			s.forge.Approval.Release.Addresses = map[string]forge.Account{"co@example.com": {}}
-		}, "the release has too many co-authors: it is not known who those of commit " + releaseCommit[:7] + " are" + force},
+		}, "the release has too many co-authors: those of commit " + releaseCommit[:7] + " are" + force},
 		"too many co-authors of a proposal": {mergeAlone, func(s approving) {
 			s.broughtBy(brought{author: ada, merged: true, proposal: ada})
 			s.forge.Approval.Release.Proposals[0].Commits = []forge.Commit{{SHA: releaseCommit, Author: ada, CoAuthors: []string{"one-too-many@example.com"}}}
-		}, "the release has too many co-authors: it is not known who those of commit " + releaseCommit[:7] + " are" + force},
-		"too many commits": {mergeAlone, func(s approving) { s.forge.Approval.Release.Total = 251 }, "251 commits came since 57ab1e5, and at most 250 can be looked at for who is behind them" + force},
+		}, "the release has too many co-authors: those of commit " + releaseCommit[:7] + " are" + force},
+		"too many commits": {mergeAlone, func(s approving) { s.forge.Approval.Release.Total = 251 }, "251 commits came since 57ab1e5, and the authors of at most 250 can be checked" + force},
 		"no commits": {mergeAlone, func(s approving) {
 			s.forge.Approval.Release.Total, s.forge.Approval.Release.Commits = 0, nil
-		}, "1e1001e brings no commit that 57ab1e5 had not, so that nobody is known to be behind the release" + force},
+		}, "1e1001e adds no commit to 57ab1e5, so nobody is known to have contributed to the release" + force},
 
 		"a merge that changes more": {mergeAlone, func(s approving) {
 			s.forge.Approval.Result.Files = append(s.forge.Approval.Result.Files, forge.ChangedFile{Path: "README"})

@@ -30,7 +30,7 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	case newest.Status != forge.CheckCompleted:
 		return waiting(fmt.Sprintf("waits for %s: it is %s", what, strings.ReplaceAll(string(newest.Status), "_", " ")), time.Time{})
 	case !contentWith(policy, newest.Conclusion):
-		return waiting(fmt.Sprintf("waits for %s: it ended with %s; a run that is started again counts", what, newest.Conclusion), time.Time{})
+		return waiting(fmt.Sprintf("waits for %s: it ended with %s; a new run counts", what, newest.Conclusion), time.Time{})
 	}
 	return passed(fmt.Sprintf("%s ended with %s", what, newest.Conclusion), v1alpha1.Evidence{
 		Kind: EvidenceCheckRun, Actor: newest.App.Slug, ActorID: newest.App.ID,

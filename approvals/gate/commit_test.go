@@ -201,7 +201,7 @@ func TestCheckRun(t *testing.T) {
 		}
 	}
 	ended := func(conclusion string) v1alpha1.GateStatus {
-		return waits(": it ended with " + conclusion + "; a run that is started again counts")
+		return waits(": it ended with " + conclusion + "; a new run counts")
 	}
 	listed := func(conclusion v1alpha1.CheckConclusion, change func(*approving)) func(*approving) {
 		return func(s *approving) {

@@ -78,7 +78,7 @@ func (a approval) recordAlone() string {
 	file := a.Files[0]
 	put := file.Status == forge.FileAdded || file.Status == forge.FileModified
 	if file.Path != path || file.PreviousPath != "" || !put {
-		return fmt.Sprintf("it does something else than to write %s: %s", path, a.askAnew())
+		return fmt.Sprintf("it does something other than write %s: %s", path, a.askAnew())
 	}
 	return ""
 }
@@ -118,7 +118,7 @@ func (a approval) stillTracked() string {
 func (a approval) notTheRelease() string {
 	switch made := a.PullRequest.MergeCommit; {
 	case made == "":
-		return "it is not known what the merge made of the branch: " + a.askAnew()
+		return "it is not known what the merge did to the branch: " + a.askAnew()
 	case made == a.gate.Spec.Commit:
 		return "the record came with the release commit itself: " + a.askAnew()
 	}
@@ -193,7 +193,7 @@ func (a approval) barred(who forge.Account) string {
 	case !a.listed(who):
 		return "is not one of the approvers"
 	case who.Type != forge.TypeUser && !slices.ContainsFunc(a.Approvers, who.Same):
-		return "is no person, and not named in approvers"
+		return "is not a person, and not named in approvers"
 	}
 	return ""
 }

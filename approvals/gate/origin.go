@@ -107,9 +107,9 @@ func (a approval) addPushers(found behind, line []forge.Commit, pushed map[strin
 func (a approval) untraceable() string {
 	switch spec := a.gate.Spec; {
 	case spec.Commit == "":
-		return "it is not known which commit is released, and so not who must not approve it: " + a.pastPolicy()
+		return "the commit that is released is not known, and so neither is who must not approve it: " + a.pastPolicy()
 	case spec.StableCommit == "":
-		return "it is not known which commit ran before, and so not who is behind what came since: " + a.pastPolicy()
+		return "the commit that ran before is not known, and so neither is who contributed since: " + a.pastPolicy()
 	}
 	return ""
 }
@@ -123,16 +123,16 @@ func (a approval) unknownOrigin() string {
 	otherwise := ": " + a.pastPolicy()
 	switch {
 	case origin.Head != spec.Commit:
-		return "it is not known which commit is released, and so not who must not approve it" + otherwise
+		return "the commit that is released is not known, and so neither is who must not approve it" + otherwise
 	case origin.Stable != spec.StableCommit:
-		return "it is not known who is behind the release"
+		return "it is not known who contributed to the release"
 	case origin.Total > forge.MaxCommits:
-		return fmt.Sprintf("%d commits came since %s, and at most %d can be looked at for who is behind them%s",
+		return fmt.Sprintf("%d commits came since %s, and the authors of at most %d can be checked%s",
 			origin.Total, plain.Commit(origin.Stable), forge.MaxCommits, otherwise)
 	case a.namesTooMany() != "":
-		return fmt.Sprintf("the release has too many co-authors: it is not known who those of commit %s are%s", plain.Commit(a.namesTooMany()), otherwise)
+		return fmt.Sprintf("the release has too many co-authors: those of commit %s are%s", plain.Commit(a.namesTooMany()), otherwise)
 	case origin.Total == 0 || len(origin.Commits) != origin.Total:
-		return fmt.Sprintf("%s brings no commit that %s had not, so that nobody is known to be behind the release%s",
+		return fmt.Sprintf("%s adds no commit to %s, so nobody is known to have contributed to the release%s",
 			plain.Commit(origin.Head), plain.Commit(origin.Stable), otherwise)
 	}
 	return ""
@@ -180,7 +180,7 @@ func (a approval) unpushed(proposal forge.Proposal) string {
 
 // pastPolicy is the way out where nobody can approve.
 func (a approval) pastPolicy() string {
-	return fmt.Sprintf("'sluice approve %s -n %s --force --reason=...' passes the gate past its policy", a.gate.Spec.ReleaseRef.Name, a.gate.Namespace)
+	return fmt.Sprintf("'sluice approve %s -n %s --force --reason=...' overrides the gate's policy", a.gate.Spec.ReleaseRef.Name, a.gate.Namespace)
 }
 
 // signed reports whether a key answers for a commit: the forge's own, with which it signs what it merges, or that of

@@ -75,7 +75,7 @@ func judge(a approval, now time.Time) Decision {
 	}
 	switch {
 	case pull.Rejected():
-		return decided(v1alpha1.DecisionRejected, fmt.Sprintf("pull request #%d was closed without being merged: open it again to go on", pull.Number),
+		return decided(v1alpha1.DecisionRejected, fmt.Sprintf("pull request #%d was closed without being merged: reopen it to continue", pull.Number),
 			now, a.closing())
 	case !pull.Merged && a.policy.ForbidSelfApproval && a.untraceable() != "":
 		return waiting(fmt.Sprintf("pull request #%d can't pass it, merged or not: %s", pull.Number, a.untraceable()), time.Time{})

@@ -38,18 +38,18 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 			s.gate.Spec.StableCommit = ""
 		}, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionWaiting,
-			Message: "pull request #12 can't pass it, merged or not: it is not known which commit ran before, and so not who is behind what came since: " +
-				"'sluice approve web -n shop --force --reason=...' passes the gate past its policy",
+			Message: "pull request #12 can't pass it, merged or not: the commit that ran before is not known, and so neither is who contributed since: " +
+				"'sluice approve web -n shop --force --reason=...' overrides the gate's policy",
 		}},
 		"it is closed": {closed, v1alpha1.GateStatus{
-			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: open it again to go on",
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: reopen it to continue",
 			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),
 		}},
 		"it is still closed": {func(s *approving) {
 			closed(s)
 			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
 		}, v1alpha1.GateStatus{
-			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: open it again to go on",
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: reopen it to continue",
 			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: rejectedBefore,
 		}},
 		"it is open again": {func(s *approving) {

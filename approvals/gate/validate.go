@@ -20,7 +20,7 @@ var reference = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Validate says what is wrong with a gate policy at path: not exactly one type, an unknown onReject, a duration
 // that is not more than 0s and at most 720h, a schedule that is no five cron fields or that
-// names no time at all, an unknown time zone, names that no account, team or app can have.
+// matches no time, an unknown time zone, names that no account, team or app can have.
 func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	problems := append(validateType(policy, path), validateOnReject(policy.OnReject, path.Child("onReject"))...)
 	if policy.Soak != nil {
@@ -117,7 +117,7 @@ func validateSchedule(expression string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, expression, err.Error())}
 	}
 	if _, found := (schedule{fields: fields, zone: time.UTC}).next(reference); !found {
-		return field.ErrorList{field.Invalid(path, expression, "names no time at all")}
+		return field.ErrorList{field.Invalid(path, expression, "matches no time")}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		"NoSchedule":   {"a window needs a schedule", windowPolicy("", ""), []string{`gate.window.schedule: Invalid value: "": empty spec string`}},
 		"SixFields":    {"seconds are not standard", windowPolicy("0 0 9 * * *", ""), []string{`gate.window.schedule: Invalid value: "0 0 9 * * *": expected exactly 5 fields, found 6: [0 0 9 * * *]`}},
 		"Descriptor":   {"nor are words", windowPolicy("@daily", ""), []string{`gate.window.schedule: Invalid value: "@daily": parser does not accept descriptors: @daily`}},
-		"Never":        {"a day that does not exist", windowPolicy("0 0 30 2 *", ""), []string{`gate.window.schedule: Invalid value: "0 0 30 2 *": names no time at all`}},
+		"Never":        {"a day that does not exist", windowPolicy("0 0 30 2 *", ""), []string{`gate.window.schedule: Invalid value: "0 0 30 2 *": matches no time`}},
 		"ZoneInside":   {"there is one place for the zone", windowPolicy("TZ=UTC 0 9 * * *", ""), []string{`gate.window.schedule: Invalid value: "TZ=UTC 0 9 * * *": must not name a time zone: it has a field of its own`}},
 		"ZoneNoSpace":  {"which the parser would panic on", windowPolicy("CRON_TZ=UTC", ""), []string{`gate.window.schedule: Invalid value: "CRON_TZ=UTC": must not name a time zone: it has a field of its own`}},
 		"ZoneLocal":    {"the zone of the controller's machine is nobody's business", windowPolicy("0 9 * * *", "Local"), []string{`gate.window.timeZone: Invalid value: "Local": unknown time zone Local: name one such as Europe/Berlin`}},
@@ -76,7 +76,7 @@ func TestValidate(t *testing.T) {
 		"CommitStatus": {"a context can say anything", statusPolicy("größe / ci", "ci[bot]"), nil},
 		"CommitStatusNothing": {"a context and a creator", statusPolicy(""), []string{
 			`gate.commitStatus.context: Required value: must not be empty`,
-			`gate.commitStatus.creators: Required value: anybody who may write to a repository can post any status: say whose counts`,
+			`gate.commitStatus.creators: Required value: anyone with write access to the repository can post any status: name whose statuses count`,
 		}},
 		"CommitStatusLong": {"as long as a forge takes, in characters", statusPolicy(strings.Repeat("ü", 256), slices.Repeat([]string{"-"}, 21)...), append([]string{
 			`gate.commitStatus.context: Too long: may not be more than 255 characters`,

@@ -32,9 +32,9 @@ var (
 )
 
 const (
-	noLogin = "is no login, such as octocat, or renovate[bot] for an app"
-	noTeam  = "is no slug of a team, such as reviewers or octo-org/reviewers"
-	noApp   = "is no slug of an app, such as github-actions"
+	noLogin = "is not a login such as octocat, or renovate[bot] for an app"
+	noTeam  = "is not a team's slug such as reviewers or octo-org/reviewers"
+	noApp   = "is not an app's slug such as github-actions"
 )
 
 func validatePullRequest(policy *v1alpha1.PullRequestGate, path *field.Path) field.ErrorList {
@@ -52,7 +52,7 @@ func validateCommitStatus(policy *v1alpha1.CommitStatusGate, path *field.Path) f
 	problems := validateName(policy.Context, maxContext, path.Child("context"), nil, "")
 	creators := path.Child("creators")
 	if len(policy.Creators) == 0 {
-		return append(problems, field.Required(creators, "anybody who may write to a repository can post any status: say whose counts"))
+		return append(problems, field.Required(creators, "anyone with write access to the repository can post any status: name whose statuses count"))
 	}
 	return append(problems, validateLogins(policy.Creators, maxCreators, creators)...)
 }

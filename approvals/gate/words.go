@@ -35,7 +35,7 @@ func Words(policy *v1alpha1.GatePolicy) string {
 }
 
 func wordsOfApproval(policy *v1alpha1.PullRequestGate) string {
-	who := anyOf(policy.Approvers, policy.Teams, "anybody who may write")
+	who := anyOf(policy.Approvers, policy.Teams, "anyone with write access")
 	words := "merged by " + who
 	switch {
 	case policy.MinApprovals == 1:
@@ -44,7 +44,7 @@ func wordsOfApproval(policy *v1alpha1.PullRequestGate) string {
 		words = fmt.Sprintf("merged, with %d approvals by %s", policy.MinApprovals, who)
 	}
 	if policy.ForbidSelfApproval {
-		words += ", but not by those who have a part in it"
+		words += ", except by those who contributed to it"
 	}
 	return words
 }

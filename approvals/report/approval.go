@@ -96,7 +96,7 @@ func opening(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	if lastStep(g, release) {
 		next = "Its end"
 	}
-	return fmt.Sprintf("Batch %s of this %s is done. %s waits for the answer to this pull request.", place(g, release), what, next)
+	return fmt.Sprintf("Batch %s of this %s is done. %s waits for this pull request.", place(g, release), what, next)
 }
 
 func lastStep(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
@@ -196,16 +196,16 @@ func approvers(g *v1alpha1.Gate) string {
 	}
 	switch named := named(policy); {
 	case named == "":
-		text += whose + ", but for Sluice's own account."
+		text += whose + ", except Sluice's own account."
 	default:
 		text += who + " must have write access to the repository and be " + named + "."
 	}
 	if policy.ForbidSelfApproval {
-		text += " Nobody counts who has a part in what came since the commit that ran before: authors, committers and co-authors of its " +
-			"commits, authors of its pull requests, and who pushed."
+		text += " Nobody counts who contributed since the commit that ran before: authors, committers and co-authors of " +
+			"commits, authors of pull requests, and those who pushed."
 	}
 	if policy.ForbidSelfApproval && g.Spec.StableCommit == "" {
-		text += " **Here that commit is not known, so no merge passes this gate**: " + Code(pastPolicy(g)) + " does, for whoever has the right to."
+		text += " **Here that commit is not known, so no merge passes this gate**: " + Code(pastPolicy(g)) + " does, for those who may use it."
 	}
 	return text
 }
@@ -237,8 +237,8 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 		"- **Close**: " + closing(g, release, batch),
 		"- **Neither**: the release waits.",
 		"",
-		fmt.Sprintf("The one file here, %s, names this gate. It counts once, for this batch of this revision, and only as it is: "+
-			"a change of it, or of any other file, approves nothing.", Code(record.Path(g.Namespace, g.Spec.ReleaseRef.Name))),
+		fmt.Sprintf("The one file here, %s, names this gate. It counts once, for this batch of this revision, and only unchanged: "+
+			"if this pull request changes it, or any other file, its merge approves nothing.", Code(record.Path(g.Namespace, g.Spec.ReleaseRef.Name))),
 	}, "\n")
 }
 
@@ -246,15 +246,15 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
 	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.RollbackTo == "" {
 		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+
-			"Opening this pull request again does not take that back.", Code(g.Spec.Revision))
+			"Reopening this pull request does not undo that.", Code(g.Spec.Revision))
 	}
-	return fmt.Sprintf("the release stays at %d of %s. Open this pull request again to go on.", batch.Updated, plain.Count(batch.Replicas, "pod"))
+	return fmt.Sprintf("the release stays at %d of %s. Reopen this pull request to continue.", batch.Updated, plain.Count(batch.Replicas, "pod"))
 }
 
 // following says what comes after the step of g.
 func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
 	if lastStep(g, release) {
-		return "the release comes to its end, and the workload is handed back to Kubernetes."
+		return "the release completes, and Sluice hands the workload back to Kubernetes."
 	}
 	all, next := steps(release), int(g.Spec.Step)+1
 	target := all[next].Replicas.String()

@@ -182,7 +182,7 @@ func TestCommitMessage(t *testing.T) {
 
 func TestVoided(t *testing.T) {
 	t.Parallel()
-	const edit = "the steps of the release were changed. Another pull request asks for the approval, if it is still needed."
+	const edit = "the steps of the release were changed. If the approval is still needed, another pull request asks for it."
 	next := func(r *v1alpha1.BatchRelease) {
 		r.Status.Attempt, r.Status.UpdateRevision, r.Status.Commit, r.Status.Gates = 4, "c0de", fix, nil
 	}
@@ -197,23 +197,23 @@ func TestVoided(t *testing.T) {
 		"release made anew":  {func(r *v1alpha1.BatchRelease) { r.UID = "uid-other" }, "the release was deleted."},
 		"superseded in Git":  {func(r *v1alpha1.BatchRelease) { r.Annotations[v1alpha1.CommitAnnotation] = fix }, "revision `7f9c` was superseded by commit " + fix + "."},
 		"rollback asked for": {func(r *v1alpha1.BatchRelease) { r.Annotations[v1alpha1.RollbackAnnotation] = "true" }, "revision `7f9c` is being rolled back."},
-		"release at its end": {func(r *v1alpha1.BatchRelease) { r.Status.Phase, r.Status.Gates = v1alpha1.PhaseCompleted, nil }, "the release has come to its end without it."},
+		"release at its end": {func(r *v1alpha1.BatchRelease) { r.Status.Phase, r.Status.Gates = v1alpha1.PhaseCompleted, nil }, "the release has completed without it."},
 		"step taken out":     {func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.Steps = r.Spec.Strategy.Steps[:1] }, edit},
 		"gate taken out":     {func(r *v1alpha1.BatchRelease) { r.Status.Gates, r.Spec.Strategy.Steps[1].Gates = nil, nil }, edit},
 		"policy edited": {func(r *v1alpha1.BatchRelease) {
 			r.Spec.Strategy.Steps[1].Gates[0].PullRequest = &v1alpha1.PullRequestGate{MinApprovals: 1}
 		}, edit},
-		"gate deleted": {func(*v1alpha1.BatchRelease) {}, "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."},
+		"gate deleted": {func(*v1alpha1.BatchRelease) {}, "its Gate was deleted. If the approval is still needed, another pull request asks for it."},
 	}
 	for name, tc := range tests {
 		g, release, _ := asked()
 		tc.change(release)
-		if diff := cmp.Diff("Closed by Sluice: "+tc.want+" An answer to this pull request counts no more.", Voided(g, release)); diff != "" {
+		if diff := cmp.Diff("Closed by Sluice: "+tc.want+" An answer to this pull request no longer counts.", Voided(g, release)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
 	g, _, _ := asked()
-	if got, want := Voided(g, nil), "Closed by Sluice: the release was deleted. An answer to this pull request counts no more."; got != want {
+	if got, want := Voided(g, nil), "Closed by Sluice: the release was deleted. An answer to this pull request no longer counts."; got != want {
 		t.Errorf("no release: got %s", got)
 	}
 }

@@ -24,7 +24,7 @@ func TestRefused(t *testing.T) {
 	g.Status.Refusal.Message += " `<b>` @team"
 	want := "**This merge does not let the release go on**: `by ada, who wrote the release: another person must approve '<b>' @team`.\n\n" +
 		"- Who may approve is told above. `kubectl delete gate web-7f9c-3-1-0 -n shop` opens another pull request for the same step, which they answer.\n" +
-		"- `sluice approve web -n shop --force --reason=...` passes the gate past its policy, for whoever has the right to."
+		"- `sluice approve web -n shop --force --reason=...` overrides the gate's policy, for those who may use it."
 	if diff := cmp.Diff(want, Refused(&g)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -44,20 +44,20 @@ func (w RevertWords) Body() string {
 	status := &w.Release.Status
 	from, to := Code(status.Rollback.From), Code(status.RollbackTo)
 	return strings.Join([]string{
-		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, and Git still has another template. This puts that of %s back.", from, to, to),
+		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, but Git still has the other template. This restores that of %s back.", from, to, to),
 		strings.Join([]string{
 			"| | |", "|---|---|",
 			"| Release | " + Code(w.Release.Namespace+"/"+w.Release.Name) + " |",
 			"| Rolled back | " + from + " |",
 			"| Commit | " + commit(status.Commit) + " |",
 			"| Put back | " + to + ", of commit " + commit(w.Commit) + " |",
-			"| Asked for by | " + askedBy(status.Rollback.Trigger) + " |",
+			"| Requested by | " + askedBy(status.Rollback.Trigger) + " |",
 			"| Why | " + Code(status.Rollback.Message) + " |",
 		}, "\n"),
 		"### What changes in " + Code(w.File) + "\n\n" + changes(w.Before, w.After),
 		"### What the answer does\n\n" + strings.Join([]string{
 			"- **Merge**: Git and the cluster agree. No pod is replaced, and what was rolled back is no longer quarantined.",
-			fmt.Sprintf("- **Close**: nothing. The cluster stays at revision %s, and the template in Git is not released as long as it is unchanged.", to),
+			fmt.Sprintf("- **Close**: nothing changes. The cluster stays at revision %s, and the template in Git is not released as long as it is unchanged.", to),
 			"- **Push another template instead**: it is released with all its gates, and this pull request is closed.",
 		}, "\n"),
 	}, "\n\n") + "\n"
@@ -122,7 +122,7 @@ func RevertDeclined(number int) string {
 
 // RevertMerged says that Git has followed.
 func RevertMerged(number int) string {
-	return fmt.Sprintf("Git has followed the rollback with pull request #%d", number)
+	return fmt.Sprintf("pull request #%d brought Git back in line", number)
 }
 
 // RevertRefused says why there is no pull request, and what people can do.

@@ -145,7 +145,7 @@ func causeWords(cause *v1alpha1.ReportCause) string {
 	case v1alpha1.CauseAsked:
 		return "asked for" + at(cause.Batch, cause.Batches)
 	case v1alpha1.CauseAskedAfterRelease:
-		return "asked for after it was released"
+		return "requested after it was released"
 	default:
 		return cause.Message
 	}

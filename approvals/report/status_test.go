@@ -103,7 +103,7 @@ func TestNext(t *testing.T) {
 		"taken back, never told":        {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
 		"taken back, rolling":           {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedAtBatch), "rolling back to 58d4: asked for at batch 2/4").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "1/2" }), nil},
 		"taken back as it failed":       {rolling(bad).takenBack().told(bad, toldFailed, "batch 2/4: no progress"), []string{"bad0 failure rolling back to 58d4: batch 2/4: no progress"}},
-		"taken back after the end":      {rolling(bad).takenBack().told(bad, toldReleased, "released"), []string{"bad0 failure rolling back to 58d4: asked for after it was released"}},
+		"taken back after the end":      {rolling(bad).takenBack().told(bad, toldReleased, "released"), []string{"bad0 failure rolling back to 58d4: requested after it was released"}},
 		"taken back, done":              {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedAtBatch), "rolling back to 58d4: asked for at batch 2/4").completed(), []string{"bad0 failure rolled back to 58d4: asked for at batch 2/4"}},
 		"taken back, told":              {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRolledBack, askedAtBatch), "rolled back to 58d4: asked for at batch 2/4").completed(), nil},
 		"taken back, and stuck":         {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedFor), "rolling back to 58d4: asked for").failed("batch 1/2: no progress"), []string{"bad0 failure rollback stuck on the way to 58d4: batch 1/2: no progress"}},

@@ -16,7 +16,7 @@ func Sync(source *v1alpha1.ReleaseSource, o Options) (Post, bool) {
 		return Post{}, false
 	}
 	if status.RefusedHead != "" {
-		now := of(v1alpha1.ReportRewriteRefused, fmt.Sprintf("not released: the branch was rewritten, this does not follow on %s: push that again, or set spec.allowRewrite of ReleaseSource %s",
+		now := of(v1alpha1.ReportRewriteRefused, fmt.Sprintf("not released: the branch was rewritten, this does not descend from %s: push that again, or set spec.allowRewrite of ReleaseSource %s",
 			plain.Commit(status.ObservedCommit), source.Name))
 		post := now.post(status.RefusedHead, o.SyncContext())
 		return post, due(post.Status, status.Report)

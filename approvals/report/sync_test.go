@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// rewritten has the branch be at a head that does not follow on what was read.
+// rewritten has the branch be at a head that does not descend from what was read.
 func rewritten(status v1alpha1.ReleaseSourceStatus, head string) v1alpha1.ReleaseSourceStatus {
 	status.RefusedHead = head
 	return status
@@ -50,7 +50,7 @@ func TestSync(t *testing.T) {
 		"it is well, told":        {told(read(), good, forge.StateSuccess, "all 7 files can be read"), nil},
 		"the next commit is well": {told(read(), fix, forge.StateFailure, mistake), nil},
 		"a head that is not followed": {rewritten(read(), bad), []string{
-			"bad0 failure not released: the branch was rewritten, this does not follow on 900d900: push that again, or set spec.allowRewrite of ReleaseSource shop",
+			"bad0 failure not released: the branch was rewritten, this does not descend from 900d900: push that again, or set spec.allowRewrite of ReleaseSource shop",
 		}},
 		"it is followed after all": {told(read(), good, forge.StateFailure, "not released: the branch was rewritten"), []string{"900d success all 7 files can be read"}},
 		"it is well under a new name": {func() v1alpha1.ReleaseSourceStatus {

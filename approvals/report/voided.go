@@ -12,7 +12,7 @@ import (
 // Voided says why the pull request of g is closed: an answer to it no longer counts. Release is nil where
 // it is gone.
 func Voided(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
-	return "Closed by Sluice: " + voidedBecause(g, release) + " An answer to this pull request counts no more."
+	return "Closed by Sluice: " + voidedBecause(g, release) + " An answer to this pull request no longer counts."
 }
 
 func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
@@ -37,11 +37,11 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	case release.Annotations[v1alpha1.RollbackAnnotation] != "":
 		return fmt.Sprintf("revision %s is being rolled back.", Code(g.Spec.Revision))
 	case done(status):
-		return "the release has come to its end without it."
+		return "the release has completed without it."
 	case slices.ContainsFunc(status.Gates, named) && !edited(g, release):
-		return "its Gate was deleted. Another pull request asks for the approval, as long as it is needed."
+		return "its Gate was deleted. If the approval is still needed, another pull request asks for it."
 	default:
-		return "the steps of the release were changed. Another pull request asks for the approval, if it is still needed."
+		return "the steps of the release were changed. If the approval is still needed, another pull request asks for it."
 	}
 }
 

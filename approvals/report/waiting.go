@@ -81,7 +81,7 @@ func Refused(g *v1alpha1.Gate) string {
 	if policy := g.Spec.Policy.PullRequest; policy != nil && policy.MinApprovals > 0 {
 		lines = append(lines, "- An approving review of this one still counts, though it is merged, if that is all that is missing.")
 	}
-	lines = append(lines, fmt.Sprintf("- %s passes the gate past its policy, for whoever has the right to.", Code(pastPolicy(g))))
+	lines = append(lines, fmt.Sprintf("- %s overrides the gate's policy, for those who may use it.", Code(pastPolicy(g))))
 	return strings.Join(lines, "\n")
 }
 

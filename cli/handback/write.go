@@ -64,6 +64,6 @@ func (c *Command) mendGlass(ctx context.Context, d *appsv1.Deployment) error {
 		return nil
 	}
 	path := kube.AnnotationPath(v1alpha1.BreakGlassAnnotation)
-	mended := new(kube.JSONPatch).Test("/metadata/uid", d.UID).Test(path, glassReason).Remove(path)
-	return c.patch(ctx, d, mended)
+	removal := new(kube.JSONPatch).Test("/metadata/uid", d.UID).Test(path, glassReason).Remove(path)
+	return c.patch(ctx, d, removal)
 }

@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 func TestFreezeIsChecked(t *testing.T) {
 	t.Parallel()
 	got := findings(check(t, map[string]string{"release.yaml": release, "deployment.yaml": deployment, ".sluice/freeze.yaml": "reasn: sale\n"}))
-	want := []string{".sluice/freeze.yaml:1:1: error: reasn: unknown field (every release of the source is frozen until this is mended)"}
+	want := []string{".sluice/freeze.yaml:1:1: error: reasn: unknown field (every release of the source is frozen until this is fixed)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -22,7 +22,7 @@ func withAllowance(ctx context.Context, bytes int64) context.Context {
 // spend takes an answer out of the allowance, where there is one, and fails once that is used up.
 func spend(ctx context.Context, bytes int64) error {
 	if left, limited := ctx.Value(allowanceKey{}).(*atomic.Int64); limited && left.Add(-bytes) < 0 {
-		return invalid("the answers to one look are larger than allowed")
+		return invalid("the forge's answers are larger than allowed")
 	}
 	return nil
 }

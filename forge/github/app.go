@@ -47,7 +47,7 @@ func (a *App) signer(now func() time.Time) (*signer, error) {
 	}
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.PrivateKey)
 	if err != nil {
-		return nil, invalid("the private key of the app is no RSA key in PEM")
+		return nil, invalid("the app's private key is not an RSA key in PEM")
 	}
 	return &signer{app: a.ID, key: key, now: now}, nil
 }
@@ -160,7 +160,7 @@ func (i *installation) renew(ctx context.Context) (string, error) {
 		Permissions:  i.app.permissions(),
 	})
 	if err == nil && made.GetToken() == "" {
-		err = distrusted("there is none in the answer")
+		err = distrusted("the answer has none")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -106,11 +106,11 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case !ownerName.MatchString(o.Owner):
-		return invalid("%q is no name of an owner", o.Owner)
+		return invalid("%q is not the name of an owner", o.Owner)
 	case !repositoryName.MatchString(o.Repository) || strings.Trim(o.Repository, ".") == "":
-		return invalid("%q is no name of a repository", o.Repository)
+		return invalid("%q is not the name of a repository", o.Repository)
 	case (o.Token == "") == (o.App == nil):
-		return invalid("give a token or an app, and not both")
+		return invalid("give a token or an app, not both")
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (c *Client) Budget() Budget {
 func apiURL(address string, allowHTTP bool) (*url.URL, error) {
 	api, err := url.Parse(address)
 	if err != nil || api.User != nil || api.RawQuery != "" || api.Fragment != "" {
-		return nil, invalid("the base URL is no plain address of a server")
+		return nil, invalid("the base URL is not a plain server address")
 	}
 	switch host := strings.ToLower(api.Host); {
 	case address == "", host == "github.com", host == "www.github.com", host == "api.github.com":

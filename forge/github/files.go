@@ -20,11 +20,11 @@ func (c *Client) ReadFile(ctx context.Context, path, ref string) ([]byte, error)
 		return nil, c.explain(err, "read %s at %s", path, ref)
 	}
 	if file.GetType() != "file" {
-		return nil, invalid("%s is no file at %s", path, ref)
+		return nil, invalid("%s is not a file at %s", path, ref)
 	}
 	content, err := file.GetContent()
 	if err != nil || forge.BlobSHA([]byte(content)) != file.GetSHA() {
-		return nil, invalid("the forge does not hand out all of %s", path)
+		return nil, invalid("the forge does not return all of %s", path)
 	}
 	return []byte(content), nil
 }

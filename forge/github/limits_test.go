@@ -302,7 +302,7 @@ func TestReleasesThatGrow(t *testing.T) {
 		}
 	})
 	_, err := clientOf(t, s.URL).ReadApproval(t.Context(), forge.ApprovalQuery{Number: 1, Tip: sha(total), Branch: "main", ReleaseCommit: sha(total), StableCommit: sha(0)})
-	if err == nil || !strings.Contains(err.Error(), "the answers to one look are larger than allowed") || s.count() > 40 {
+	if err == nil || !strings.Contains(err.Error(), "the forge's answers are larger than allowed") || s.count() > 40 {
 		t.Errorf("want an end to it, got %v after %d requests", err, s.count())
 	}
 }

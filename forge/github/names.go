@@ -20,21 +20,21 @@ var (
 
 func checkSHA(sha string) error {
 	if !objectName.MatchString(sha) {
-		return invalid("%q is no full name of a commit", sha)
+		return invalid("%q is not a full commit hash", sha)
 	}
 	return nil
 }
 
 func checkBranch(name string) error {
 	if !branchName.MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "//") {
-		return invalid("%q is no name of a branch that can be worked on", name)
+		return invalid("%q is not a branch that Sluice can write to", name)
 	}
 	return nil
 }
 
 func checkPath(path string) error {
 	if !filePath.MatchString(path) || strings.Contains(path, "..") || strings.Contains(path, "//") {
-		return invalid("%q is no path of a file that can be worked on", path)
+		return invalid("%q is not the path of a file that Sluice can write", path)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func checkPath(path string) error {
 // checkOwnBranch keeps us from touching a branch that was not made for an approval.
 func checkOwnBranch(name string) error {
 	if !strings.HasPrefix(name, forge.BranchPrefix) {
-		return invalid("the branch %q is not one of approvals: those begin with %s", name, forge.BranchPrefix)
+		return invalid("branch %q is not an approval branch: their names start with %s", name, forge.BranchPrefix)
 	}
 	return checkBranch(name)
 }

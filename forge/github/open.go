@@ -139,7 +139,7 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error 
 		return problem
 	}
 	if _, _, problem := c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true); problem != nil {
-		return fmt.Errorf("%w, after %w", c.explain(problem, "set branch %s anew", r.Branch), err)
+		return fmt.Errorf("%w, after %w", c.explain(problem, "reset branch %s", r.Branch), err)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn s
 	}
 	ref := &github.Reference{Ref: new("refs/heads/" + r.Branch), Object: &github.GitObject{SHA: &sha}}
 	_, _, err = c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true)
-	return err == nil, c.explain(err, "set branch %s anew", r.Branch)
+	return err == nil, c.explain(err, "reset branch %s", r.Branch)
 }
 
 // commitChange makes the commit, on the tip that is given if the forge takes that: it may not have

@@ -22,7 +22,7 @@ func (c *Client) Self(ctx context.Context) (forge.Account, error) {
 		err = distrusted("the answer names nobody")
 	}
 	if err != nil {
-		return forge.Account{}, c.explain(err, "find out who we are")
+		return forge.Account{}, c.explain(err, "read the account of the credentials")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 		organization, slug = c.owner, name
 	}
 	if !ownerName.MatchString(organization) || !teamSlug.MatchString(slug) {
-		return forge.Team{}, invalid("%q is no name of a team", name)
+		return forge.Team{}, invalid("%q is not the name of a team", name)
 	}
 	members, err := allCounted(func(page github.ListOptions) ([]*github.User, *github.Response, error) {
 		return c.api.Teams.ListTeamMembersBySlug(ctx, organization, slug, &github.TeamListTeamMembersOptions{ListOptions: page})

@@ -90,7 +90,7 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 	}
 	// Git has seen the branch at the tip, so that some push has ended there.
 	if !slices.ContainsFunc(into.Pushes, func(p forge.Push) bool { return p.After == q.Tip }) {
-		return c.explain(distrusted("the one that ended at %s is not told yet", q.Tip), "read who pushed to branch %s", q.Branch)
+		return c.explain(distrusted("the push that ended at %s is not listed yet", q.Tip), "read who pushed to branch %s", q.Branch)
 	}
 	return nil
 }

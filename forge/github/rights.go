@@ -58,7 +58,7 @@ func (c *Client) try(ctx context.Context, right forge.Right, branch string) erro
 		_, err = c.Tip(ctx, branch)
 		return err
 	}
-	return c.explain(err, "find out whether we may %s", right)
+	return c.explain(err, "check the permission to %s", right)
 }
 
 // Lacking are the permissions that we need and that the installation of the app was not given, as the forge names

@@ -44,7 +44,7 @@ func numberIn(data map[string][]byte, key string) (int64, error) {
 	}
 	number, err := strconv.ParseInt(string(data[key]), 10, 64)
 	if err != nil || number <= 0 {
-		return 0, invalid("%s in the Secret is no number of an app", key)
+		return 0, invalid("%s in the Secret is not an app's number", key)
 	}
 	return number, nil
 }

@@ -34,7 +34,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	case req.URL.Scheme != first.URL.Scheme || !strings.EqualFold(req.URL.Host, first.URL.Host):
 		return distrusted("the server redirects to another one, %s", req.URL.Host)
 	case req.Method != first.Method:
-		return distrusted("the repository has moved: give its present name")
+		return distrusted("the repository has moved: use its new name")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (t *bodies) RoundTrip(req *http.Request) (*http.Response, error) {
 	case len(body) > maxBody:
 		return nil, fmt.Errorf("read answer: it is larger than %d bytes", maxBody)
 	case speaks(resp.StatusCode) && !isJSON(body):
-		return nil, errors.New("read answer: it is not what the API answers")
+		return nil, errors.New("read answer: it is not what the API returns")
 	case objects(body) > maxObjects:
 		return nil, fmt.Errorf("read answer: it has more than %d objects", maxObjects)
 	}

@@ -55,7 +55,7 @@ func certificates(bundle []byte) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, newError(InvalidAuth, "the CA bundle holds no PEM certificate")
+		return nil, newError(InvalidAuth, "the CA bundle has no PEM certificate")
 	}
 	return pool, nil
 }

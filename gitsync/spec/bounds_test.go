@@ -197,7 +197,7 @@ func TestManyProblems(t *testing.T) {
 		fmt.Fprintf(&fields, "  x%d: 1\n", i)
 	}
 	result := read(t, map[string]string{"w.yaml": head + fields.String()})
-	if last := fmt.Sprint(result.Errors); len(result.Errors) != maxProblems+1 || !strings.Contains(last, "there are 19900 problems more in this document") {
+	if last := fmt.Sprint(result.Errors); len(result.Errors) != maxProblems+1 || !strings.Contains(last, "there are 19900 more problems in this document") {
 		t.Errorf("got %d errors", len(result.Errors))
 	}
 	if result.Errors[maxProblems].Line == 0 {

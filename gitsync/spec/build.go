@@ -120,7 +120,7 @@ func shorten(message string) string {
 func kustomize(view *view, folder string) (objects resmap.ResMap, err error) {
 	defer func() {
 		if reason := recover(); reason != nil { // so that the file is named
-			err = fmt.Errorf("it can't cope with this kustomization: %v", reason)
+			err = fmt.Errorf("kustomize fails on this kustomization: %v", reason)
 		}
 	}()
 	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(view, path.Join("/", folder))

@@ -21,7 +21,7 @@ func (p *pass) combine() []*Release {
 		case l.kind == deploymentKind:
 			deployments[key] = append(deployments[key], l)
 		case !p.allowed(key.namespace):
-			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, and its source may write to %s only", l.name, key.namespace, p.namespaces()))
+			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
 		default:
 			releases[key] = append(releases[key], l)
 		}
@@ -106,7 +106,7 @@ func (p *pass) complete(l located, namespace string, deployments map[objectKey][
 		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", name, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
-		p.fail(l.file, l.at, "spec.template is left out, and "+name+", whose template it would be, is not in the repository"+
+		p.fail(l.file, l.at, "spec.template is missing, and "+name+", whose template it would be, is not in the repository"+
 			parted(l, deployments))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
@@ -135,6 +135,6 @@ func parted(l located, deployments map[objectKey][]located) string {
 		return " as " + l.kustomization + " builds it"
 	}
 	slices.Sort(near)
-	return fmt.Sprintf(" as %s builds it, which has Deployment %s: a namePrefix, nameSuffix or namespace has to be set for both of them, in one kustomization",
+	return fmt.Sprintf(" as %s builds it, which has Deployment %s: a namePrefix, nameSuffix or namespace must be set for both of them, in one kustomization",
 		l.kustomization, near[0])
 }

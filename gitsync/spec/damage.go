@@ -41,12 +41,12 @@ func damage(data []byte) *problem {
 		line++
 		for _, mark := range conflictMarks {
 			if bytes.HasPrefix(text, mark) {
-				return &problem{lineStart(line), "the file has a merge conflict that is not resolved: edit it to what is meant, and commit it"}
+				return &problem{lineStart(line), "the file has a merge conflict that is not resolved: resolve it, and commit the file"}
 			}
 		}
 		if r, found := hiddenBreak(text); found {
-			return &problem{lineStart(line), fmt.Sprintf("the line has a character in it (%U) that ends a line in YAML, and hardly anywhere else: what stands "+
-				"behind it would count, and reviewers see it as part of a comment, for example. Take it out, or write it as an escape in double quotes", r)}
+			return &problem{lineStart(line), fmt.Sprintf("the line has a character in it (%U) that ends a line in YAML, but hardly anywhere else: the text "+
+				"after it would count, while reviewers may see it as part of a comment. Remove it, or write it as an escape in double quotes", r)}
 		}
 	}
 	return nil

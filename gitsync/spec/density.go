@@ -68,7 +68,7 @@ func locate(doc document, found []pathProblem) []problem {
 	var problems []problem
 	for i, p := range found {
 		if i == maxProblems {
-			return append(problems, problem{lineStart(doc.line), fmt.Sprintf("there are %d problems more in this document", len(found)-i)})
+			return append(problems, problem{lineStart(doc.line), fmt.Sprintf("there are %d more problems in this document", len(found)-i)})
 		}
 		problems = append(problems, problem{doc.find(p.path), p.message})
 	}

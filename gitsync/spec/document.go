@@ -80,7 +80,7 @@ func (c *parsed) add(doc document, limits Limits) {
 	content := decode(data)
 	object, _ := content.(map[string]any)
 	if _, isText := content.(string); isText {
-		c.problems = append(c.problems, problem{lineStart(doc.line), "the document is no Kubernetes object, but a text"})
+		c.problems = append(c.problems, problem{lineStart(doc.line), "the document is not a Kubernetes object, but text"})
 		return
 	}
 	if !isObject(object) {
@@ -101,7 +101,7 @@ func (c *parsed) add(doc document, limits Limits) {
 
 func (c *parsed) markHollow(doc document) {
 	if c.hollow == nil {
-		c.hollow = &problem{lineStart(doc.line), "the document is no Kubernetes object: it has no apiVersion and kind"}
+		c.hollow = &problem{lineStart(doc.line), "the document is not a Kubernetes object: it has no apiVersion and kind"}
 	}
 }
 

@@ -62,7 +62,7 @@ func ReadFreeze(files fs.FS) (*Freeze, []Error) {
 func frozenBy(problems []problem) (*Freeze, []Error) {
 	var found []Error
 	for _, p := range problems {
-		found = append(found, p.at.error(FreezeFile, p.message+" (every release of the source is frozen until this is mended)"))
+		found = append(found, p.at.error(FreezeFile, p.message+" (every release of the source is frozen until this is fixed)"))
 	}
 	reason := problems[0].at.error(FreezeFile, problems[0].message).Error()
 	return &Freeze{Reason: reason, selector: labels.Everything()}, found

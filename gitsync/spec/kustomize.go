@@ -104,7 +104,7 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 		return false, err
 	}
 	if p.opts.Builder == nil {
-		return false, errors.New("this program has nothing to build it with")
+		return false, errors.New("this program can't build kustomizations")
 	}
 	output, err := p.opts.Builder.Build(input)
 	if limit, ok := errors.AsType[interface {
@@ -112,7 +112,7 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 		Exceeds() string
 	}](err); ok {
 		made.fail(file, "building the kustomization takes more than "+limit.Exceeds()+
-			": make it several, refer to fewer objects, or have the limit raised")
+			": make it several, refer to fewer objects, or raise the limit")
 		return true, nil
 	}
 	if err != nil {

@@ -92,11 +92,11 @@ func TestPartedFromItsDeployment(t *testing.T) {
 			wantErrors(t, result)
 			continue
 		}
-		wantErrors(t, result, "release.yaml:1: spec.template is left out, and Deployment shop/web, whose template it would be, is not in the repository"+
-			" as kustomization.yaml builds it, which has Deployment extra/web of deploy/deploy.yaml:1: a namePrefix, nameSuffix or namespace has to be set")
+		wantErrors(t, result, "release.yaml:1: spec.template is missing, and Deployment shop/web, whose template it would be, is not in the repository"+
+			" as kustomization.yaml builds it, which has Deployment extra/web of deploy/deploy.yaml:1: a namePrefix, nameSuffix or namespace must be set")
 	}
 	result := read(t, map[string]string{"kustomization.yaml": "resources: [release.yaml]\n", "release.yaml": release("web", strategy)})
-	wantErrors(t, result, "release.yaml:1: spec.template is left out, and Deployment shop/web, whose template it would be, is not in the repository as kustomization.yaml builds it")
+	wantErrors(t, result, "release.yaml:1: spec.template is missing, and Deployment shop/web, whose template it would be, is not in the repository as kustomization.yaml builds it")
 }
 
 // TestExampleIsTheConfiguration: who builds the same with another program comes to the same.

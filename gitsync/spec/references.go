@@ -172,7 +172,7 @@ func refusal(folder, value string, limits Limits) string {
 	case isRemote(value):
 		return "is not in the repository, and nothing is fetched from elsewhere"
 	case leads(folder, value):
-		return "leads out of the repository: name it from the folder of this file"
+		return "leads out of the repository: use a path relative to this file"
 	case isTooDeep(path.Dir(name), limits):
 		return fmt.Sprintf("is more than %d folders deep", limits.Depth)
 	case isOwn(name):

@@ -32,7 +32,7 @@ spec:
 `})
 	wantErrors(t, result,
 		`web.yaml:2: kind: "BatchRelase" is none of`,
-		"web.yaml:5: metadata.annotations: Forbidden: rollback is an order",
+		"web.yaml:5: metadata.annotations: Forbidden: rollback is a one-off command",
 		`web.yaml:7: spec.workloadRef: Invalid value: "apps/v1 StatefulSet"`,
 		"web.yaml:9: spec.template.spec.containers[0].image: must be a text, not the number 5",
 		"web.yaml:11: spec.strategy.maxUnavailable: Invalid value",

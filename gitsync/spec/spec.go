@@ -152,7 +152,7 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	}
 	releases := pass.combine()
 	if pass.dropped > 0 {
-		pass.errors = append(pass.errors, Error{File: folder, Message: fmt.Sprintf("there are %d errors more", pass.dropped)})
+		pass.errors = append(pass.errors, Error{File: folder, Message: fmt.Sprintf("there are %d more errors", pass.dropped)})
 	}
 	*r = pass.now
 	slices.SortFunc(pass.errors, func(a, b Error) int {

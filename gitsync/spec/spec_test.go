@@ -236,7 +236,7 @@ func TestFolders(t *testing.T) {
 		"apps/shop/web.yaml": release("web", strategy+template),
 		"apps/other.yaml":    release("other", strategy+template),
 		"file":               "x",
-		// What people approve with is no manifest.
+		// What people approve with is not a manifest.
 		".sluice/approvals/shop/web.yaml": release("sly", strategy+template),
 	})
 	for folder, want := range map[string][]string{
@@ -302,7 +302,7 @@ func TestAcrossFiles(t *testing.T) {
 			"no template anywhere",
 			map[string]string{"a.yaml": release("web", strategy), "d.yaml": deployment("api", "api:1")},
 			nil,
-			[]string{"a.yaml:1: spec.template is left out, and Deployment shop/web"},
+			[]string{"a.yaml:1: spec.template is missing, and Deployment shop/web"},
 		},
 		{
 			"two Deployments",
@@ -334,13 +334,13 @@ func TestAcrossFiles(t *testing.T) {
 			"another namespace",
 			map[string]string{"a.yaml": namespaced("kube-system")},
 			nil,
-			[]string{"a.yaml:1: BatchRelease web is in namespace kube-system, and its source may write to shop, extra only"},
+			[]string{"a.yaml:1: BatchRelease web is in namespace kube-system, but its source may only write to shop, extra"},
 		},
 		{
 			"Deployment of another namespace",
 			map[string]string{"a.yaml": namespaced("extra"), "b.yaml": strings.Replace(release("api", strategy), "metadata:", "metadata:\n  namespace: extra", 1), "d.yaml": deployment("api", "api:1")},
 			[]string{"extra/web"},
-			[]string{"b.yaml:1: spec.template is left out, and Deployment extra/api"},
+			[]string{"b.yaml:1: spec.template is missing, and Deployment extra/api"},
 		},
 	}
 	for _, tt := range tests {

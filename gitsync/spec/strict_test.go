@@ -64,8 +64,8 @@ strategy:
 		{"an approval by whom nobody is", inGates("- pullRequest:\n        minApprovals: 11\n        approvers:\n        - ada\n        - '@bob'\n        teams: [octo/sre/x]"),
 			[]string{
 				"13: spec.strategy.steps[0].gates[0].pullRequest.minApprovals: Invalid value: 11: must be from 0 to 10",
-				`16: spec.strategy.steps[0].gates[0].pullRequest.approvers[1]: Invalid value: "@bob": is no login`,
-				`17: spec.strategy.steps[0].gates[0].pullRequest.teams[0]: Invalid value: "octo/sre/x": is no slug of a team`,
+				`16: spec.strategy.steps[0].gates[0].pullRequest.approvers[1]: Invalid value: "@bob": is not a login`,
+				`17: spec.strategy.steps[0].gates[0].pullRequest.teams[0]: Invalid value: "octo/sre/x": is not a team's slug`,
 			}},
 		{"two approvals", inGates("- pullRequest: {}\n    - manual: {}\n    - pullRequest: {minApprovals: 1}\n    - pullRequest: {}"),
 			[]string{
@@ -77,7 +77,7 @@ strategy:
 		{"an approval without braces", inGates("- pullRequest:"),
 			[]string{"12: spec.strategy.steps[0].gates[0].pullRequest: must not be null"}},
 		{"a status by anybody", inGates("- commitStatus:\n        context: ci/smoke"),
-			[]string{"12: spec.strategy.steps[0].gates[0].commitStatus.creators: Required value: anybody who may write"}},
+			[]string{"12: spec.strategy.steps[0].gates[0].commitStatus.creators: Required value: anyone with write access"}},
 		{"a status of no context", inGates("- commitStatus:\n        creators: ['']\n        context: ''"),
 			[]string{
 				"13: spec.strategy.steps[0].gates[0].commitStatus.creators[0]: Required value",
@@ -85,7 +85,7 @@ strategy:
 			}},
 		{"a check that may fail", inGates("- checkRun:\n        name: e2e\n        app: ci[bot]\n        conclusions:\n        - success\n        - failure\n        - success"),
 			[]string{
-				`14: spec.strategy.steps[0].gates[0].checkRun.app: Invalid value: "ci[bot]": is no slug of an app`,
+				`14: spec.strategy.steps[0].gates[0].checkRun.app: Invalid value: "ci[bot]": is not an app's slug`,
 				`17: spec.strategy.steps[0].gates[0].checkRun.conclusions[1]: Unsupported value: "failure"`,
 				`18: spec.strategy.steps[0].gates[0].checkRun.conclusions[2]: Duplicate value: "success"`,
 			}},
@@ -174,9 +174,9 @@ func TestWrongObjects(t *testing.T) {
 		{"name is a number", edit("  name: web\n", "  name: 1\n"), []string{"4: metadata.name: must be a text, not the number 1"}},
 		{"bad namespace", edit("  name: web\n", "  name: web\n  namespace: a.b\n"), []string{"5: metadata.namespace: Invalid value"}},
 		{"bad label", edit("  name: web\n", "  name: web\n  labels: {a: 'b c'}\n"), []string{"5: metadata.labels"}},
-		{"our label", edit("  name: web\n", "  name: web\n  labels: {rollouts.sluice.dev/source: me}\n"), []string{"5: metadata.labels: Forbidden: rollouts.sluice.dev/source is the controller's"}},
-		{"order", edit("  name: web\n", "  name: web\n  annotations: {rollback: 'true'}\n"), []string{"5: metadata.annotations: Forbidden: rollback is an order"}},
-		{"state", edit("  name: web\n", "  name: web\n  annotations: {last-stable-revision: x}\n"), []string{"5: metadata.annotations: Forbidden: last-stable-revision is the controller's"}},
+		{"our label", edit("  name: web\n", "  name: web\n  labels: {rollouts.sluice.dev/source: me}\n"), []string{"5: metadata.labels: Forbidden: rollouts.sluice.dev/source is set by the controller"}},
+		{"order", edit("  name: web\n", "  name: web\n  annotations: {rollback: 'true'}\n"), []string{"5: metadata.annotations: Forbidden: rollback is a one-off command"}},
+		{"state", edit("  name: web\n", "  name: web\n  annotations: {last-stable-revision: x}\n"), []string{"5: metadata.annotations: Forbidden: last-stable-revision is set by the controller"}},
 		{"copied from a cluster", edit("  name: web\n", "  name: web\n  uid: x\n  resourceVersion: '1'\n  finalizers: [a.b/c]\n"),
 			[]string{"5: metadata.uid: Forbidden", "6: metadata.resourceVersion: Forbidden", "7: metadata.finalizers: Forbidden"}},
 		{"unknown metadata", edit("  name: web\n", "  name: web\n  label: {}\n"), []string{"5: metadata.label: unknown field; did you mean labels?"}},

@@ -47,7 +47,7 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	errs = append(errs, oneOf(release.Spec.DeletionPolicy, spec.Child("deletionPolicy"), v1alpha1.DeletionRevert, v1alpha1.DeletionProceed)...)
 	errs = append(errs, oneOf(release.Spec.Drift, spec.Child("drift"), v1alpha1.DriftReport, v1alpha1.DriftRevert)...)
 	if status, _ := object["status"].(map[string]any); len(status) > 0 {
-		errs = append(errs, field.Forbidden(field.NewPath("status"), "is the controller's, and can't come from Git"))
+		errs = append(errs, field.Forbidden(field.NewPath("status"), "is set by the controller, and can't come from Git"))
 	}
 	return toProblems(errs)
 }
@@ -95,9 +95,9 @@ func validateReserved(names map[string]string, at *field.Path) field.ErrorList {
 		state := name == v1alpha1.CurrentStableAnnotation || name == v1alpha1.LastStableAnnotation
 		switch {
 		case order:
-			errs = append(errs, field.Forbidden(at, name+" is an order to the cluster, and can't come from Git: use kubectl annotate"))
+			errs = append(errs, field.Forbidden(at, name+" is a one-off command, and can't come from Git: use kubectl annotate"))
 		case state || strings.HasPrefix(name, v1alpha1.Prefix):
-			errs = append(errs, field.Forbidden(at, name+" is the controller's, and can't come from Git"))
+			errs = append(errs, field.Forbidden(at, name+" is set by the controller, and can't come from Git"))
 		}
 	}
 	return errs

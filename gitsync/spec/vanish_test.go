@@ -23,7 +23,7 @@ func TestWhatIsNoManifestAnyMore(t *testing.T) {
 		"conflict in a comment": {"# a\n||||||| 1a2b3c\n# b\n", "web.yaml:2: the file has a merge conflict"},
 		"end of a conflict":     {good + ">>>>>>> topic\r\n", "web.yaml:9: the file has a merge conflict"},
 		"binary":                {"\x00GITCRYPT\x00\xff\xfe", "web.yaml:1: the file is not UTF-8 text"},
-		"text":                  {"See ../other/web.yaml\n", "web.yaml:1: the document is no Kubernetes object, but a text"},
+		"text":                  {"See ../other/web.yaml\n", "web.yaml:1: the document is not a Kubernetes object, but text"},
 		"cut in the header":     {"apiVersion: rollouts.sluice.dev/v1alpha1\n", `web.yaml:1: kind: "" is none of`},
 		"header of another":     {strings.Replace(good, "apiVersion: rollouts.sluice.dev/v1alpha1\n", "", 1), "web.yaml:1: apiVersion: must be given"},
 	}
@@ -65,10 +65,10 @@ func TestHollow(t *testing.T) {
 		"empty.yaml":      ":1: the file is empty, or has comments only",
 		"comments.yaml":   ":1: the file is empty, or has comments only",
 		"base/empty.yaml": ":1: the file is empty, or has comments only",
-		"values.yaml":     ":16: the document is no Kubernetes object: it has no apiVersion and kind",
-		"cut.yaml":        ":1: the document is no Kubernetes object: it has no apiVersion and kind",
-		"list.yaml":       ":1: the document is no Kubernetes object: it has no apiVersion and kind",
-		"sops.yaml":       ":1: the document is no Kubernetes object: it has no apiVersion and kind",
+		"values.yaml":     ":16: the document is not a Kubernetes object: it has no apiVersion and kind",
+		"cut.yaml":        ":1: the document is not a Kubernetes object: it has no apiVersion and kind",
+		"list.yaml":       ":1: the document is not a Kubernetes object: it has no apiVersion and kind",
+		"sops.yaml":       ":1: the document is not a Kubernetes object: it has no apiVersion and kind",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

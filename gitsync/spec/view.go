@@ -54,7 +54,7 @@ func (v *view) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if slices.Contains(kustomizationNames, path.Base(name)) && !v.check.visited[path.Dir(name)] {
-		return nil, v.fail(name, position{}, "the file is one of a kustomization that none refers to, and is not read")
+		return nil, v.fail(name, position{}, "the file belongs to a kustomization that nothing refers to, and is not read")
 	}
 	data, problem := readInput(v.files, name, v.limits)
 	if problem != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-const besideReason Reason = "a pod of the stable version, so that no other stands alone"
+const besideReason Reason = "a pod of the stable version, so that the new version is never alone"
 
 // standBeside makes sure that the release of a template may begin on a workload that is held: no ReplicaSet that nobody
 // has approved in full is alone, or complete, to the native controller. It would give a lone one every pod that

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	beside    = ": a pod of the stable version, so that no other stands alone"
+	beside    = ": a pod of the stable version, so that the new version is never alone"
 	emptiesIt = ": or the native controller takes it for complete, and empties the others"
 )
 

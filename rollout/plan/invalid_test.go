@@ -102,8 +102,8 @@ func TestMendedStepsGoOn(t *testing.T) {
 			t.Errorf("of %d pods: want it to stand, got %q, %s: %s", replicas, script(p), p.Status.Reason, p.Status.Message)
 		}
 		stood.Release.Status = p.Status
-		mended := stood.steps(step("1"), step("50%"), step("100%")).look()
-		_, task := follow(nothing(mended))
+		repaired := stood.steps(step("1"), step("50%"), step("100%")).look()
+		_, task := follow(nothing(repaired))
 		if task.Target != want {
 			t.Errorf("scaled from 10 to %d: want %d updated pods at 50%%, got %d", replicas, want, task.Target)
 		}

@@ -23,7 +23,7 @@ func (t *telling) news() []Event {
 	return append(events, Event{told.warning || t.turnedBack(), t.status.Reason, t.status.Message})
 }
 
-// notice is how people are told of a state. That a release has started and which batch it is at are in the status; each event
+// notice is how a state becomes an event. That a release has started and which batch it is at are in the status; each event
 // would cost a request.
 type notice struct {
 	tell    when
@@ -42,7 +42,7 @@ const (
 	onChange
 )
 
-// noticeOf says how people are told of a state: a release blocks, stops, fails or ends.
+// noticeOf says how a state becomes an event: a release blocks, stops, fails or ends.
 func noticeOf(state State) notice {
 	switch s := state.(type) {
 	case Blocked:

@@ -57,7 +57,7 @@ const (
 	Suspend                      // somebody suspends the release
 	Resume                       // somebody lets it go on
 	Spoil                        // somebody makes its steps invalid, in the way N
-	Mend                         // somebody makes them valid again
+	Repair                       // somebody makes them valid again
 	Jump                         // somebody asks for a step
 	ReleaseTo                    // Git asks for step N, for none if it is less than 0
 	Confirm                      // somebody confirms the step
@@ -82,7 +82,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "mend", "jump", "release to", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"touch", "elapse", "away", "leap", "wait",
 }
@@ -126,7 +126,7 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToSet(s)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
-	case Give, Rollback, Retry, Suspend, Resume, Spoil, Mend, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
+	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
 	default:
 		return e.applyToCaches(s)
@@ -226,8 +226,8 @@ func (e Event) applyToRelease(s *State) bool {
 		return s.World.Suspend(e.Kind == Suspend)
 	case Spoil:
 		return s.World.Spoil(e.N)
-	case Mend:
-		return s.World.Mend()
+	case Repair:
+		return s.World.Repair()
 	case Confirm:
 		return s.World.Confirm()
 	case Approve:

@@ -241,7 +241,7 @@ func Calm(s *State) (*State, Event) {
 }
 
 func calmTurns(s *State) []Event {
-	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Mend}}
+	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Repair}}
 	for i := range s.Sets {
 		for _, kind := range []Kind{SyncSet, PodReady, PodAvailable, PodGone, PodHeals} {
 			events = append(events, Event{Kind: kind, Text: s.Sets[i].Revision})
@@ -250,10 +250,10 @@ func calmTurns(s *State) []Event {
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
 	case s.Release.Status.Reason == v1alpha1.ReasonGateRejected:
-		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-mended"})
+		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
 	case s.Release.Status.Reason == v1alpha1.ReasonNativeRollout && s.Workload.Paused:
 		events = append(events, Event{Kind: Unpause})
-	case s.meddled():
+	case s.unacknowledged():
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})

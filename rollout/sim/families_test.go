@@ -190,13 +190,13 @@ func families() map[string]family {
 	}
 	all["steps invalid"] = family{
 		begin:       invalidSteps(moreSteps),
-		Exploration: Exploration{Offers: append(scales(0, 2, 4), Event{Kind: Mend}, Event{Kind: PassDies})},
+		Exploration: Exploration{Offers: append(scales(0, 2, 4), Event{Kind: Repair}, Event{Kind: PassDies})},
 	}
 	all["invalid, rolled back"] = family{
 		begin:       invalidSteps(rollbackSteps),
-		Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: Mend})},
+		Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: Repair})},
 	}
-	all["invalid, meddled"] = family{
+	all["invalid, out of band"] = family{
 		begin:       invalidSteps(fewerSteps),
 		Exploration: Exploration{Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Scale, N: 4}, {Kind: EditTemplate, Text: "v9"}}},
 	}
@@ -237,14 +237,14 @@ func explorations() map[string]Exploration {
 		"native lags, stale": {
 			Offers: append(late(1), Event{Kind: Freeze, Text: "v1"}, Event{Kind: Freeze, Text: "v2"}), Budget: map[Kind]uint8{SyncWorkloadLate: 3, Freeze: 2},
 		},
-		"meddled, lags":    {Offers: append(late(2), Event{Kind: Unpause}, Event{Kind: EditTemplate, Text: "v9"}, Event{Kind: Give, Text: "v3"})},
-		"the process dies": {Limit: whole, Offers: []Event{{Kind: PassDies}}, Budget: map[Kind]uint8{PassDies: 2}},
-		"dies, stale":      {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects), Event{Kind: PassDies})},
-		"writes race":      {Offers: append(scales(2, 4), Event{Kind: PassRaces}, Event{Kind: Touch})},
-		"rollback":         {Limit: whole, Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}},
-		"rollback, stale":  {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), rollback)},
-		"another template": {Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}},
-		"back to v1":       {Offers: append(scales(2, 4), Event{Kind: Give, Text: "v1"})},
+		"out of band, lags": {Offers: append(late(2), Event{Kind: Unpause}, Event{Kind: EditTemplate, Text: "v9"}, Event{Kind: Give, Text: "v3"})},
+		"the process dies":  {Limit: whole, Offers: []Event{{Kind: PassDies}}, Budget: map[Kind]uint8{PassDies: 2}},
+		"dies, stale":       {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects), Event{Kind: PassDies})},
+		"writes race":       {Offers: append(scales(2, 4), Event{Kind: PassRaces}, Event{Kind: Touch})},
+		"rollback":          {Limit: whole, Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}},
+		"rollback, stale":   {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), rollback)},
+		"another template":  {Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}},
+		"back to v1":        {Offers: append(scales(2, 4), Event{Kind: Give, Text: "v1"})},
 		"pods fail, vanish": {
 			Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}},
 		},
@@ -257,7 +257,7 @@ func explorations() map[string]Exploration {
 			Offers: append(refusals(Stamped, StampedLate, Resumed, Stripped), Event{Kind: Elapse}, Event{Kind: Cure}, Event{Kind: Unpause}, rollback),
 		},
 		"people meddle":     {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}, {Kind: Retry}}},
-		"meddled, dies":     {Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Retry}, rollback, {Kind: PassDies}}, Budget: map[Kind]uint8{Retry: 2}},
+		"out of band, dies": {Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Retry}, rollback, {Kind: PassDies}}, Budget: map[Kind]uint8{Retry: 2}},
 		"the release goes":  {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
 		"it goes, stale":    {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
 		"the workload goes": {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},

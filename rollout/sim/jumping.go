@@ -34,7 +34,7 @@ func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 		return
 	}
 	if w.Past.Asked&(1<<jump.To) == 0 {
-		w.breach("I3 a jump is asked for", fmt.Sprintf("to step %d", jump.To))
+		w.breach("I3 a jump was requested", fmt.Sprintf("to step %d", jump.To))
 	}
 	if removes := w.Release.Spec.Strategy.StepBack == v1alpha1.StepBackRemovePods; jump.RemovePods != (removes && jump.To < jump.From) {
 		w.breach("I5 a jump back removes pods if it is to", fmt.Sprintf("to step %d", jump.To))
@@ -101,7 +101,7 @@ func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
 // opensWhenBack: no gate asks anybody before the pods are what the step says, unless others have changed them since.
 func opensWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.Meddled || len(w.Sets) < 2 {
+	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || len(w.Sets) < 2 {
 		return ""
 	}
 	target := w.Past.Sizes.most(step, w.Workload.Replicas)

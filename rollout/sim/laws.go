@@ -29,8 +29,8 @@ type Past struct {
 	Answered bool
 	// Losses says that available pods were lost without a deletion.
 	Losses bool
-	// Meddled says that somebody wrote what is ours while the workload was held.
-	Meddled bool
+	// OutOfBand says that somebody else changed what Sluice manages while the workload was held.
+	OutOfBand bool
 	// Own is how the workload's user wants it while it is not held.
 	Own Own
 	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
@@ -102,7 +102,7 @@ var laws = []law{
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I3 what goes without gates was stable", goesBackToStable},
 	{"I6 what a rollback goes back to was stable", namesStable},
-	{"I6 a release is turned round only if it is told to be", turnsRound},
+	{"I6 a release goes back only on request", turnsRound},
 	{"I8 what is held is paused", staysPaused},
 	{"what must run one version at a time is not released in batches", keepsOneVersion},
 	{"what is stopped stands", standsStill},
@@ -225,7 +225,7 @@ func withinStep(w *World, c change) string {
 		return ""
 	}
 	limit := c.share()
-	if status.RollbackTo != "" && w.Past.Meddled {
+	if status.RollbackTo != "" && w.Past.OutOfBand {
 		return "" // good pods that were there when the step began are made up for
 	}
 	if status.RollbackTo != "" {
@@ -241,7 +241,7 @@ func withinStep(w *World, c change) string {
 // steps allow, it is the same as if updated pods had come.
 func keepsOld(w *World, c change) string {
 	s, status := c.shrunk(), c.pass.intent
-	if s == nil || same(s.Revision, status.UpdateRevision) || status.RollbackTo != "" || w.Past.Meddled {
+	if s == nil || same(s.Revision, status.UpdateRevision) || status.RollbackTo != "" || w.Past.OutOfBand {
 		return ""
 	}
 	old := total(w.Sets)
@@ -362,7 +362,7 @@ func (w *World) notDone(c change) string {
 // further; by a jump back that is to take them away; and one of them where there was no old pod left.
 func neverFalls(w *World, c change) string {
 	s, p, status := c.shrunk(), &w.Past, c.pass.intent
-	if s == nil || !same(s.Revision, status.UpdateRevision) || p.Meddled {
+	if s == nil || !same(s.Revision, status.UpdateRevision) || p.OutOfBand {
 		return ""
 	}
 	if step, back := w.steppedBack(status); back && s.Replicas >= p.Sizes.least(step, w.Workload.Replicas) {

@@ -23,7 +23,7 @@ func keepsOneVersion(w *World, c change) string {
 	own := w.Past.Own
 	_, takes := c.action.(plan.TakeOver)
 	started := c.workload.Hold != nil || c.pass.stored.Held != nil || c.pass.intent.RollbackTo != ""
-	if !takes || started || own.Strategy != Recreate || own.Disputed || w.Past.Meddled || c.pass.release.Spec.Strategy.AllowMixedVersions {
+	if !takes || started || own.Strategy != Recreate || own.Disputed || w.Past.OutOfBand || c.pass.release.Spec.Strategy.AllowMixedVersions {
 		return ""
 	}
 	if slices.ContainsFunc(c.sets, func(s Set) bool { return s.Replicas > 0 }) {

@@ -159,7 +159,7 @@ func (w *World) Unpause() bool {
 	if d.Absent || !d.Paused {
 		return false
 	}
-	w.Past.Meddled = w.Past.Meddled || d.Hold != nil || w.Release.Status.Held != nil
+	w.Past.OutOfBand = w.Past.OutOfBand || d.Hold != nil || w.Release.Status.Held != nil
 	if own := &w.Past.Own; d.Hold == nil {
 		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
 		w.Past.nowStable(d.Template)
@@ -174,7 +174,7 @@ func (w *World) EditTemplate(revision string) bool {
 	if d.Absent || d.Hold == nil || d.Template == revision {
 		return false
 	}
-	w.Past.Meddled = true
+	w.Past.OutOfBand = true
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }
@@ -186,7 +186,7 @@ func (w *World) StripHold() bool {
 	if d.Absent || d.Hold == nil || w.Release.Status.Held == nil {
 		return false
 	}
-	w.Past.Meddled = true
+	w.Past.OutOfBand = true
 	own := &w.Past.Own
 	own.Disputed = own.Disputed || !d.Paused // what somebody has resumed, and let nobody hold, is theirs, as in the other order
 	w.updateWorkload(func(d *Workload) { d.Hold = nil })
@@ -205,8 +205,8 @@ func (w *World) Drift(revision string) bool {
 	return true
 }
 
-// meddled reports whether somebody has yet to acknowledge what was put back.
-func (w *World) meddled() bool {
+// unacknowledged reports whether nobody has acknowledged yet what was put back.
+func (w *World) unacknowledged() bool {
 	hold := w.Workload.Hold
 	return hold != nil && hold.Change != (plan.ExternalChange{}) && !w.Release.Deleting
 }
@@ -227,7 +227,7 @@ func (w *World) DeleteWorkload() bool {
 	}
 	w.Workload.Absent, w.Workload.Version = true, w.next()
 	w.Sets = nil
-	w.Past.Meddled, w.Past.Answered = true, false
+	w.Past.OutOfBand, w.Past.Answered = true, false
 	return true
 }
 

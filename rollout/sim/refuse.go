@@ -112,7 +112,7 @@ func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 		Rewritten: rewritten, Written: written,
 	}, x.world.Now, 0)
 	if written {
-		x.world.Past.Meddled = true
+		x.world.Past.OutOfBand = true
 		x.wrote(Write{Action: action})
 	}
 }

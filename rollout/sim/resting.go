@@ -13,7 +13,7 @@ import (
 func (w *World) judgeRest() {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.Meddled || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
+	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
 		return
 	}
 	if w.made == 1 {
@@ -56,14 +56,14 @@ func (s *State) judgeAnswers() {
 	if asked == "" || status.Resolved == nil || d.Absent || d.behind() > 0 || s.Release.Deleting || s.Lag.any() || len(s.Process.refusals) > 0 {
 		return
 	}
-	s.breach("a rollback that is asked for is answered", "rollback="+asked)
+	s.breach("a rollback request is answered", "rollback="+asked)
 }
 
 // judgeCompleted: a process that says that a release is completed knows of no pods that are to run anything else, and of some that
 // run it if there are to be any.
 func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
-	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || w.Past.Meddled {
+	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || w.Past.OutOfBand {
 		return
 	}
 	updated := int32(0)
@@ -72,11 +72,11 @@ func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 		case same(s.Revision, status.UpdateRevision):
 			updated += s.Replicas
 		case s.Replicas > 0:
-			w.breach("what is told of pods is so", fmt.Sprintf("%s is completed, and %s has %d pods", status.UpdateRevision, s.Revision, s.Replicas))
+			w.breach("what the status says of pods is true", fmt.Sprintf("%s is completed, and %s has %d pods", status.UpdateRevision, s.Revision, s.Replicas))
 		}
 	}
 	if updated == 0 {
-		w.breach("what is told of pods is so", status.UpdateRevision+" is completed without a pod")
+		w.breach("what the status says of pods is true", status.UpdateRevision+" is completed without a pod")
 	}
 }
 

@@ -29,8 +29,8 @@ func (w *World) Spoil(way int32) bool {
 	return true
 }
 
-// Mend gives the release the steps that it had.
-func (w *World) Mend() bool {
+// Repair gives the release the steps that it had.
+func (w *World) Repair() bool {
 	if w.Release.Purged || w.Release.Spoiled == 0 {
 		return false
 	}

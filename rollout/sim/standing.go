@@ -37,7 +37,7 @@ func standsStill(_ *World, c change) string {
 func onlyFollows(c change) string {
 	w, intent := c.pass.world, c.pass.intent
 	s := c.grown()
-	if s == nil || !same(s.Revision, intent.UpdateRevision) || w.Past.Meddled {
+	if s == nil || !same(s.Revision, intent.UpdateRevision) || w.Past.OutOfBand {
 		return ""
 	}
 	if limit := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }) - (total(w.Sets) - s.Replicas); s.Replicas > max(limit, 1) {
@@ -62,7 +62,7 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 // unless it is one to roll back to. A release that fails in the very pass has done so by the plan before.
 func waitsItsTurn(w *World, c change) string {
 	was, intent := c.pass.release.Status, c.pass.intent
-	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.Meddled || intent.RollbackTo != "" {
+	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.OutOfBand || intent.RollbackTo != "" {
 		return ""
 	}
 	began := was.Batch != "" && was.Phase != v1alpha1.PhaseCompleted && was.Phase != v1alpha1.PhaseFailed

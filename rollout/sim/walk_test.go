@@ -141,7 +141,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Mend, Jump, ReleaseTo,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse, Away, Leap,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -249,7 +249,7 @@ func (w *walk) passAgain() {
 		w.Fatalf("I9 another pass sends no write: %+v, %d refused%s\n  %-28s %s", again.Done, again.Refused, w.story.String(), "passes", s.World)
 	}
 	if how := s.World.mistold(); how != "" {
-		w.Fatalf("what is told of pods is so: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
+		w.Fatalf("what the status says of pods is true: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
 	}
 	// I8 can be kept only if the API server takes that very write, and leaves it as it is.
 	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged && s.takesOver() {

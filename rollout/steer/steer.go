@@ -159,14 +159,14 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 // Retry lets a release go on that has failed, that stands because its workload was changed out of band, or of which the
 // API server refuses a write: that is sent again at once.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
-	if release.Status.Phase != v1alpha1.PhaseFailed && release.Status.RefusedWrite == nil && !meddled(&release.Status) {
+	if release.Status.Phase != v1alpha1.PhaseFailed && release.Status.RefusedWrite == nil && !changedOutOfBand(&release.Status) {
 		return Change{}, refuse("there is nothing to try again: %s", standing(release))
 	}
 	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil
 }
 
-// meddled reports whether a release waits because its workload was changed out of band.
-func meddled(status *v1alpha1.BatchReleaseStatus) bool {
+// changedOutOfBand reports whether a release waits because its workload was changed out of band.
+func changedOutOfBand(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.Phase != v1alpha1.PhaseCompleted && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted) &&
 		status.Reason != v1alpha1.ReasonChangedPastGit
 }
@@ -199,7 +199,7 @@ func inTheWay(release *v1alpha1.BatchRelease, step int32) string {
 		first = append(first, "the release is resumed")
 	case status.Reason == v1alpha1.ReasonFrozen:
 		first = append(first, "the freeze ends")
-	case meddled(status):
+	case changedOutOfBand(status):
 		first = append(first, "'sluice retry' lets the release go on")
 	case status.RefusedWrite != nil:
 		first = append(first, "the API server takes the write that it refuses: "+status.RefusedWrite.Write)

@@ -280,6 +280,6 @@ func (f follow) report(s followSample) report {
 			label: "controller memory, peak", sluice: mebibytes(s.peak),
 			wanted: "< " + mebibytes(f.memory), verdict: ifKnown(s.peak, f.memory-1),
 		},
-		{label: "controller CPU, all in all", sluice: cpuSeconds(s.cpu)},
+		{label: "controller CPU, total", sluice: cpuSeconds(s.cpu)},
 	}}
 }

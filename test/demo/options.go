@@ -38,10 +38,10 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 		fmt.Fprint(out, usage)
 		flags.PrintDefaults()
 	}
-	flags.BoolVar(&o.keep, "keep", false, "leave everything running in the end, until Ctrl-C, and say how to use it")
+	flags.BoolVar(&o.keep, "keep", false, "leave everything running until Ctrl-C, and print how to use it")
 	flags.BoolVar(&o.plain, "plain", false, "print lines only, even on a terminal")
-	flags.StringVar(&o.stateDir, "state-dir", "", "an empty `folder` for all state, left behind in the end (default: a temporary one)")
-	flags.DurationVar(&o.pause, "pause", 2*time.Second, "how long each gate is looked at before it is confirmed")
+	flags.StringVar(&o.stateDir, "state-dir", "", "an empty `folder` for all state, which is kept (default: a temporary one)")
+	flags.DurationVar(&o.pause, "pause", 2*time.Second, "how long to show each gate before confirming it")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long a batch may take")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -83,7 +83,7 @@ func manifestFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && (entry.Name() == ".github" || entry.Name() == "kustomize") { // what CI does, or kustomize reads, is no manifest
+		if err == nil && (entry.Name() == ".github" || entry.Name() == "kustomize") { // what CI does, or kustomize reads, is not a manifest
 			return fs.SkipDir
 		}
 		if filepath.Ext(path) == ".yaml" {
