@@ -6,10 +6,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +26,6 @@ type phrase struct {
 // wordList is docs/words.yaml.
 type wordList struct {
 	Phrases []phrase `json:"phrases"`
-	NotYet  []string `json:"notYet"`
 
 	any *regexp.Regexp // one of them; most texts have none
 }
@@ -86,7 +83,7 @@ func blank(text string, expressions ...*regexp.Regexp) string {
 	return text
 }
 
-// TestWordsOfPages checks all pages except those that tests compare with, and docs/api.md, which comes from comments in Go.
+// TestWordsOfPages checks all pages except those that tests compare with.
 func TestWordsOfPages(t *testing.T) {
 	t.Parallel()
 	list := words(t)
@@ -95,7 +92,7 @@ func TestWordsOfPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(name, "testdata") || filepath.ToSlash(name) == "docs/api.md" {
+		if strings.Contains(name, "testdata") {
 			continue
 		}
 		for _, problem := range list.check(blank(read(t, page), fence, inline)) {
@@ -128,38 +125,19 @@ func TestWordsOfManifests(t *testing.T) {
 	}
 }
 
-// TestWordsOfGo checks the strings and comments of all packages, except those that the list names as not clean yet: of them
-// it logs how many phrases they have.
+// TestWordsOfGo checks the strings and comments of all packages.
 func TestWordsOfGo(t *testing.T) {
 	t.Parallel()
-	list, others := words(t), map[string]*[2]int{}
+	list := words(t)
 	for _, file := range sources(t) {
-		folder := filepath.ToSlash(filepath.Dir(file))
-		said, commented := list.checkGo(t, filepath.Join(root, file))
-		if !slices.Contains(list.NotYet, folder) {
-			for _, problem := range append(said, commented...) {
-				t.Errorf("%s:%s", file, problem)
-			}
-			continue
-		}
-		if others[folder] == nil {
-			others[folder] = &[2]int{}
-		}
-		others[folder][0] += len(said)
-		others[folder][1] += len(commented)
-	}
-	total := [2]int{}
-	for _, folder := range slices.Sorted(maps.Keys(others)) {
-		if count := others[folder]; *count != [2]int{} {
-			t.Logf("%-30s %3d in strings, %3d in comments", folder, count[0], count[1])
-			total[0], total[1] = total[0]+count[0], total[1]+count[1]
+		for _, problem := range list.checkGo(t, filepath.Join(root, file)) {
+			t.Errorf("%s:%s", file, problem)
 		}
 	}
-	t.Logf("%-30s %3d in strings, %3d in comments", "all that are not clean yet", total[0], total[1])
 }
 
-// checkGo checks the strings and the comments of a file, without struct tags and imports.
-func (l wordList) checkGo(t *testing.T, path string) (said, commented []string) {
+// checkGo checks the comments and strings of a file, without struct tags and imports.
+func (l wordList) checkGo(t *testing.T, path string) []string {
 	t.Helper()
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
@@ -177,8 +155,9 @@ func (l wordList) checkGo(t *testing.T, path string) (said, commented []string) 
 		}
 		return problems
 	}
+	var problems []string
 	for _, group := range file.Comments {
-		commented = append(commented, at(group, l.check(group.Text()))...)
+		problems = append(problems, at(group, l.check(group.Text()))...)
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
@@ -188,12 +167,12 @@ func (l wordList) checkGo(t *testing.T, path string) (said, commented []string) 
 			node.Tag = nil
 		case *ast.BasicLit:
 			if text, err := strconv.Unquote(node.Value); node.Kind == token.STRING && err == nil {
-				said = append(said, at(node, l.check(blank(text, inline)))...)
+				problems = append(problems, at(node, l.check(blank(text, inline)))...)
 			}
 		}
 		return true
 	})
-	return said, commented
+	return problems
 }
 
 // TestWordsAreFound: a list that finds nothing would pass.

@@ -36,7 +36,7 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 		next := plan.Next(v.observation(r.clock.Now()))
 		again, err := r.turn(ctx, v, next)
 		if errors.Is(err, errRefused) {
-			continue // the plan is asked what becomes of the release without that write
+			continue // the plan is asked what happens to the release without that write
 		}
 		if err != nil {
 			if len(next.Actions) > 0 {

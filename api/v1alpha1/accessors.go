@@ -55,7 +55,7 @@ func (g *Gate) PullRequestNumber() int64 {
 	return g.Status.PullRequest.Number
 }
 
-// EvidenceForced is the kind of the evidence of a gate that somebody has passed past its policy.
+// EvidenceForced is the kind of the evidence of a gate whose policy somebody overrode.
 const EvidenceForced = "Forced"
 
 // Forced is who has passed the gate past its policy, and why; nil where it passed by it, or has not passed. It is of the

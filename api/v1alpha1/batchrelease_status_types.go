@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Phase is where a release as a whole stands.
+// Phase summarizes the state of a release.
 //
 // +kubebuilder:validation:Enum=Initial;RollingUpdate;Finalizing;Completed;RollingBack;Failed
 type Phase string
@@ -60,7 +60,7 @@ type BatchReleaseStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Batch is the current step as people count: "2/4".
+	// Batch is the current step, counted from 1: "2/4".
 	// +optional
 	Batch string `json:"batch,omitempty"`
 	// Gates are the gates that the current step waits for. Only a gate that is named here can be
@@ -75,7 +75,7 @@ type BatchReleaseStatus struct {
 	// +listMapKey=gate
 	// +optional
 	Answers []Answer `json:"answers,omitempty"`
-	// Forced are the gates of this release that were passed past their policies.
+	// Forced are the gates of this release whose policies were overridden.
 	// +listType=atomic
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
@@ -89,7 +89,7 @@ type BatchReleaseStatus struct {
 	// RollbackTo is the revision that is being, or was last, rolled back to; empty in a release.
 	// +optional
 	RollbackTo string `json:"rollbackTo,omitempty"`
-	// Rollback says why the rollback that is under way, or was last done, was begun; unset in a release.
+	// Rollback says why the current or last rollback began; unset in a release.
 	// +optional
 	Rollback *RollbackRecord `json:"rollback,omitempty"`
 	// Commit brought UpdateRevision.
@@ -120,8 +120,8 @@ type BatchReleaseStatus struct {
 	// TargetReplicas is how many pods run the update revision when the current step is done.
 	// +optional
 	TargetReplicas int32 `json:"targetReplicas,omitempty"`
-	// UpdatedReplicas counts the pods that run the update revision; those of them that are ready, and available, follow. It is told
-	// at 0 as well, as the column of kubectl get shows it.
+	// UpdatedReplicas counts the pods that run the update revision; the next two fields count those that are ready,
+	// and available. It is set at 0 too, for the column of kubectl get.
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
@@ -130,8 +130,8 @@ type BatchReleaseStatus struct {
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets, while a release is
-	// under way and at its end; the Deployment counts them ever after.
+	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets, during a release and
+	// at its end; later see the Deployment's.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// +optional
@@ -148,35 +148,35 @@ type BatchReleaseStatus struct {
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 
-	// Queued is a new template that waits: for a suspended or frozen release to go on, or for the release
-	// under way to end.
-	// Only the newest does.
+	// Queued is a new template that waits: for a suspended or frozen release to continue, or for the current release
+	// to end. Only the newest waits.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
-	// Ended are the releases and rollbacks before this one that came to their end, the last one last.
+	// Ended are the completed releases and rollbacks before this one, the last one last.
 	// +kubebuilder:validation:MaxItems=5
 	// +listType=atomic
 	// +optional
 	Ended []EndedRelease `json:"ended,omitempty"`
-	// Superseded are the commits whose release another commit took the place of before its end, the last one last.
+	// Superseded are the commits whose releases were superseded by another commit before they completed, the last one
+	// last.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Superseded []string `json:"superseded,omitempty"`
-	// Order is how far the old pods bear the deletion costs that put them in order; unset where none
-	// does. Before it is unset again, pods that stay get back what they had.
+	// Order is the progress of writing the deletion costs that put old pods in order; unset where none has one. Before
+	// it is unset, pods that remain get their own costs back.
 	// +optional
 	Order *OrderStatus `json:"order,omitempty"`
-	// PausePoint is the pod that the release holds before, or is about to take away after its
-	// pause point was confirmed.
+	// PausePoint is the pod that the release is paused before, or is about to delete after its pause point was
+	// confirmed.
 	// +optional
 	PausePoint *PausePoint `json:"pausePoint,omitempty"`
 
-	// NextStepIndex may be patched to take the release that is under way to a step, counted from 0: forward
-	// without asking those gates on the way that can be skipped, or back. It is taken away once it is acted on.
+	// NextStepIndex may be patched to move the release in progress to a step, counted from 0: forward, without waiting
+	// for gates that can be skipped, or back. The controller then removes it.
 	// +optional
 	NextStepIndex *int32 `json:"nextStepIndex,omitempty"`
-	// Jump is the last one to a step that was asked for.
+	// Jump is the last requested move to another step.
 	// +optional
 	Jump *Jump `json:"jump,omitempty"`
 
@@ -192,23 +192,23 @@ type BatchReleaseStatus struct {
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`
 
-	// RefusedWrite is a write that the API server refuses and that holds the release up; unset where none does.
-	// It is sent again now and then.
+	// RefusedWrite is a write that the API server refuses and that delays the release; unset where there is none. It
+	// is retried with growing intervals.
 	// +optional
 	RefusedWrite *RefusedWrite `json:"refusedWrite,omitempty"`
 
-	// WorkloadUID is the UID of the workload this status speaks of.
+	// WorkloadUID is the UID of the workload that this status describes.
 	// +optional
 	WorkloadUID types.UID `json:"workloadUID,omitempty"`
 
-	// Report is what was last told to the forge of this release.
+	// Report is what was last reported to the forge about this release.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
-	// Refusal is what was last told to the forge of a commit that can't be released, or not yet.
+	// Refusal is what was last reported to the forge about a commit that can't be released, or not yet.
 	// +optional
 	Refusal *ForgeReport `json:"refusal,omitempty"`
 
-	// Revert is the pull request with which Git is to follow a rollback that it did not ask for.
+	// Revert is the pull request that brings Git back in line after a rollback that did not come from Git.
 	// +optional
 	Revert *Revert `json:"revert,omitempty"`
 
@@ -242,9 +242,9 @@ type RollbackTrigger string
 
 // The triggers of a rollback.
 const (
-	// TriggerAnnotation: somebody asked for it on the release.
+	// TriggerAnnotation: somebody requested it on the release.
 	TriggerAnnotation RollbackTrigger = "Annotation"
-	// TriggerGitRevert: the template that was given had been stable before.
+	// TriggerGitRevert: the template from Git had been stable before.
 	TriggerGitRevert RollbackTrigger = "GitRevert"
 	// TriggerDeadline: no progress within the deadline, and strategy.onFailure is Rollback.
 	TriggerDeadline RollbackTrigger = "Deadline"
@@ -254,8 +254,8 @@ const (
 	TriggerDrift RollbackTrigger = "Drift"
 )
 
-// LeavesGit reports whether a rollback that was begun by t leaves a commit that Git still has: the cluster was told to go back, or did
-// so by itself. Any other rollback, and a release, ends with what Git has.
+// LeavesGit reports whether a rollback that was begun by t leaves a commit that Git still has: somebody requested
+// it in the cluster, or it began by itself. Any other rollback, and a release, ends with what Git has.
 func (t RollbackTrigger) LeavesGit() bool {
 	switch t {
 	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected:
@@ -273,13 +273,13 @@ type Progress struct {
 	Available int32 `json:"available"`
 	// Since is when Available was reached, or when the step started if that is later.
 	Since metav1.Time `json:"since"`
-	// WaitedSeconds is for how long a controller has watched the release wait for one more since then. The progress deadline is
-	// counted by it. It is brought up to date now and then only.
+	// WaitedSeconds is for how long a controller has watched the release wait for one more since then. The progress
+	// deadline is measured by it. It is updated from time to time.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
-// OrderStatus says how far old pods bear the deletion costs that put them in order.
+// OrderStatus says how many old pods have the deletion costs that put them in order.
 type OrderStatus struct {
 	// Attempt is the release's status.attempt that Unordered speaks of.
 	Attempt int64 `json:"attempt"`
@@ -287,7 +287,7 @@ type OrderStatus struct {
 	Unordered int32 `json:"unordered"`
 }
 
-// PausePoint is an old pod that a release holds before.
+// PausePoint is an old pod that a release is paused before.
 type PausePoint struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
@@ -295,7 +295,7 @@ type PausePoint struct {
 	Node string `json:"node,omitempty"`
 	// Since is when the release came to the pod.
 	Since metav1.Time `json:"since"`
-	// Confirmed is patched to the name of the pod by who lets the release go on.
+	// Confirmed is set to the name of the pod by whoever lets the release continue.
 	// +optional
 	Confirmed string `json:"confirmed,omitempty"`
 }
@@ -310,19 +310,19 @@ type ResolvedTemplate struct {
 	Revision string `json:"revision"`
 }
 
-// Jump is a change of the step that was asked for. It counts for its attempt: the gates that can be skipped of steps from
-// From to before To are not asked, and where To is not after From the steps before To stand as passed.
+// Jump is a requested change of the current step. It counts for its attempt: from step From to before To, gates
+// that can be skipped are not waited for; where To is not after From, the steps before To count as passed.
 type Jump struct {
 	// From and To are steps, counted from 0.
 	From int32 `json:"from"`
 	To   int32 `json:"to"`
-	// By is the field that asked for it.
+	// By is the field that requested it.
 	// +kubebuilder:validation:Enum=nextStepIndex;releaseTo
 	By string `json:"by"`
 	// Attempt is the one that it counts for; 0 if it was refused.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// RemovePods says that it goes back with the pods, too.
+	// RemovePods says that updated pods are replaced, too.
 	// +optional
 	RemovePods bool `json:"removePods,omitempty"`
 	// Time is when it was recorded.
@@ -337,7 +337,7 @@ type Jump struct {
 	Earlier []EarlierJump `json:"earlier,omitempty"`
 }
 
-// EarlierJump is a jump that was asked for before another one. Its fields mean what those of Jump do.
+// EarlierJump is a jump that was requested before another one. Its fields are those of Jump.
 type EarlierJump struct {
 	From int32 `json:"from"`
 	To   int32 `json:"to"`
@@ -349,7 +349,7 @@ type EarlierJump struct {
 	Time       metav1.Time `json:"time"`
 }
 
-// Jumps are the jumps that count for the attempt under way, the last one last.
+// Jumps are the jumps that count for the current attempt, the last one last.
 func (s *BatchReleaseStatus) Jumps() []EarlierJump {
 	if s.Jump == nil {
 		return nil
@@ -371,7 +371,8 @@ type QueuedTemplate struct {
 	Since metav1.Time `json:"since"`
 }
 
-// EndedRelease is a release, or rollback, that came to its end. Who looks at the status only now and then may have missed that.
+// EndedRelease is a completed release or rollback. Whoever reads the status only from time to time may have missed
+// that.
 type EndedRelease struct {
 	// Commit is the one that was released, or rolled back from.
 	// +optional
@@ -382,14 +383,14 @@ type EndedRelease struct {
 	// Trigger is what began it, if it was a rollback.
 	// +optional
 	Trigger RollbackTrigger `json:"trigger,omitempty"`
-	// Forced are its gates that were passed past their policies.
+	// Forced are its gates whose policies were overridden.
 	// +listType=atomic
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
 }
 
-// RefusedWrite is a write that the API server refuses: by its rules, the rights of the controller, a quota, or
-// those who are asked at admission. Or they make something else of it.
+// RefusedWrite is a write that the API server refuses: by its rules, the controller's permissions, a quota, or
+// admission. Or admission changes it.
 type RefusedWrite struct {
 	// Write is what was to be done, in words that follow "to".
 	Write string `json:"write"`
@@ -397,8 +398,8 @@ type RefusedWrite struct {
 	Message string `json:"message"`
 	// Since is when it was refused first.
 	Since metav1.Time `json:"since"`
-	// WaitedSeconds is for how long a controller has watched it be refused since then. The progress deadline is counted by it
-	// where no batch is under way. It is brought up to date now and then only.
+	// WaitedSeconds is for how long a controller has watched it be refused since then. The progress deadline is
+	// measured by it where no batch is in progress. It is updated from time to time.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
@@ -411,7 +412,7 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// HeldWorkload is what is put back when a workload is handed back.
+// HeldWorkload is what to restore when a workload is handed back.
 type HeldWorkload struct {
 	// Strategy is the Deployment's spec.strategy, as JSON.
 	Strategy string `json:"strategy"`
@@ -425,7 +426,8 @@ type Answer struct {
 	// Gate is the UID of the Gate.
 	Gate    types.UID `json:"gate"`
 	Verdict Verdict   `json:"verdict"`
-	// By is the user, as the API server knows it. With the policies of config/policy nobody can name anybody else.
+	// By is the user, as the API server knows it. The policies in config/policy make sure that nobody names somebody
+	// else.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
@@ -446,7 +448,7 @@ const (
 	VerdictReject  Verdict = "Reject"
 )
 
-// ForcedGate is a gate that was passed past its policy.
+// ForcedGate is a gate whose policy was overridden.
 type ForcedGate struct {
 	// Step is the index of the step after which the gate stood.
 	Step  int32 `json:"step"`
@@ -458,7 +460,7 @@ type ForcedGate struct {
 type GateReference struct {
 	Name string   `json:"name"`
 	Type GateType `json:"type"`
-	// Decision is the gate's, as it was when the release was last looked at.
+	// Decision is the gate's, as of the last update of the release.
 	// +optional
 	Decision Decision `json:"decision,omitempty"`
 }

@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// BatchRelease releases new pod templates of one workload in batches and stops
-// at a gate after each of them.
+// BatchRelease releases new pod templates of one workload in batches, and waits at the gates after each batch.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -40,15 +39,14 @@ type BatchReleaseList struct {
 	Items           []BatchRelease `json:"items"`
 }
 
-// BatchReleaseSpec says what is released to which workload, and in which steps.
+// BatchReleaseSpec says what to release to which workload, and in which steps.
 type BatchReleaseSpec struct {
 	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="workloadRef is immutable: make a new BatchRelease for another workload"
 	WorkloadRef WorkloadReference `json:"workloadRef"`
 
-	// Template is the pod template to release (a core/v1 PodTemplateSpec). It is kept as it was
-	// given and checked by the API server when the release starts, so that fields that are newer
-	// than Sluice are neither lost nor refused.
+	// Template is the pod template to release (a core/v1 PodTemplateSpec). It is stored unchanged, and the API server
+	// checks it when the release starts: fields that are newer than Sluice are neither lost nor refused.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +mapType=atomic
@@ -69,34 +67,35 @@ type BatchReleaseSpec struct {
 	// +optional
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
-	// DeletionPolicy says what becomes of the workload when this object is deleted in mid-release.
-	// Revert hands it back with the stable template, Proceed with the new one; in a rollback both do with the
-	// one that is rolled back to. The native controller takes it from there. Default Revert: nobody has approved the rest.
+	// DeletionPolicy says what happens to the workload when this object is deleted in mid-release. Revert hands it
+	// back with the stable template, Proceed with the new one; in a rollback, both hand it back with the template that
+	// the rollback goes to. The native controller rolls out the rest. Default Revert: nobody has approved the
+	// remaining pods.
 	// +kubebuilder:default=Revert
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Drift says what becomes of a template of the workload that somebody changes by hand while no release is
-	// under way: Report says so, Revert brings the released one back by the steps of a rollback, at most every
-	// ten minutes. Default Report.
+	// Drift says what happens when somebody changes the workload's template by hand while no release is in progress:
+	// Report reports it, Revert restores the released template in the steps of a rollback, at most every ten minutes.
+	// Default Report.
 	// +kubebuilder:default=Report
 	// +optional
 	Drift DriftPolicy `json:"drift,omitempty"`
 
-	// Suspend stops the release where it stands: no step is entered or carried on, and no new template
-	// is released. Rollbacks go on, and spec.replicas of the workload is followed.
+	// Suspend stops the release where it is: no step starts or continues, and no new template is released. Rollbacks
+	// continue, and the release still follows the workload's spec.replicas.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ReleaseTo takes the release that is under way to a step, counted from 0, once for each change of this
-	// field: forward without asking those gates on the way that can be skipped, or back.
+	// ReleaseTo moves the release in progress to a step, counted from 0, once for each change of this field: forward,
+	// without waiting for gates that can be skipped, or back.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=49
 	// +optional
 	ReleaseTo *int32 `json:"releaseTo,omitempty"`
 }
 
-// DeletionPolicy says what becomes of a workload whose release is deleted in mid-release.
+// DeletionPolicy says what happens to a workload whose release is deleted in mid-release.
 //
 // +kubebuilder:validation:Enum=Revert;Proceed
 type DeletionPolicy string
@@ -107,7 +106,7 @@ const (
 	DeletionProceed DeletionPolicy = "Proceed"
 )
 
-// DriftPolicy says what becomes of a template that was changed by hand.
+// DriftPolicy says what happens to a template that was changed by hand.
 //
 // +kubebuilder:validation:Enum=Report;Revert
 type DriftPolicy string
@@ -131,7 +130,7 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// ReleaseStrategy is the list of steps and the limits that hold while they are taken.
+// ReleaseStrategy is the list of steps, and the limits that apply to them.
 type ReleaseStrategy struct {
 	// Steps are the batches, 1 to 50. Targets never decrease and the last is 100%.
 	// +kubebuilder:validation:MinItems=1
@@ -143,81 +142,80 @@ type ReleaseStrategy struct {
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
-	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above
-	// spec.replicas. Default: what the Deployment says.
+	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above spec.replicas.
+	// Default: the Deployment's.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[0-9]{1,3}%$')",message="must be a number of pods >= 0 or a percentage such as 25%"
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
-	// MaxUnavailable is how many pods, or which percentage of spec.replicas (rounded down), may be
-	// missing from spec.replicas. Default: what the Deployment says.
+	// MaxUnavailable is how many pods, or which percentage of spec.replicas (rounded down), may be missing from
+	// spec.replicas. Default: the Deployment's.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// PodReplacement says when a pod that goes makes room for another: TerminationStarted as soon as its deletion has
-	// begun, as for a Deployment, Terminated once it is gone, for pods that share what only so many can have, such as GPUs
-	// or licences. Terminated needs Kubernetes 1.35, where ReplicaSets count the pods that are terminating. Default
+	// PodReplacement says when a deleted pod makes room for a new one: TerminationStarted as soon as its deletion
+	// begins, as in a Deployment; Terminated once it is gone, for pods that need something scarce, such as GPUs or
+	// licences. Terminated needs Kubernetes 1.35, where ReplicaSets count terminating pods. Default
 	// TerminationStarted.
 	// +optional
 	PodReplacement PodReplacementPolicy `json:"podReplacement,omitempty"`
 
-	// Order says which old pods go first: the first key counts most, and pods that are equal by all
-	// of them go by their own deletion cost, then the newest first, then by name. Pods that are not
-	// ready go before all others. Default: the order of the ReplicaSet controller.
+	// Order says which old pods are deleted first. The first key counts most; pods that are equal by all keys go by
+	// their own deletion cost, then the newest first, then by name. Pods that are not ready go before all others.
+	// Default: the order of the ReplicaSet controller.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	Order []OrderKey `json:"order,omitempty"`
 
-	// PausePoints has the release hold before each old pod that is annotated
-	// rollouts.sluice.dev/pause-point: "true". It is implied by order.
+	// PausePoints pauses the release before each old pod that is annotated rollouts.sluice.dev/pause-point: "true".
+	// Setting order implies it.
 	// +optional
 	PausePoints bool `json:"pausePoints,omitempty"`
 
-	// ProgressDeadlineSeconds is how long a step may go without one more updated pod becoming
-	// available than ever before, in seconds, before the release fails. Only time in which a controller
-	// watches counts. Default: what the Deployment says, which is 600 unless changed.
+	// ProgressDeadlineSeconds is how many seconds a step may go without progress before the release fails; progress is
+	// one more available updated pod than ever before. Only time in which the controller runs counts. Default: the
+	// Deployment's, which is 600 unless changed.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 
-	// OnFailure says what becomes of a release that makes no progress within the deadline: Pause leaves
-	// it where it is, Rollback goes back to the stable template. Default Pause. A rollback that fails is
-	// always left where it is.
+	// OnFailure says what happens to a release that makes no progress within the deadline: Pause leaves it where it
+	// is, Rollback goes back to the stable template. Default Pause. A failed rollback always stays where it is.
 	// +kubebuilder:default=Pause
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 
-	// Preflight says what becomes of a release that will not fit into the quotas of its namespace: Hold
-	// keeps it from starting until it fits, Warn says so and starts it all the same. Default Hold.
+	// Preflight says what happens to a release that will not fit into the quotas of its namespace: Hold waits until it
+	// fits, Warn reports it and starts. Default Hold.
 	// +optional
 	Preflight PreflightPolicy `json:"preflight,omitempty"`
 
-	// AllowMixedVersions says that a Deployment of strategy Recreate may be released all the same. That strategy asks
-	// for never running two versions at once; a release in batches does so at each step. Without it the release of
-	// such a Deployment is not started while it has pods. A rollback is always started. Default false.
+	// AllowMixedVersions lets a Deployment with strategy Recreate be released in batches. That strategy promises never
+	// to run two versions at once; a release in batches does so at each step. If false, the release of such a
+	// Deployment does not start while it has pods. A rollback always starts. Default false.
 	// +optional
 	AllowMixedVersions bool `json:"allowMixedVersions,omitempty"`
 
-	// Supersede says what becomes of a release when a new template comes in its middle. Restart begins
-	// anew with the new one. Queue finishes the release first, gates and all, and then takes the newest; a
-	// template that was stable before is a rollback and does not wait. Default Restart.
+	// Supersede says what happens when a new template arrives in mid-release. Restart starts over with it. Queue
+	// finishes the release first, with its gates, and then starts the newest template; a template that was stable
+	// before is a rollback, and does not wait. Default Restart.
 	// +kubebuilder:default=Restart
 	// +optional
 	Supersede SupersedePolicy `json:"supersede,omitempty"`
 
-	// StepBack says what a jump back to an earlier step does with updated pods beyond that step: KeepPods
-	// leaves them where they are, RemovePods has pods of the version before take their places. Default KeepPods.
+	// StepBack says what a jump back to an earlier step does with updated pods beyond that step: KeepPods keeps them,
+	// RemovePods replaces them with pods of the old version. Default KeepPods.
 	// +optional
 	StepBack StepBackPolicy `json:"stepBack,omitempty"`
 }
 
-// FailurePolicy says what becomes of a release that fails.
+// FailurePolicy says what happens to a release that fails.
 //
 // +kubebuilder:validation:Enum=Pause;Rollback
 type FailurePolicy string
@@ -228,7 +226,7 @@ const (
 	FailureRollback FailurePolicy = "Rollback"
 )
 
-// PreflightPolicy says what becomes of a release that will not fit.
+// PreflightPolicy says what happens to a release that will not fit.
 //
 // +kubebuilder:validation:Enum=Hold;Warn
 type PreflightPolicy string
@@ -239,7 +237,7 @@ const (
 	PreflightWarn PreflightPolicy = "Warn"
 )
 
-// SupersedePolicy says what becomes of a release when a new template comes in its middle.
+// SupersedePolicy says what happens when a new template arrives in mid-release.
 //
 // +kubebuilder:validation:Enum=Restart;Queue
 type SupersedePolicy string
@@ -250,7 +248,7 @@ const (
 	SupersedeQueue   SupersedePolicy = "Queue"
 )
 
-// PodReplacementPolicy says when a pod that goes makes room for another.
+// PodReplacementPolicy says when a deleted pod makes room for a new one.
 //
 // +kubebuilder:validation:Enum=TerminationStarted;Terminated
 type PodReplacementPolicy string
@@ -274,7 +272,7 @@ const (
 
 // RollbackStrategy is the plan that a rollback follows.
 type RollbackStrategy struct {
-	// Steps of the rollback; a step with no gate goes on at once. Default: 1, 100%.
+	// Steps of the rollback; a step without gates continues at once. Default: 1, 100%.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
@@ -285,8 +283,8 @@ type RollbackStrategy struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one batch: how many pods run the new template at its end, and what has to be
-// before the next one starts.
+// Step is one batch: how many pods run the new template at its end, and what must happen before the next one
+// starts.
 type Step struct {
 	// Replicas is how many pods, or which percentage of spec.replicas (rounded up), run the new
 	// template when this step is done.
@@ -295,8 +293,7 @@ type Step struct {
 	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
 	Replicas intstr.IntOrString `json:"replicas"`
 
-	// Gates must all pass before the next step starts. None given means one manual gate, except
-	// after the last step, which needs none.
+	// Gates must all pass before the next step starts. Default: one manual gate, and none after the last step.
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:XValidation:rule="self.filter(g, has(g.pullRequest)).size() <= 1",message="a step can have one pullRequest gate"
 	// +listType=atomic

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ForgeReport is what was last told to a forge of one object. It saves telling it again.
+// ForgeReport is what was last reported to a forge about one object. It saves reporting it again.
 type ForgeReport struct {
 	// Commit and Context name the commit status.
 	Commit  string `json:"commit"`
@@ -42,10 +42,10 @@ type ReportContent struct {
 	// Revision is the one that was released, or that a rollback goes back to.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// PullRequest is the number of the one that people are asked to merge so that Git follows a rollback.
+	// PullRequest is the number of the one that brings Git back in line after a rollback, once merged.
 	// +optional
 	PullRequest int64 `json:"pullRequest,omitempty"`
-	// ByHand says that people are asked to change Git by hand so that it follows a rollback.
+	// ByHand says that somebody must change Git by hand after a rollback.
 	// +optional
 	ByHand bool `json:"byHand,omitempty"`
 	// Cause says why a release failed, or is rolled back.
@@ -58,11 +58,11 @@ type ReportContent struct {
 // +kubebuilder:validation:Enum=Queued;Stopped;Updating;Waiting;Failed;Rejected;ApprovalRefused;NotReleasable;Drifted;RollingBack;RollbackStuck;RolledBack;Superseded;Deleted;NotReleased;Released;Reverted;NothingToRelease;FilesInvalid;RewriteRefused;FilesValid
 type ReportKind string
 
-// What a commit status says while the release of its commit goes on, or is still to begin.
+// What a commit status says during the release of its commit, or before it.
 const (
 	// ReportQueued: the commit waits for another to be released, or for a stop to end.
 	ReportQueued ReportKind = "Queued"
-	// ReportStopped: the release stands still until somebody does something.
+	// ReportStopped: the release is stopped until somebody acts.
 	ReportStopped ReportKind = "Stopped"
 	// ReportUpdating: a batch is being updated.
 	ReportUpdating ReportKind = "Updating"
@@ -70,7 +70,7 @@ const (
 	ReportWaiting ReportKind = "Waiting"
 )
 
-// What a commit status says of a release that went wrong. It may go on after the first four.
+// What a commit status says of a release that went wrong. After the first four, it may still continue.
 const (
 	// ReportFailed: the release makes no progress.
 	ReportFailed ReportKind = "Failed"
@@ -88,15 +88,15 @@ const (
 	ReportRollbackStuck ReportKind = "RollbackStuck"
 	// ReportRolledBack: the commit was rolled back from.
 	ReportRolledBack ReportKind = "RolledBack"
-	// ReportSuperseded: another commit took the place of this one before its end.
+	// ReportSuperseded: another commit superseded this one before it was released.
 	ReportSuperseded ReportKind = "Superseded"
-	// ReportDeleted: the release was deleted before its end.
+	// ReportDeleted: the release was deleted before it completed.
 	ReportDeleted ReportKind = "Deleted"
 	// ReportNotReleased: the commit has waited in vain, as the workload was rolled back.
 	ReportNotReleased ReportKind = "NotReleased"
 )
 
-// What a commit status says of a release that came to its end.
+// What a commit status says of a completed release.
 const (
 	// ReportReleased: the commit runs.
 	ReportReleased ReportKind = "Released"
@@ -110,16 +110,16 @@ const (
 const (
 	// ReportFilesInvalid: files of the commit have mistakes.
 	ReportFilesInvalid ReportKind = "FilesInvalid"
-	// ReportRewriteRefused: the branch was rewritten, and the commit is not followed.
+	// ReportRewriteRefused: the branch was rewritten, and the commit is not read.
 	ReportRewriteRefused ReportKind = "RewriteRefused"
-	// ReportFilesValid: all files of the commit can be read, after it was told otherwise.
+	// ReportFilesValid: all files of the commit can be read, after an error was reported.
 	ReportFilesValid ReportKind = "FilesValid"
 )
 
 // ReportCause is why a release failed, or is rolled back.
 type ReportCause struct {
 	Kind ReportCauseKind `json:"kind"`
-	// Batch and Batches are where the release was when the rollback was asked for; 0 where it was at no batch.
+	// Batch and Batches are where the release was when the rollback was requested; 0 where it was at no batch.
 	// +optional
 	Batch int32 `json:"batch,omitempty"`
 	// +optional
@@ -139,8 +139,8 @@ type ReportCauseKind string
 const (
 	// CauseMessage: what the message says.
 	CauseMessage ReportCauseKind = "Message"
-	// CauseAsked: somebody asked for the rollback while the commit was being released.
+	// CauseAsked: somebody requested the rollback while the commit was being released.
 	CauseAsked ReportCauseKind = "Asked"
-	// CauseAskedAfterRelease: somebody asked for the rollback after the commit was released.
+	// CauseAskedAfterRelease: somebody requested the rollback after the commit was released.
 	CauseAskedAfterRelease ReportCauseKind = "AskedAfterRelease"
 )

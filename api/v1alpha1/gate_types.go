@@ -5,9 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Gate is one thing that a batch waits for, bound to one attempt at one revision.
-// The rollout part makes it, the approvals part (or any other controller that implements a
-// gate type) decides it.
+// Gate is one thing that a batch waits for, bound to one attempt at one revision. The rollout part creates it; the
+// approvals part, or any other controller that implements a gate type, decides it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -85,14 +84,14 @@ const (
 	GateCheckRun     GateType = "checkRun"
 )
 
-// GatePolicy is a gate as a step asks for it: exactly one type, and what holds for gates of any type.
+// GatePolicy describes a gate of a step: exactly one type, and the fields that apply to any type.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun)].filter(is, is).size() == 1",message="a gate has exactly one type"
 type GatePolicy struct {
 	// Manual waits for a person to patch status.currentStepState to Completed.
 	// +optional
 	Manual *ManualGate `json:"manual,omitempty"`
-	// None goes on at once.
+	// None continues at once.
 	// +optional
 	None *NoGate `json:"none,omitempty"`
 	// Soak waits for some time after the step is done.
@@ -112,18 +111,18 @@ type GatePolicy struct {
 	// +optional
 	CheckRun *CheckRunGate `json:"checkRun,omitempty"`
 
-	// OnReject says what becomes of the release when the gate is rejected: Hold leaves it where it is,
-	// Rollback goes back to the stable template. Default Hold. A rollback always holds.
+	// OnReject says what happens when the gate is rejected: Hold leaves the release where it is, Rollback goes back to
+	// the stable template. Default Hold. A rollback always stays where it is.
 	// +optional
 	OnReject RejectPolicy `json:"onReject,omitempty"`
 
-	// Skippable lets a jump go over the gate, by status.nextStepIndex or spec.releaseTo of the release. A manual
-	// gate can always be gone over: who may ask for the jump may confirm it as well.
+	// Skippable lets a jump skip the gate, by status.nextStepIndex or spec.releaseTo of the release. A jump can always
+	// skip a manual gate: anyone who may request the jump may confirm the gate, too.
 	// +optional
 	Skippable bool `json:"skippable,omitempty"`
 }
 
-// RejectPolicy says what becomes of a release one of whose gates is rejected.
+// RejectPolicy says what happens to a release when one of its gates is rejected.
 //
 // +kubebuilder:validation:Enum=Hold;Rollback
 type RejectPolicy string
@@ -141,7 +140,7 @@ type ManualGate struct{}
 // NoGate has no options.
 type NoGate struct{}
 
-// SoakGate passes when a time has gone by since the step was done.
+// SoakGate passes some time after the step was done.
 type SoakGate struct {
 	// Duration, for example 10m. More than 0 and at most 30 days.
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('720h')",message="must be more than 0s and at most 720h"
@@ -165,10 +164,10 @@ type WindowGate struct {
 	Duration *metav1.Duration `json:"duration,omitempty"`
 }
 
-// PullRequestGate says whose approval lets a release go on. The merge puts the gate's record onto the
-// tracked branch; that is the approval. Approvers and teams say who may approve: the one who
-// merges, or those who review where minApprovals is more than 0. Neither given: every person with write access to the
-// repository. Nobody counts who has none.
+// PullRequestGate says whose approval lets a release continue. The merge adds the gate's record to the tracked
+// branch; that is the approval. Approvers and teams say who may approve: the person who merges, or the reviewers
+// where minApprovals is more than 0. If both are empty, everybody with write access to the repository may. Nobody
+// without write access counts.
 type PullRequestGate struct {
 	// MinApprovals is how many reviewers must have approved the head that was merged. Default 0:
 	// the merge is the approval.
@@ -176,8 +175,9 @@ type PullRequestGate struct {
 	// +kubebuilder:validation:Maximum=10
 	// +optional
 	MinApprovals int32 `json:"minApprovals,omitempty"`
-	// Approvers are logins of people whose approval counts. A program's is its slug with [bot]: it counts only if it is
-	// named here. A login with the number of its account behind it, such as octocat#583231, means that account alone.
+	// Approvers are the logins of people whose approval counts. An app's login is its slug with [bot]: apps count only
+	// if they are named here. A login followed by the number of its account, such as octocat#583231, means that
+	// account alone.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
@@ -192,31 +192,30 @@ type PullRequestGate struct {
 	// +listType=atomic
 	// +optional
 	Teams []string `json:"teams,omitempty"`
-	// ForbidSelfApproval lets nobody approve who has a part in what came since the commit that ran before: author,
-	// committer or co-author of a commit, author of a pull request, or who pushed. Where nobody is known to answer for
-	// one of the commits, the gate does not pass.
+	// ForbidSelfApproval excludes everybody who contributed since the commit that ran before: authors, committers and
+	// co-authors of commits, authors of pull requests, and those who pushed. If it is not known who brought one of the
+	// commits, the gate does not pass.
 	// +optional
 	ForbidSelfApproval bool `json:"forbidSelfApproval,omitempty"`
 }
 
-// CommitStatusGate passes when the newest status in a context, of those who may post it, is success.
-// It is looked for on the release commit.
+// CommitStatusGate passes when the newest status in a context on the release commit, posted by one of the
+// creators, is success.
 type CommitStatusGate struct {
-	// Context of the status, for example ci/smoke. Case does not count. Contexts of Sluice's own
-	// never count.
+	// Context of the status, for example ci/smoke. Case does not matter. Sluice's own contexts never count.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Context string `json:"context"`
-	// Creators are the logins of those whose statuses count; an app's is its slug with [bot]. Anybody who
-	// may write to a repository can post any status, so at least one is to be named.
+	// Creators are the logins of those whose statuses count; an app's is its slug with [bot]. Anyone with write access
+	// to a repository can post any status, so name at least one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
 	// +listType=atomic
 	Creators []string `json:"creators"`
-	// SinceOpened has only a status count that was posted after the gate opened, by the forge's clock: not one from before
-	// the pods of the batch were there, nor one for an earlier attempt.
+	// SinceOpened ignores statuses that were posted before the gate opened, by the forge's clock: before the pods of
+	// the batch ran, or for an earlier attempt.
 	// +optional
 	SinceOpened bool `json:"sinceOpened,omitempty"`
 }
@@ -228,18 +227,18 @@ type CheckRunGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
-	// App is the slug of the app that makes the check, for example github-actions; with its number behind it, such as
+	// App is the slug of the app that makes the check, for example github-actions; followed by its number, such as
 	// github-actions#15368, it means that app alone.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	App string `json:"app"`
-	// Conclusions that let the release go on. Default: success alone.
+	// Conclusions that let the release continue. Default: success alone.
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=set
 	// +optional
 	Conclusions []CheckConclusion `json:"conclusions,omitempty"`
-	// SinceOpened has only a run count that was started after the gate opened, by the forge's clock: not one from before
-	// the pods of the batch were there, nor one for an earlier attempt.
+	// SinceOpened ignores runs that started before the gate opened, by the forge's clock: before the pods of the batch
+	// ran, or for an earlier attempt.
 	// +optional
 	SinceOpened bool `json:"sinceOpened,omitempty"`
 }
@@ -279,16 +278,16 @@ type GateStatus struct {
 	// PullRequest is the one that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`
-	// Refusal says why the pull request was answered in vain: it was merged in a way that the policy does not take. It is
+	// Refusal says why the merged pull request does not pass the gate: the policy does not accept the merge. It is
 	// unset while nothing is refused.
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
-	// Record is the file that passes a pullRequest gate when it is on the tracked branch. It is
-	// given where the source has no forge, for people to put it there.
+	// Record is the file that passes a pullRequest gate when it is on the tracked branch. It is set where the source
+	// has no forge, so that people can add it.
 	// +optional
 	Record *RecordFile `json:"record,omitempty"`
-	// Force is patched by a person to pass the gate whatever it waits for: break-glass. It is the only field here
-	// that is not the controller's.
+	// Force is set by a person to pass the gate in an emergency, whatever it waits for. It is the only field here that
+	// the controller does not write.
 	// +optional
 	Force *Force `json:"force,omitempty"`
 	// Message is a sentence for people.
@@ -299,9 +298,10 @@ type GateStatus struct {
 	DecidedAt *metav1.Time `json:"decidedAt,omitempty"`
 }
 
-// Force says who passes a gate past its policy, and why.
+// Force says who overrides the policy of a gate, and why.
 type Force struct {
-	// By is the user, as the API server knows it. With the policies of config/policy nobody can name anybody else.
+	// By is the user, as the API server knows it. The policies in config/policy make sure that nobody names somebody
+	// else.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
@@ -313,9 +313,9 @@ type Force struct {
 
 // Refusal says why an answer does not pass a gate.
 type Refusal struct {
-	// Message is a sentence for people: why, and what helps.
+	// Message is a sentence for people: why, and what to do.
 	Message string `json:"message"`
-	// ToldDigest is the digest of what was said of it below the pull request.
+	// ToldDigest is the digest of the comment about it on the pull request.
 	// +optional
 	ToldDigest string `json:"toldDigest,omitempty"`
 }

@@ -2,7 +2,7 @@ package v1alpha1
 
 // Names that are written to objects. They are API: once released they don't change.
 const (
-	// Prefix of every annotation and label of ours.
+	// Prefix of all annotations and labels of Sluice.
 	Prefix = "rollouts.sluice.dev/"
 
 	// Finalizer keeps a BatchRelease until its workload is handed back.
@@ -21,12 +21,12 @@ const (
 	// would refuse. Its value is the reason.
 	BreakGlassAnnotation = Prefix + "break-glass"
 
-	// LeaseName is the Lease that the controller holds which acts.
+	// LeaseName is the Lease of the controller that acts.
 	LeaseName = "sluice-controller"
 
-	// RollbackAnnotation on a BatchRelease asks for a rollback: "true", a pod template hash, or a commit.
+	// RollbackAnnotation on a BatchRelease requests a rollback: "true", a pod template hash, or a commit.
 	RollbackAnnotation = "rollback"
-	// RetryAnnotation on a BatchRelease asks a failed release to go on: "true".
+	// RetryAnnotation on a BatchRelease retries a failed release: "true".
 	RetryAnnotation = "retry"
 	// FreezeAnnotation on a BatchRelease stops it as spec.suspend does. Its value is a Freeze as JSON.
 	FreezeAnnotation = Prefix + "freeze"
@@ -35,8 +35,8 @@ const (
 	CommitAnnotation = Prefix + "commit"
 	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it.
 	SourceLabel = Prefix + "source"
-	// AuthorAnnotation and SubjectAnnotation on a BatchRelease or ControllerRevision are the author, as
-	// the commit claims, and the first line of the message of the commit that brought its template.
+	// AuthorAnnotation and SubjectAnnotation on a BatchRelease or ControllerRevision are the author, as the commit
+	// claims, and the first line of the message of the commit that brought its template.
 	AuthorAnnotation  = Prefix + "commit-author"
 	SubjectAnnotation = Prefix + "commit-subject"
 	// FileAnnotation on a BatchRelease is the file that it was read from.
@@ -48,10 +48,10 @@ const (
 	KustomizationAnnotation = Prefix + "kustomization"
 	// AppliedDigestAnnotation on an object from Git is the digest of what was applied.
 	AppliedDigestAnnotation = Prefix + "applied-digest"
-	// GitTemplateAnnotation on a BatchRelease from Git is the digest of spec.template as Git gives it. A template
-	// that has another digest was put there by somebody else, and is not released.
+	// GitTemplateAnnotation on a BatchRelease from Git is the digest of spec.template in Git. A template with another
+	// digest came from somebody else, and is not released.
 	GitTemplateAnnotation = Prefix + "git-template"
-	// RequestedAtAnnotation on a ReleaseSource asks for a sync now, on a Gate for a look at the forge.
+	// RequestedAtAnnotation requests a sync of a ReleaseSource now, and a check of a Gate on the forge.
 	RequestedAtAnnotation = Prefix + "requestedAt"
 
 	// CurrentStableAnnotation and LastStableAnnotation on a BatchRelease name the revisions
@@ -59,11 +59,11 @@ const (
 	CurrentStableAnnotation = "current-stable-revision"
 	LastStableAnnotation    = "last-stable-revision"
 
-	// PausePointAnnotation on a pod holds the release before the pod: "true".
+	// PausePointAnnotation on a pod pauses the release before that pod: "true".
 	PausePointAnnotation = Prefix + "pause-point"
 	// DeletePriorityAnnotation on a pod is a number; the larger goes first.
 	DeletePriorityAnnotation = "controller.alpha.kubernetes.io/delete-priority"
-	// OrderAnnotation on a pod says that its deletion cost is ours, and what it was before.
+	// OrderAnnotation on a pod says that Sluice set its deletion cost, and what it was before.
 	OrderAnnotation = Prefix + "order"
 
 	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
@@ -85,8 +85,7 @@ const (
 	ReleasedAtAnnotation = Prefix + "released-at"
 	// ApprovedByAnnotation on a ControllerRevision names those who passed the gates of its release.
 	ApprovedByAnnotation = Prefix + "approved-by"
-	// ForcedAnnotation on a ControllerRevision says which gates of its release were passed past their policies,
-	// by whom and why.
+	// ForcedAnnotation on a ControllerRevision says which gates of its release were overridden, by whom and why.
 	ForcedAnnotation = Prefix + "forced"
 )
 
@@ -97,11 +96,11 @@ type Outcome string
 const (
 	// OutcomeAdopted: it ran before anything was released.
 	OutcomeAdopted Outcome = "Adopted"
-	// OutcomeReleased: its release came to its end.
+	// OutcomeReleased: its release completed.
 	OutcomeReleased Outcome = "Released"
-	// OutcomeRolledBackTo: the last that came to its end was a rollback to it.
+	// OutcomeRolledBackTo: the last one to complete was a rollback to it.
 	OutcomeRolledBackTo Outcome = "RolledBackTo"
-	// OutcomeRolledBack: it was left by a rollback. Nothing is rolled back to it.
+	// OutcomeRolledBack: a rollback left it. No rollback goes to it.
 	OutcomeRolledBack Outcome = "RolledBack"
 )
 

@@ -9,7 +9,7 @@ type OrderKey struct {
 	// +optional
 	NodeLabel *NodeLabelOrder `json:"nodeLabel,omitempty"`
 	// DeletePriority orders by the annotation controller.alpha.kubernetes.io/delete-priority of a
-	// pod: the larger number goes first. One that is missing, or is no number, counts as 0.
+	// pod: the larger number goes first. One that is missing, or is not a number, counts as 0.
 	// +optional
 	DeletePriority *DeletePriorityOrder `json:"deletePriority,omitempty"`
 	// Age orders by the time of creation.

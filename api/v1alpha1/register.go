@@ -9,7 +9,7 @@ import (
 // GroupVersion is the group and version of every kind in this package.
 var GroupVersion = schema.GroupVersion{Group: "rollouts.sluice.dev", Version: "v1alpha1"}
 
-// AddToScheme registers the kinds of this package.
+// AddToScheme registers the types of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
 	builder := runtime.NewSchemeBuilder(addKnownTypes)
 	return builder.AddToScheme(scheme)

@@ -53,7 +53,7 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// Interval between two looks at the branch, spread by up to a tenth. Default 1m, at least 1s.
+	// Interval between two reads of the branch, spread by up to a tenth. Default 1m, at least 1s.
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be at least 1s"
 	// +optional
@@ -72,34 +72,34 @@ type ReleaseSourceSpec struct {
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
-	// ServiceAccountName is the account in the same namespace as which everything from this
-	// source is written. Default: the controller's own, or its --default-service-account.
+	// ServiceAccountName is the account in the same namespace that writes everything from this source. Default: the
+	// controller's own, or its --default-service-account.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// Forge is the server on which pullRequest, commitStatus and checkRun gates are decided and
-	// progress is shown. Without it a pullRequest gate passes by its record on the branch alone.
+	// Forge is the server that decides pullRequest, commitStatus and checkRun gates and shows progress. Without it, a
+	// pullRequest gate passes by its record on the branch alone.
 	// +optional
 	Forge *Forge `json:"forge,omitempty"`
 
-	// WebhookSecretRef names a Secret in the same namespace with the secret of the repository's
-	// webhook under secret; a second one under secret.next is as good, so that it can be changed
-	// without a gap. Without it no webhook is taken for this source.
+	// WebhookSecretRef names a Secret in the same namespace with the secret of the repository's webhook under secret;
+	// a second one under secret.next counts too, so that it can be rotated without a gap. Without it, no webhook is
+	// accepted for this source.
 	// +optional
 	WebhookSecretRef *LocalReference `json:"webhookSecretRef,omitempty"`
 
-	// Prune deletes releases that were taken out of the repository. Never all of them at once.
+	// Prune deletes releases that were removed from the repository, but never all of them at once.
 	// +optional
 	Prune bool `json:"prune,omitempty"`
 
-	// DeletionPolicy says what becomes of the releases when this object is deleted. Delete deletes them
-	// too, each of which hands its workload back first; Orphan leaves them as they are. Default Delete.
+	// DeletionPolicy says what happens to the releases when this object is deleted. Delete deletes them too, and each
+	// hands its workload back first; Orphan keeps them. Default Delete.
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy SourceDeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// AllowRewrite follows the branch even where its head is no descendant of the last one.
+	// AllowRewrite follows the branch even if its head does not descend from the last one that was read.
 	// +optional
 	AllowRewrite bool `json:"allowRewrite,omitempty"`
 
@@ -108,7 +108,7 @@ type ReleaseSourceSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// SourceDeletionPolicy says what becomes of the releases of a source that is deleted.
+// SourceDeletionPolicy says what happens to the releases of a source that is deleted.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type SourceDeletionPolicy string
@@ -167,20 +167,18 @@ type Forge struct {
 	// +kubebuilder:validation:MaxLength=100
 	Repo string `json:"repo"`
 
-	// SecretRef names a Secret in the same namespace: token, or appID and privateKey (PEM) of a
-	// GitHub App, with installationID where the app is to be spared looking for it. ca.crt holds
-	// certificates (PEM) to trust beside the system's.
+	// SecretRef names a Secret in the same namespace: token, or appID and privateKey (PEM) of a GitHub App, and
+	// optionally installationID, which saves a lookup. ca.crt holds certificates (PEM) to trust beside the system's.
 	SecretRef LocalReference `json:"secretRef"`
 
-	// Interval between two looks at what a gate waits for on the forge, where no webhook says that
-	// something happened; spread by up to a tenth. Default 1m, at least 5s.
+	// Interval between two checks of what a gate waits for on the forge, if no webhook arrives; spread by up to a
+	// tenth. Default 1m, at least 5s.
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s')",message="must be at least 5s"
 	// +optional
 	Interval metav1.Duration `json:"interval,omitzero"`
 
-	// Environment has each release shown as a deployment to the environment of this name. Default:
-	// no deployments.
+	// Environment shows each release as a deployment to the environment of this name. Default: no deployments.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Environment string `json:"environment,omitempty"`
@@ -198,15 +196,15 @@ type ReleaseSourceStatus struct {
 	// +listType=atomic
 	// +optional
 	Approvals []ApprovalRecord `json:"approvals,omitempty"`
-	// Report is what was last told to the forge of this source: that a commit has bad files.
+	// Report is what was last reported to the forge about this source: that a commit has invalid files.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
-	// RefusedHead is the head of the branch that is not followed, since it does not descend from ObservedCommit; unset
-	// while the branch is followed.
+	// RefusedHead is the head of the branch where it is not read, as it does not descend from ObservedCommit; unset
+	// otherwise.
 	// +optional
 	RefusedHead string `json:"refusedHead,omitempty"`
-	// Accounts are whom the policies of gates named when they were first met: a name can change hands, the number
-	// can't. Who is meant by a name is never somebody else.
+	// Accounts are the accounts that the gates' policies named when Sluice first read them: a name can change hands, a
+	// number can't. A name keeps meaning the same account.
 	// +kubebuilder:validation:MaxItems=500
 	// +listType=map
 	// +listMapKey=kind
@@ -229,7 +227,7 @@ type ReleaseSourceStatus struct {
 	// +listType=atomic
 	// +optional
 	Errors []FileError `json:"errors,omitempty"`
-	// ErrorCount is how many there are in all.
+	// ErrorCount is how many there are in total.
 	// +optional
 	ErrorCount int32 `json:"errorCount,omitempty"`
 	// +optional
@@ -245,13 +243,13 @@ type ReleaseSourceStatus struct {
 // +kubebuilder:validation:Enum=User;App
 type AccountKind string
 
-// The kinds of account: people and programs that approve or post, and apps that make checks.
+// The types of account: people and programs that approve or post, and apps that make checks.
 const (
 	AccountUser AccountKind = "User"
 	AccountApp  AccountKind = "App"
 )
 
-// NamedAccount is whom a name meant when it was first met.
+// NamedAccount is the account that a name meant when Sluice first read it.
 type NamedAccount struct {
 	Kind AccountKind `json:"kind"`
 	// Name in lower case.
@@ -271,8 +269,8 @@ type FileError struct {
 	Message string `json:"message"`
 }
 
-// ApprovalRecord is what a record in the folder .sluice/approvals says. It lets through the one gate
-// that has the same nonce.
+// ApprovalRecord is what a record in the folder .sluice/approvals says. It passes the one gate with the same
+// nonce.
 type ApprovalRecord struct {
 	// Namespace and Release name the BatchRelease.
 	Namespace string `json:"namespace"`

@@ -36,7 +36,7 @@ type Found struct {
 	Manifest *int32 `json:"manifestReplicas,omitempty"`
 	// Now is how far the release is there.
 	Now string `json:"now,omitempty"`
-	// Prospect is what becomes of a new template, and Why what it waits for.
+	// Prospect is what happens to a new template, and Why what it waits for.
 	Prospect plan.Prospect `json:"prospect,omitempty"`
 	Why      string        `json:"why,omitempty"`
 	// WillNotFit and Warnings are what preflight finds. Held says that the first holds the release up.
@@ -185,7 +185,7 @@ func (f *Found) lines() []string {
 	return append(lines, f.Missing...)
 }
 
-// prospect says what becomes of a new template.
+// prospect says what happens to a new template.
 func (f *Found) prospect() string {
 	switch f.Prospect {
 	case plan.Supersedes:

@@ -31,7 +31,7 @@ type State struct {
 	Read   *spec.Result
 }
 
-// Kind is what becomes of a release.
+// Kind is what happens to a release.
 type Kind string
 
 // Kinds of change.

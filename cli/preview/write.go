@@ -88,7 +88,7 @@ func (p *Preview) Err() error {
 	return fmt.Errorf("%s in the files of %s", p.errors(), p.To.Commit)
 }
 
-// headline says what becomes of a release.
+// headline says what happens to a release.
 func (c *Change) headline() string {
 	what := map[Kind]string{
 		Released:   "is released",

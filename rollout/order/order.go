@@ -104,7 +104,7 @@ func place(value string, found bool, values []string) int {
 	}
 }
 
-// priority reads a delete-priority; what is no number is none.
+// priority reads a delete-priority; anything but a number is none.
 func priority(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

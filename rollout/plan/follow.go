@@ -95,7 +95,7 @@ func enterStep(d Decision, index int32) Decision {
 	if d.update != nil && !d.stepsBack() {
 		target = max(target, min(d.update.Replicas, d.share().most(replicas)))
 		if d.update.Replicas > target && !d.isRollback() {
-			entered = 0 // an old pod has yet to come in the place of one of them
+			entered = 0 // an old pod is still to replace one of them
 		}
 	}
 	best := int32(0)

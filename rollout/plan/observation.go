@@ -128,7 +128,7 @@ type Shape struct {
 	Template Template
 	// Replicas are the pods; Surge and Unavailable, how many there may be beyond, or fewer.
 	Replicas, Surge, Unavailable int32
-	// NewSet says that a ReplicaSet has yet to be made.
+	// NewSet says that no ReplicaSet was made yet.
 	NewSet bool
 }
 

@@ -98,7 +98,7 @@ const (
 	RolledBack
 	// Refused: the API server refuses spec.template.
 	Refused
-	// Resolving: the API server has yet to say what it makes of spec.template.
+	// Resolving: the API server has not defaulted spec.template yet.
 	Resolving
 )
 
@@ -234,7 +234,7 @@ func underWay(l *look) Progress {
 	}
 }
 
-// resting is the state of a release that has yet to begin, or has ended.
+// resting is the state of a release that has not begun, or has ended.
 func resting(l *look) Rest {
 	stop := l.stop()
 	switch {

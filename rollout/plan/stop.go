@@ -8,8 +8,8 @@ import (
 )
 
 // Stop is why a release does not advance now, empty if nothing stops it. While there is a cause no template is released, no
-// workload taken over, and no step entered or carried on. What keeps the workload whole goes on: it is paused again
-// if somebody unpauses it, spec.replicas is followed, and a rollback is begun and carried on.
+// workload taken over, and no step entered or continued. What keeps the workload whole continues: it is paused again
+// if somebody unpauses it, spec.replicas is followed, and a rollback is begun and continued.
 type Stop []Cause
 
 func (s Stop) any() bool { return len(s) > 0 }

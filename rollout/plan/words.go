@@ -305,7 +305,7 @@ func (w waitingGate) onForge() string {
 	return words
 }
 
-// driftedWords say how the workload differs from what was released, and what becomes of it.
+// driftedWords say how the workload differs from what was released, and what happens to it.
 func (l *look) driftedWords() string {
 	message, again := driftWords(l.Drift.Fields), l.driftAgain()
 	switch {

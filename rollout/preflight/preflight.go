@@ -30,7 +30,7 @@ type Release struct {
 	Replicas, Surge, Unavailable int32
 	// Running is the template of its pods, Released the one that they get.
 	Running, Released *corev1.PodTemplateSpec
-	// NewSet says that a ReplicaSet has yet to be made for it.
+	// NewSet says that no ReplicaSet was made for it yet.
 	NewSet bool
 }
 

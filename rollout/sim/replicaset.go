@@ -53,7 +53,7 @@ func (w *World) MakeReady(s *Set) bool {
 	return true
 }
 
-// comeUp is what becomes of a pod that has started.
+// comeUp is what happens to a pod that has started.
 func (w *World) comeUp(s *Set, fails bool) {
 	switch {
 	case fails:

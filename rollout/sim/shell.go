@@ -118,7 +118,7 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 		again := x.turn(next)
 		if x.refused && x.report.Ended == "" {
 			x.refused, x.refusedEver = false, true
-			continue // the plan is asked what becomes of the release without that write
+			continue // the plan is asked what happens to the release without that write
 		}
 		if x.report.Ended != "" || x.world.Release.Purged {
 			x.keepStatus(next, told)

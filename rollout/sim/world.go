@@ -201,7 +201,7 @@ func New(s Setup) *World {
 	return w
 }
 
-// bear creates the Deployment. The native controller has yet to see it.
+// bear creates the Deployment. The native controller has not seen it yet.
 func (w *World) bear(spec Spec) {
 	d := &w.Workload
 	w.born++
@@ -314,8 +314,8 @@ func (w *World) resize(s *Set, replicas int32) {
 	}
 }
 
-// updateWorkload writes the workload. Another spec is one that the native controller has yet
-// to see.
+// updateWorkload writes the workload. Another spec is one that the native controller has not
+// seen yet.
 func (w *World) updateWorkload(change func(*Workload)) {
 	d := &w.Workload
 	before := d.Spec

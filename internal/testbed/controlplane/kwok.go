@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Annotations on a pod (in practice: in a pod template) that say what becomes of it. Without any,
+// Annotations on a pod (in practice: in a pod template) that say what happens to it. Without any,
 // the pod is running and ready once Options.ReadyDelay has passed since it was bound to its node.
 const (
 	// BehaviourAnnotation has a pod fail in one of the ways below.

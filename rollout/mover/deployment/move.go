@@ -23,7 +23,7 @@ func (t Task) Keep() Sizes {
 	b.growOld(max(t.Replicas-min(b.updated.want, t.Target), 0))
 	b.shrinkUpdated(t.Target)
 	others := b.most() - b.updated.want
-	if !t.Rollback { // of updated pods beyond the step's share it is those that have yet to go
+	if !t.Rollback { // of updated pods beyond the step's share it is those that are still to go
 		others = max(others, t.Replicas-t.Target)
 	}
 	b.shrinkOld(others)
