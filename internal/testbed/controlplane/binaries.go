@@ -31,7 +31,7 @@ func (d BinDir) Kubectl() string { return d.Path("kubectl") }
 func (d BinDir) Path(program string) string { return filepath.Join(string(d), program) }
 
 // Binaries returns the folder of the control plane's programs at the versions that the checkout
-// around the current directory pins. What the cache lacks it builds first, which takes minutes and
+// around the current directory pins. What the cache lacks it downloads or builds first, which takes minutes and
 // is reported on progress. Processes that ask at the same time build once.
 func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return controlPlane.binaries(ctx, progress)
@@ -100,8 +100,8 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// build builds all programs next to dir and moves them there at once, so that a folder of that
-// name is always whole.
+// build builds all programs next to dir, or downloads them as the Kubernetes project has built them, and moves them there at
+// once, so that a folder of that name is always whole. After one download that fails there is no other.
 func (m *module) build(ctx context.Context, dir string, progress io.Writer) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
 	if err != nil {
@@ -109,12 +109,22 @@ func (m *module) build(ctx context.Context, dir string, progress io.Writer) erro
 	}
 	defer os.RemoveAll(tmp)
 	fmt.Fprintf(progress, "building %s, once, into %s\n", m.what, dir)
+	official, err := m.release()
+	if err != nil {
+		return err
+	}
 	for i, p := range m.programs {
-		what := fmt.Sprintf("building %s %s (%d/%d)", p.name, m.versions[p.module], i+1, len(m.programs))
-		stop := report(progress, what)
-		err := m.goBuild(ctx, filepath.Join(tmp, p.name), p.pkg)
-		stop()
-		if err != nil {
+		what := fmt.Sprintf("%s %s (%d/%d)", p.name, m.versions[p.module], i+1, len(m.programs))
+		out := filepath.Join(tmp, p.name)
+		if path, pinned := official.path(m, p); pinned {
+			err := timed(progress, "downloading "+what, func() error { return official.download(ctx, path, out) })
+			if err == nil {
+				continue
+			}
+			fmt.Fprintf(progress, "no official program is used, all else is built (%v)\n", err)
+			official = release{}
+		}
+		if err := timed(progress, "building "+what, func() error { return m.goBuild(ctx, out, p.pkg) }); err != nil {
 			return fmt.Errorf("build %s: %w", p.name, err)
 		}
 	}
@@ -141,6 +151,12 @@ func (m *module) goBuild(ctx context.Context, out, pkg string) error {
 		return fmt.Errorf("%w\n%s", errors.Join(context.Cause(ctx), err), lastLines(output.Bytes()))
 	}
 	return nil
+}
+
+// timed does what it says and reports on it.
+func timed(progress io.Writer, what string, do func() error) error {
+	defer report(progress, what)()
+	return do()
 }
 
 // report writes what now and again, with the time it took so far, until the function returned is called.
