@@ -17,7 +17,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
-	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
@@ -38,12 +37,8 @@ type Options struct {
 	Cluster string
 	// SharedNamespaces are those that sources of any namespace write into.
 	SharedNamespaces []string
-	// Networks say what is never connected to.
-	Networks dialer.Rules
-	// AllowHTTP takes plain http for forges on loopback addresses.
-	AllowHTTP bool
-	// Timeout of one request to a forge. Default 30s.
-	Timeout time.Duration
+	// Forges make the clients that talk to forges.
+	Forges *github.Clients
 }
 
 // pausedError says that a forge is left alone for now.
@@ -100,12 +95,11 @@ type connection struct {
 	condition metav1.Condition
 }
 
-// identity is what a client was made of.
+// identity is what a client is for, credentials aside.
 type identity struct {
-	uid           types.UID
-	forge         v1alpha1.Forge
-	secretVersion string
-	teams         bool
+	uid   types.UID
+	forge v1alpha1.Forge
+	teams bool
 }
 
 // of returns the connection of a source; it is made if there is none.
@@ -206,7 +200,6 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 	defer con.setup.Unlock()
 	wanted := identity{uid: source.UID, forge: *source.Spec.Forge, teams: teams || con.identity.teams}
 	wanted.forge.Interval.Duration = 0
-	wanted.secretVersion = con.identity.secretVersion
 	con.mu.Lock()
 	fresh := c.clock.Since(con.readAt) < secretFor
 	con.mu.Unlock()
@@ -225,20 +218,15 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 	if err := kube.CheckCredentials(&secret); err != nil {
 		return nil, &forge.Error{Kind: forge.Unauthorised, Message: err.Error()}
 	}
-	wanted.secretVersion = string(secret.UID) + secret.ResourceVersion
-	if con.api == nil || wanted != con.identity {
-		con.mu.Lock()
-		con.letIn = false
-		con.mu.Unlock()
-		if con.api, err = c.connect(source, &secret, wanted.teams); err != nil {
-			return nil, err
-		}
-		con.identity = wanted
-	}
+	api, err := c.connect(source, &secret, wanted.teams)
 	con.mu.Lock()
-	con.readAt = c.clock.Now()
-	con.mu.Unlock()
-	return con.api, nil
+	defer con.mu.Unlock()
+	con.letIn = con.letIn && api == con.api && wanted == con.identity
+	con.api, con.identity = api, wanted
+	if err == nil {
+		con.readAt = c.clock.Now()
+	}
+	return api, err
 }
 
 func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Secret, teams bool) (*github.Client, error) {
@@ -247,10 +235,6 @@ func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Sec
 		BaseURL:    where.BaseURL,
 		Owner:      where.Owner,
 		Repository: where.Repo,
-		AllowHTTP:  c.options.AllowHTTP,
-		Networks:   c.options.Networks,
-		Timeout:    c.options.Timeout,
-		Now:        c.clock.Now,
 	}.WithSecret(secret.Data)
 	if err != nil {
 		return nil, err
@@ -258,7 +242,7 @@ func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Sec
 	if options.App != nil {
 		options.App.Teams, options.App.Deployments = teams, where.Environment != ""
 	}
-	api, err := github.New(options)
+	api, err := c.options.Forges.Client(options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to forge: %w", err)
 	}

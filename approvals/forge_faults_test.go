@@ -107,7 +107,7 @@ func TestEachRequestMeetsEachBadAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newForgeWorld(t)
-			w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 4 * time.Second })
+			w.startForgeApprovals(func(o *approvals.Options) { o.Forges = loopbackForges(4 * time.Second) })
 			w.sweep(kinds)
 		})
 	}
@@ -149,7 +149,7 @@ func (w *forgeWorld) sweep(kinds []string) {
 func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
-	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 4 * time.Second })
+	w.startForgeApprovals(func(o *approvals.Options) { o.Forges = loopbackForges(4 * time.Second) })
 	var shops []*shop
 	for name, fault := range badAnswers {
 		for _, ends := range []string{"success", "failure"} {
@@ -180,7 +180,7 @@ func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
 func TestForgeThatIsDownHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
-	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 2 * time.Second })
+	w.startForgeApprovals(func(o *approvals.Options) { o.Forges = loopbackForges(2 * time.Second) })
 	before := w.newShop("before")
 	clean := timeOf(func() { releaseAll(before) })
 

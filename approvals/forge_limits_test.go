@@ -42,7 +42,7 @@ func TestLimitedSourceSendsNothing(t *testing.T) {
 	w.startForgeApprovals()
 	shops := make([]*shop, 0, len(limits))
 	for _, l := range limits {
-		shops = append(shops, w.newShop(l.name).begin())
+		shops = append(shops, w.newShop(l.name, withOwnToken).begin())
 	}
 	for _, s := range shops {
 		s.waits(approval())
@@ -90,6 +90,28 @@ func TestLimitedSourceSendsNothing(t *testing.T) {
 	}
 	t.Logf("F18: %d kinds of limit: %d requests while limited, %d gates opened, manual gates and other sources went on, "+
 		"asked again at most %s after the end of the limit", len(limits), sent, opened, latest.Round(time.Millisecond))
+}
+
+// A forge counts the requests of a token together, whatever they are about: a limit that one source meets holds for each that has
+// the same token, and for no other.
+func TestSourcesOfOneTokenShareItsLimit(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals()
+	first, second := w.newShop("first").begin(), w.newShop("second").begin()
+	for _, s := range []*shop{first, second} {
+		s.waits(approval()).opened().merge("grace", "rebase")
+	}
+	first.inject(devforge.Fault{Kind: devforge.FaultPrimaryLimit, Status: http.StatusForbidden, Wait: time.Hour, Times: 1}, "", everything)
+	first.hint(first.gate)
+	first.awaitMessage(first.gate, "rate limited until")
+	sent := len(second.requests())
+	second.hint(second.gate)
+	second.awaitMessage(second.gate, "rate limited until")
+	if more := len(second.requests()) - sent; more != 0 {
+		t.Errorf("%d requests of the other source of the token while it is limited, want none", more)
+	}
+	releaseAll(w.newShop("other", withOwnToken))
 }
 
 func (s *shop) limit() limited {

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +27,9 @@ import (
 // is done to the requests for one of them is met by no other.
 type shop struct {
 	*forgeWorld
-	name    string
+	name string
+	// secret is the name of the Secret that the source refers to.
+	secret  string
 	release *v1alpha1.BatchRelease
 	gate    *v1alpha1.Gate
 	number  int64
@@ -36,7 +39,7 @@ type shop struct {
 func (w *forgeWorld) newShop(name string, before ...func(*shop)) *shop {
 	w.Helper()
 	own := *w
-	s := &shop{forgeWorld: &own, name: name}
+	s := &shop{forgeWorld: &own, name: name, secret: "shop-forge"}
 	seed := fstest.MapFS{"web.yaml": {Data: []byte("image: web:1\n")}}
 	if err := w.forge.CreateRepository(w.Context(), "shop/"+name, "main", seed); err != nil {
 		w.Fatal(err)
@@ -55,7 +58,7 @@ func (w *forgeWorld) newShop(name string, before ...func(*shop)) *shop {
 			URL: w.forge.CloneURL("shop/" + name),
 			Forge: &v1alpha1.Forge{
 				BaseURL: w.forge.URL(), Owner: "shop", Repo: name,
-				SecretRef: v1alpha1.LocalReference{Name: "shop-forge"}, Interval: metav1.Duration{Duration: time.Hour},
+				SecretRef: v1alpha1.LocalReference{Name: s.secret}, Interval: metav1.Duration{Duration: time.Hour},
 			},
 		},
 	}
@@ -65,6 +68,22 @@ func (w *forgeWorld) newShop(name string, before ...func(*shop)) *shop {
 	s.commit = s.sync()
 	s.stable = s.commit
 	return s
+}
+
+// withOwnToken gives the source a token that no other source has, and so a rate limit of its own.
+func withOwnToken(s *shop) {
+	s.Helper()
+	token, err := s.forge.CreateToken("sluice", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.secret = s.name + "-forge"
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.secret}, StringData: map[string]string{"token": token},
+	}
+	if err := s.Create(s.Context(), secret); err != nil {
+		s.Fatalf("create Secret: %v", err)
+	}
 }
 
 // call is what somebody asks of the repository; it must succeed.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
@@ -131,6 +132,11 @@ func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 	return found
 }
 
+// loopbackForges may be on loopback, and have so long to answer.
+func loopbackForges(timeout time.Duration) *github.Clients {
+	return github.NewClients(github.Options{Timeout: timeout, AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}})
+}
+
 // startForgeApprovals runs all of the part until stop or the end of the test.
 func (w *forgeWorld) startForgeApprovals(change ...func(*approvals.Options)) (stop func()) {
 	w.Helper()
@@ -151,7 +157,7 @@ func (w *forgeWorld) startForgeApprovals(change ...func(*approvals.Options)) (st
 	if err != nil {
 		w.Fatalf("make manager: %v", err)
 	}
-	options := approvals.Options{Timeout: 5 * time.Second, AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}}
+	options := approvals.Options{Forges: loopbackForges(5 * time.Second)}
 	for _, c := range change {
 		c(&options)
 	}

@@ -149,7 +149,7 @@ func revertAll(merged, closed []*shop) (most, open int) {
 func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
-	w.startForgeApprovals(func(o *approvals.Options) { o.Timeout = 4 * time.Second })
+	w.startForgeApprovals(func(o *approvals.Options) { o.Forges = loopbackForges(4 * time.Second) })
 	merged, closed := w.newShop("merged"), w.newShop("closed")
 	revertAll([]*shop{merged}, []*shop{closed})
 	merges, mergesMet := merged.troubled()

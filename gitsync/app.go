@@ -12,49 +12,32 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 )
 
-// app is a GitHub App that reads a source's repository by Git, as its Secret had it.
+// app is a GitHub App that reads a source's repository by Git.
 type app struct {
-	of     appIdentity
 	client *github.Client
 	// token that Git was last given.
 	token string
 }
 
-// appIdentity is what an app's client was made of.
-type appIdentity struct {
-	secretVersion string
-	forge         v1alpha1.Forge
-}
-
 // appAuth returns the credentials of the GitHub App that a Secret holds: a token that can read this
 // repository and nothing else.
 func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource, secret *corev1.Secret, as *github.App, memory *memory) (gitrepo.Auth, error) {
-	if source.Spec.Forge == nil {
+	where := source.Spec.Forge
+	if where == nil {
 		return gitrepo.Auth{}, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(
 			"Secret %s holds a GitHub App: set spec.forge, which says where it is installed", secret.Name)}
 	}
-	of := appIdentity{secretVersion: string(secret.UID) + secret.ResourceVersion, forge: *source.Spec.Forge}
-	if memory.app == nil || memory.app.of != of {
-		client, err := r.appClient(source.Spec.Forge, secret, as)
-		if err != nil {
-			return gitrepo.Auth{}, err
-		}
-		memory.app = &app{of: of, client: client}
-	}
-	token, err := memory.app.client.GitToken(ctx)
+	as.GitOnly = true
+	trusted := gitrepo.AuthOf(secret.Data).CABundle
+	client, err := r.options.Forges.Client(github.Options{
+		BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, App: as, CABundle: trusted,
+	})
 	if err != nil {
 		return gitrepo.Auth{}, err
 	}
-	memory.app.token = token
-	return gitrepo.Auth{Username: github.GitUser, Password: token, CABundle: gitrepo.AuthOf(secret.Data).CABundle}, nil
-}
-
-func (r *Reconciler) appClient(where *v1alpha1.Forge, secret *corev1.Secret, as *github.App) (*github.Client, error) {
-	as.GitOnly = true
-	return github.New(github.Options{
-		BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, App: as,
-		CABundle: gitrepo.AuthOf(secret.Data).CABundle, AllowHTTP: r.options.ForgeHTTP, Networks: r.options.Git.Networks, Now: r.clock.Now,
-	})
+	memory.app = &app{client: client}
+	memory.app.token, err = client.GitToken(ctx)
+	return gitrepo.Auth{Username: github.GitUser, Password: memory.app.token, CABundle: trusted}, err
 }
 
 // appFailed is the outcome of an app that can't get a token.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
@@ -47,8 +48,8 @@ type Options struct {
 	DefaultServiceAccount string
 	// Git says which repositories may be read, and their limits.
 	Git gitrepo.Options
-	// ForgeHTTP takes plain http for forges on loopback addresses.
-	ForgeHTTP bool
+	// Forges make the clients that have tokens of GitHub Apps.
+	Forges *github.Clients
 	// Manifests limits what is read of a repository.
 	Manifests spec.Limits
 	// Builds limits what kustomizations may take to build, those of all sources together.

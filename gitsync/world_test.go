@@ -29,6 +29,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
@@ -133,7 +134,8 @@ func (w *world) controller(options gitsync.Options, more ...string) (stop func()
 	if err != nil {
 		w.Fatalf("make manager: %v", err)
 	}
-	options.Git.AllowHTTP, options.ForgeHTTP, options.Git.Networks.Allowed = true, true, dialer.Loopback()
+	options.Git.AllowHTTP, options.Git.Networks.Allowed = true, dialer.Loopback()
+	options.Forges = github.NewClients(github.Options{AllowHTTP: true, Networks: options.Git.Networks})
 	reconciler := gitsync.NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetConfig(),
 		mgr.GetEventRecorder("sluice-gitsync"), clock.RealClock{}, options)
 	if err := reconciler.SetupWithManager(mgr); err != nil {

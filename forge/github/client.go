@@ -70,14 +70,13 @@ var (
 	repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 )
 
-// New makes a Client. It sends nothing. Options that can't work are a *forge.Error of kind Invalid.
+// New makes a Client that shares nothing with others. It sends nothing. Options that can't work are a *forge.Error of kind Invalid.
 func New(opts Options) (*Client, error) {
-	opts = opts.withDefaults()
+	return NewClients(opts).Client(opts)
+}
+
+func newClient(opts Options, base *url.URL, all *Clients) (*Client, error) {
 	if err := opts.validate(); err != nil {
-		return nil, err
-	}
-	base, err := apiURL(opts.BaseURL, opts.AllowHTTP)
-	if err != nil {
 		return nil, err
 	}
 	network, err := opts.network()
@@ -86,10 +85,10 @@ func New(opts Options) (*Client, error) {
 	}
 	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: scrubber{secret: opts.Token},
 		facts: lru.New[string, any](factsBytes)}
-	if c.credentials, err = c.newCredentials(opts, base, network); err != nil {
+	if c.credentials, err = c.newCredentials(opts, all, base, network); err != nil {
 		return nil, err
 	}
-	c.api = c.newAPI(opts, base, network, c.credentials)
+	c.api = c.newAPI(opts, base, network, c.credentials, all.limitOf(opts.limitKey(), opts.Now))
 	return c, nil
 }
 
@@ -116,11 +115,8 @@ func (o Options) validate() error {
 }
 
 // newAPI puts a stack of transports under go-github.
-func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, as credentials) *github.Client {
-	limits := &limiter{
-		next: &authorised{next: &bodies{next: network}, credentials: as},
-		now:  opts.Now,
-	}
+func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, as credentials, limit *limit) *github.Client {
+	limits := &limiter{next: &authorised{next: &bodies{next: network}, credentials: as}, limit: limit}
 	memory := lru.New[string, answer](cacheBytes)
 	c.limiters, c.memories = append(c.limiters, limits), append(c.memories, memory)
 	transport := &deadline{
@@ -134,13 +130,13 @@ func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, 
 	return api
 }
 
-// Budget is what is left of what the forge lets a client do.
+// Budget is what is left of what the forge lets a client do, and all that share its limit.
 type Budget struct {
 	// Limit and Remaining are requests in the present hour; both are 0 where there is no limit.
 	Limit, Remaining int
 	// Reset is when Remaining is Limit again.
 	Reset time.Time
-	// Requests that were sent since the client was made, those answered "not modified" included.
+	// Requests that the client has sent since it was made, those answered "not modified" included.
 	Requests int64
 	// Unchanged are those of the requests that were answered "not modified". They cost nothing.
 	Unchanged int64
@@ -152,9 +148,9 @@ type Budget struct {
 func (c *Client) Budget() Budget {
 	var sum Budget
 	for _, l := range c.limiters {
-		b := l.snapshot()
-		b.Requests += sum.Requests
-		b.Unchanged += sum.Unchanged
+		b := l.limit.snapshot()
+		b.Requests = sum.Requests + l.requests.Load()
+		b.Unchanged = sum.Unchanged + l.unchanged.Load()
 		if sum.LimitedUntil.After(b.LimitedUntil) {
 			b.LimitedUntil = sum.LimitedUntil
 		}

@@ -16,7 +16,7 @@ type credentials interface {
 	identity() string
 }
 
-func (c *Client) newCredentials(opts Options, base *url.URL, network http.RoundTripper) (credentials, error) {
+func (c *Client) newCredentials(opts Options, all *Clients, base *url.URL, network http.RoundTripper) (credentials, error) {
 	if opts.App == nil {
 		return personal(opts.Token), nil
 	}
@@ -24,10 +24,12 @@ func (c *Client) newCredentials(opts Options, base *url.URL, network http.RoundT
 	if err != nil {
 		return nil, err
 	}
+	itself := opts.limitKey()
+	itself.owner = ""
 	return &installation{
 		client: c,
 		app:    *opts.App,
-		api:    c.newAPI(opts, base, network, key),
+		api:    c.newAPI(opts, base, network, key, all.limitOf(itself, opts.Now)),
 		now:    opts.Now,
 		turn:   make(chan struct{}, 1),
 	}, nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-dev/sluice/forge"
@@ -27,25 +28,26 @@ var limitHeaders = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Rat
 
 // limiter sends no request while the forge limits us, and learns from each answer whether it does.
 type limiter struct {
-	next http.RoundTripper
-	now  func() time.Time
-
-	mu     sync.Mutex
-	budget Budget
-	// strikes counts the limits in a row that did not say how long.
-	strikes int
+	next  http.RoundTripper
+	limit *limit
+	// requests that were sent, and those of them that were answered "not modified".
+	requests, unchanged atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper. A limit, known or new, is a *forge.LimitedError.
 func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := l.admit(); err != nil {
+	if err := l.limit.admit(); err != nil {
 		return nil, err
 	}
+	l.requests.Add(1)
 	resp, err := l.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.learn(resp); err != nil {
+	if resp.StatusCode == http.StatusNotModified {
+		l.unchanged.Add(1)
+	}
+	if err := l.limit.learn(resp); err != nil {
 		return nil, err
 	}
 	for _, name := range limitHeaders {
@@ -54,29 +56,35 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (l *limiter) admit() error {
+// limit is how much the forge lets do all who use it together.
+type limit struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	budget Budget
+	// strikes counts the limits in a row that did not say how long.
+	strikes int
+}
+
+func (l *limit) admit() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.now().Before(l.budget.LimitedUntil) {
 		return &forge.LimitedError{Until: l.budget.LimitedUntil}
 	}
-	l.budget.Requests++
 	return nil
 }
 
-func (l *limiter) snapshot() Budget {
+func (l *limit) snapshot() Budget {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.budget
 }
 
 // learn records what an answer says about limits.
-func (l *limiter) learn(resp *http.Response) error {
+func (l *limit) learn(resp *http.Response) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if resp.StatusCode == http.StatusNotModified {
-		l.budget.Unchanged++
-	}
 	now := l.now()
 	used := l.count(resp, now)
 	if !refusesForLimit(resp) {
@@ -91,7 +99,7 @@ func (l *limiter) learn(resp *http.Response) error {
 }
 
 // count notes the budget that is left and reports whether it is used up.
-func (l *limiter) count(resp *http.Response, now time.Time) (used bool) {
+func (l *limit) count(resp *http.Response, now time.Time) (used bool) {
 	limit, errLimit := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit"))
 	remaining, errRemaining := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
 	reset, errReset := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
@@ -105,7 +113,7 @@ func (l *limiter) count(resp *http.Response, now time.Time) (used bool) {
 }
 
 // pause is how long nothing is to be sent after a refusal.
-func (l *limiter) pause(resp *http.Response, used bool, now time.Time) time.Duration {
+func (l *limit) pause(resp *http.Response, used bool, now time.Time) time.Duration {
 	if after, ok := retryAfter(resp, now); ok {
 		return max(bounded(after), time.Second)
 	}
@@ -118,7 +126,7 @@ func (l *limiter) pause(resp *http.Response, used bool, now time.Time) time.Dura
 }
 
 // extend moves the end of the limit, never to an earlier time.
-func (l *limiter) extend(until time.Time) {
+func (l *limit) extend(until time.Time) {
 	if until.After(l.budget.LimitedUntil) {
 		l.budget.LimitedUntil = until
 	}

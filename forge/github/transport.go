@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 const (
@@ -31,7 +31,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
 		return distrusted("the server redirects over and over")
-	case req.URL.Scheme != first.URL.Scheme || !strings.EqualFold(req.URL.Host, first.URL.Host):
+	case req.URL.Scheme != first.URL.Scheme || !dialer.SameServer(req.URL, first.URL):
 		return distrusted("the server redirects to another one, %s", req.URL.Host)
 	case req.Method != first.Method:
 		return distrusted("the repository has moved: use its new name")

@@ -3,13 +3,10 @@ package gitrepo
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
@@ -25,39 +22,11 @@ type httpConnector struct {
 }
 
 func newHTTPConnector(ep *transport.Endpoint, auth Auth, networks dialer.Rules) (*httpConnector, error) {
-	roots, err := certificates(auth.CABundle)
+	through, err := dialer.NewHTTP(&http.Transport{MaxIdleConns: 2, DisableCompression: true}, auth.CABundle, dialTimeout, networks, refused)
 	if err != nil {
-		return nil, err
+		return nil, newError(InvalidAuth, "%v", err)
 	}
-	return &httpConnector{
-		endpoint: ep,
-		auth:     httpAuth(auth),
-		transport: dialer.NewTransport(&http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			ForceAttemptHTTP2:   true,
-			TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout: 10 * time.Second,
-			IdleConnTimeout:     90 * time.Second,
-			MaxIdleConns:        2,
-			DisableCompression:  true,
-		}, dialTimeout, networks, refused),
-	}, nil
-}
-
-// certificates returns the system's certificate pool with the bundle added; nil,
-// which means the system's, if there is no bundle.
-func certificates(bundle []byte) (*x509.CertPool, error) {
-	if len(bundle) == 0 {
-		return nil, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, newError(InvalidAuth, "the CA bundle has no PEM certificate")
-	}
-	return pool, nil
+	return &httpConnector{endpoint: ep, auth: httpAuth(auth), transport: through}, nil
 }
 
 func httpAuth(auth Auth) transport.AuthMethod {
@@ -91,7 +60,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 		return newError(Invalid, "the server redirects from %s to %s: credentials and files would go over the network in the clear", last.Scheme, to.Scheme)
 	}
 	upgrade := from.Scheme == "http" && to.Scheme == "https" && from.Port() == "" && to.Port() == ""
-	if strings.EqualFold(from.Hostname(), to.Hostname()) && (port(from) == port(to) || upgrade) {
+	if dialer.SameServer(from, to) || upgrade && strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return nil
 	}
 	return newError(Invalid, "the server redirects to another host, %s: set the source's url to where the repository is", to.Host)
@@ -99,16 +68,6 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 
 // maxRedirects is for repositories that were renamed.
 const maxRedirects = 5
-
-func port(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
-	}
-	return "80"
-}
 
 // meteredTransport limits the bodies of answers, except packs, which are limited
 // where they are read.

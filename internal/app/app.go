@@ -26,6 +26,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/approvals/webhook"
+	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
@@ -138,8 +139,11 @@ func orOff(address string) string {
 // addReconcilers sets up the parts, each with a name of its own in events.
 func addReconcilers(mgr manager.Manager, opts Options) error {
 	cached, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
+	forges := github.NewClients(github.Options{
+		AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now,
+	})
 	sources := gitsync.NewReconciler(
-		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts))
+		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts, forges))
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
@@ -147,7 +151,7 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
 	}
-	if err := approvals.Setup(mgr, approvalOptions(opts)); err != nil {
+	if err := approvals.Setup(mgr, approvalOptions(opts, forges)); err != nil {
 		return fmt.Errorf("set up approvals: %w", err)
 	}
 	return addReceiver(mgr, opts)
@@ -167,22 +171,20 @@ func addReceiver(mgr manager.Manager, opts Options) error {
 	return nil
 }
 
-func approvalOptions(opts Options) approvals.Options {
+func approvalOptions(opts Options, forges *github.Clients) approvals.Options {
 	return approvals.Options{
 		Cluster:          opts.Cluster,
 		SharedNamespaces: opts.SharedNamespaces,
-		Networks:         opts.Git.Networks,
-		AllowHTTP:        opts.ForgeHTTP,
-		Timeout:          opts.ForgeTimeout,
+		Forges:           forges,
 	}
 }
 
-func sourceOptions(opts Options) gitsync.Options {
+func sourceOptions(opts Options, forges *github.Clients) gitsync.Options {
 	return gitsync.Options{
 		AllowedNamespaces:     opts.SharedNamespaces,
 		DefaultServiceAccount: opts.DefaultServiceAccount,
 		Git:                   opts.Git,
-		ForgeHTTP:             opts.ForgeHTTP,
+		Forges:                forges,
 		Manifests:             opts.Manifests,
 		Builds:                opts.Builds,
 	}

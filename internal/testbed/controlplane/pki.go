@@ -12,6 +12,9 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // certificateLife is how long certificates hold; a control plane for demo and tests ends long before.
@@ -31,22 +34,15 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make key of the certificate authority: %w", err)
 	}
-	template := certificate("sluice-controlplane")
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "sluice-controlplane"}, key)
 	if err != nil {
 		return nil, fmt.Errorf("make certificate authority: %w", err)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("read back certificate authority: %w", err)
-	}
-	return &authority{cert: cert, key: key}, nil
+	return &authority{cert: certificate, key: key}, nil
 }
 
 // bundle is the authority's own certificate, PEM-encoded.
-func (a *authority) bundle() []byte { return encodePEM("CERTIFICATE", a.cert.Raw) }
+func (a *authority) bundle() []byte { return encodeCertificate(a.cert.Raw) }
 
 // server issues the certificate of the API server at an address, which pods reach by its service.
 func (a *authority) server(name, address string) (keyPair, error) {
@@ -75,7 +71,7 @@ func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
 		return keyPair{}, fmt.Errorf("issue certificate of %s: %w", template.Subject.CommonName, err)
 	}
 	encoded, err := encodeKey(key)
-	return keyPair{cert: encodePEM("CERTIFICATE", der), key: encoded}, err
+	return keyPair{cert: encodeCertificate(der), key: encoded}, err
 }
 
 // certificate is what all certificates have in common.
@@ -100,13 +96,13 @@ func newSigningKey() ([]byte, error) {
 }
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
+	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return nil, fmt.Errorf("encode key: %w", err)
 	}
-	return encodePEM("EC PRIVATE KEY", der), nil
+	return encoded, nil
 }
 
-func encodePEM(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+func encodeCertificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }
