@@ -26,7 +26,7 @@ type Forge struct {
 // The pages that tell what to do.
 const (
 	appPage     = "docs/github-app.md#make-the-app"
-	noAppPage   = "docs/github-app.md#a-token-in-place-of-an-app"
+	noAppPage   = "docs/github-app.md#a-token-instead-of-an-app"
 	keysPage    = "docs/github-app.md#change-keys-and-secrets"
 	protectPage = "docs/github-app.md#protect-the-branch"
 	webhookPage = "docs/github-app.md#webhook"
