@@ -214,16 +214,12 @@ func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 
 func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) error {
 	switch a := action.(type) {
-	case plan.ScaleSet:
-		return r.scale(ctx, v, a)
-	case plan.CreateSet:
-		return r.createSet(ctx, v, a)
+	case plan.MovePods:
+		return r.movePods(ctx, v, a.Write)
 	case plan.TakeOver:
 		return r.takeOver(ctx, v, a)
 	case plan.HandBack:
 		return r.handBack(ctx, v, a)
-	case plan.OrderPods:
-		return r.orderPods(ctx, v, a)
 	case plan.OpenGate:
 		return r.openGate(ctx, v, a)
 	case plan.CloseGate:

@@ -26,7 +26,7 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 	}{
 		{needs.Release, r.readRelease},
 		{needs.Workload, r.readDeployment},
-		{needs.Sets, r.readSets},
+		{needs.Counts, r.readSets},
 		{needs.Pods, r.readPods},
 		{needs.Gates, r.readGates},
 		{needs.Kept, r.readKept},

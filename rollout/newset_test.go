@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // TestNewSetIsTheNativeOne draws ReplicaSets of templates that are the same, written otherwise, or others, from the
@@ -49,7 +50,7 @@ func TestNewSetIsTheNativeOne(t *testing.T) {
 		}
 		v := &view{release: &v1alpha1.BatchRelease{}, deployment: d, sets: sets, setsLive: map[types.UID]bool{}}
 		o, got := v.observation(time.Now()), types.UID("")
-		if set := o.NewSet(); set != nil {
+		if set := deployment.New(v.mover().Sets, o.Workload.Digest); set != nil {
 			got = set.UID
 		}
 		if got != want {

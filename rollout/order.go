@@ -13,8 +13,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/order"
-	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;patch
@@ -121,7 +121,7 @@ func decodeMark(pod *corev1.Pod) *order.Mark {
 }
 
 // orderPods writes costs to pods. A pod that is gone by now needs none.
-func (r *Reconciler) orderPods(ctx context.Context, v *view, a plan.OrderPods) error {
+func (r *Reconciler) orderPods(ctx context.Context, v *view, a deployment.OrderPods) error {
 	v.podsLive = false
 	var writes errgroup.Group
 	writes.SetLimit(podWrites)

@@ -34,7 +34,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 	}
 	release := preflight.Release{
 		Workload: v.deployment.Name, Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
-		NewSet: shape.NewSet,
+		NewSet: shape.NewVersion,
 	}
 	namespace, unknown, err := r.snapshots.of(ctx, v.release.Namespace)
 	if err != nil {

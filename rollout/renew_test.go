@@ -43,9 +43,9 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 
 			o := v.observation(time.Now())
 			status := o.Release.Status
-			if status.Resolved.Digest != o.Workload.Digest || o.Kept[0].Digest != o.Workload.Digest || o.Kept[1].Digest != o.Sets[0].Digest {
+			if status.Resolved.Digest != o.Workload.Digest || o.Kept[0].Digest != o.Workload.Digest || o.Kept[1].Digest != digestOfSet(set) {
 				t.Errorf("resolved %s, kept %v, want those of the Deployment, %s, and of its ReplicaSet, %s",
-					status.Resolved.Digest, o.Kept, o.Workload.Digest, o.Sets[0].Digest)
+					status.Resolved.Digest, o.Kept, o.Workload.Digest, digestOfSet(set))
 			}
 			if status.Queued.Digest != "another" {
 				t.Errorf("queued %s, want it left: it is of no template that is there", status.Queued.Digest)
@@ -58,7 +58,7 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 }
 
 func unusual(memory string) *appsv1.Deployment {
-	d := deployment()
+	d := unstripped()
 	d.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
 	return d
 }

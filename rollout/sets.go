@@ -18,7 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
-	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // revisionAnnotation is where the native controller counts the revisions of a Deployment.
@@ -41,8 +42,25 @@ var notCopied = []string{
 	v1alpha1.HoldAnnotation,
 }
 
+// movePods carries out a write of the Deployment's mover.
+func (r *Reconciler) movePods(ctx context.Context, v *view, write mover.Write) error {
+	w, known := write.(deployment.Write)
+	if !known {
+		return fmt.Errorf("write %T is not one to a Deployment", write)
+	}
+	switch w := w.(type) {
+	case deployment.Scale:
+		return r.scale(ctx, v, w)
+	case deployment.Create:
+		return r.createSet(ctx, v, w)
+	case deployment.OrderPods:
+		return r.orderPods(ctx, v, w)
+	}
+	return nil
+}
+
 // scale changes the replicas of a ReplicaSet if it still is what was decided on.
-func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error {
+func (r *Reconciler) scale(ctx context.Context, v *view, a deployment.Scale) error {
 	set := v.set(a.Set.UID)
 	if set == nil || ptr.Deref(set.Spec.Replicas, 1) != a.From {
 		return errOutdated
@@ -67,7 +85,7 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a plan.ScaleSet) error 
 // and the ready pods too where pods were to go because they are not available. If they are all available, or
 // were, nothing depends on it: a ReplicaSet lets go of those that are not first. The status
 // changes all the time, as old pods end for example, and each change would cost a conflict.
-func resizing(set *appsv1.ReplicaSet, a plan.ScaleSet) *kube.JSONPatch {
+func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *kube.JSONPatch {
 	patch := new(kube.JSONPatch).
 		Test("/metadata/uid", set.UID).
 		Test("/metadata/generation", set.Generation)
@@ -93,7 +111,7 @@ func orNone(count int32) any {
 const maxCollisions = 5
 
 // createSet makes the ReplicaSet of the Deployment's template as the native controller would.
-func (r *Reconciler) createSet(ctx context.Context, v *view, a plan.CreateSet) error {
+func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create) error {
 	if v.wholeTemplate() == nil {
 		decided := v.deployment.ResourceVersion
 		if err := r.readDeployment(ctx, v); err != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func deployment() *appsv1.Deployment {
+func unstripped() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	d.Name = "web"
 	d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
@@ -19,7 +19,7 @@ func deployment() *appsv1.Deployment {
 
 func TestStripKeepsWhatTellsTemplatesApart(t *testing.T) {
 	t.Parallel()
-	full, stripped := deployment(), deployment()
+	full, stripped := unstripped(), unstripped()
 	for range 2 { // a transform may meet an object twice
 		if _, err := Strip(stripped); err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestStripKeepsWhatTellsTemplatesApart(t *testing.T) {
 
 func TestStripAddsNoAnnotationsToTheObject(t *testing.T) {
 	t.Parallel()
-	d := deployment()
+	d := unstripped()
 	if _, err := Strip(d); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
@@ -93,7 +95,6 @@ func (v *view) observation(now time.Time) plan.Observation {
 		Given:       v.given,
 		Workload:    v.workload(),
 		Siblings:    v.siblings,
-		SetsLive:    v.setsListed,
 		Pods:        v.pods,
 		PodsLive:    v.podsLive,
 		Gates:       v.gates,
@@ -109,9 +110,6 @@ func (v *view) observation(now time.Time) plan.Observation {
 	if v.process != nil {
 		o.Refusals = v.process.refusals
 		o.Watched = v.process.watches.Watched(&v.release.Status, now)
-	}
-	for _, set := range v.sets {
-		o.Sets = append(o.Sets, v.planSet(set))
 	}
 	renewDigests(&o, v.renewed())
 	return o
@@ -130,14 +128,12 @@ func (v *view) workload() *plan.Workload {
 		Behind:                  max(d.Generation-d.Status.ObservedGeneration, 0),
 		Deleting:                d.DeletionTimestamp != nil,
 		Replicas:                ptr.Deref(d.Spec.Replicas, 1),
-		Paused:                  d.Spec.Paused,
-		Recreate:                d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
-		Strategy:                hold.EncodeStrategy(d.Spec.Strategy),
 		ProgressDeadlineSeconds: d.Spec.ProgressDeadlineSeconds,
 		Digest:                  digest,
 		Revision:                v.revisionOf(digest),
 		ChangedBy:               changedBy(d),
 		Hold:                    hold.Of(d),
+		Mover:                   v.mover(),
 	}
 	w.MaxSurge, w.MaxUnavailable = hold.Limits(d, w.Hold)
 	return w
@@ -170,8 +166,18 @@ func older(a, b *appsv1.ReplicaSet) bool {
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
-func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
-	return plan.Set{
+// mover is the Deployment with its ReplicaSets.
+func (v *view) mover() deployment.Mover {
+	m := hold.Mover(v.deployment)
+	m.SetsLive = v.setsListed
+	for _, set := range v.sets {
+		m.Sets = append(m.Sets, v.planSet(set))
+	}
+	return m
+}
+
+func (v *view) planSet(set *appsv1.ReplicaSet) deployment.Set {
+	return deployment.Set{
 		Name:      set.Name,
 		UID:       set.UID,
 		Live:      v.setsLive[set.UID],
@@ -192,7 +198,7 @@ func (v *view) planSet(set *appsv1.ReplicaSet) plan.Set {
 }
 
 // failureOf is why the ReplicaSet controller has failed to make or delete pods; nil if it has not.
-func failureOf(set *appsv1.ReplicaSet) *plan.Failure {
+func failureOf(set *appsv1.ReplicaSet) *mover.Failure {
 	i := slices.IndexFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
 		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
 	})
@@ -200,7 +206,7 @@ func failureOf(set *appsv1.ReplicaSet) *plan.Failure {
 		return nil
 	}
 	c := &set.Status.Conditions[i]
-	return &plan.Failure{Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time}
+	return &mover.Failure{Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time}
 }
 
 func ownedBy(obj metav1.Object, owner types.UID) bool {

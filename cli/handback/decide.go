@@ -16,8 +16,7 @@ import (
 // gone. An annotation that can't be read tells nothing: the Deployment gets the default strategy.
 func decide(d *appsv1.Deployment, release *v1alpha1.BatchRelease, proceed bool) plan.Left {
 	w := &plan.Workload{
-		UID: d.UID, Paused: d.Spec.Paused, Recreate: d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
-		Strategy: hold.EncodeStrategy(d.Spec.Strategy), Digest: digestOf(&d.Spec.Template), Hold: hold.Of(d),
+		UID: d.UID, Digest: digestOf(&d.Spec.Template), Hold: hold.Of(d), Mover: hold.Mover(d),
 	}
 	var left plan.Left
 	if release == nil {
@@ -28,7 +27,7 @@ func decide(d *appsv1.Deployment, release *v1alpha1.BatchRelease, proceed bool) 
 	if proceed {
 		left.Revision = ""
 	}
-	if left.Revision == "" && release != nil && w.Paused && w.Hold != nil && w.Hold.Emptied {
+	if left.Revision == "" && release != nil && d.Spec.Paused && w.Hold != nil && w.Hold.Emptied {
 		left.Revision = release.Status.UpdateRevision // it has the stable template only as long as it has no pods
 	}
 	return left

@@ -14,6 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/drift"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -157,7 +159,7 @@ func (c *Change) batches(workload *plan.Workload) {
 	if known {
 		c.Replicas = new(workload.Replicas)
 	} else {
-		workload = &plan.Workload{}
+		workload = &plan.Workload{Mover: deployment.Mover{}}
 	}
 	rollback := c.Kind == RolledBack
 	forecast := plan.Foresee(c.object, workload, rollback)
@@ -179,12 +181,12 @@ func batchOf(foreseen *plan.Batch, share string, known bool) Batch {
 }
 
 // workloadOf is what is known of a Deployment that has the API server's defaults.
-func workloadOf(deployment *appsv1.Deployment) *plan.Workload {
-	workload := &plan.Workload{Name: deployment.Name, Replicas: 1}
-	if deployment.Spec.Replicas != nil {
-		workload.Replicas = *deployment.Spec.Replicas
+func workloadOf(d *appsv1.Deployment) *plan.Workload {
+	workload := &plan.Workload{Name: d.Name, Replicas: 1, Mover: hold.Mover(d)}
+	if d.Spec.Replicas != nil {
+		workload.Replicas = *d.Spec.Replicas
 	}
-	if rolling := deployment.Spec.Strategy.RollingUpdate; rolling != nil {
+	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
 		workload.MaxSurge, workload.MaxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
 	}
 	return workload

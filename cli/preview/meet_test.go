@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/preview"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	deployed "github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -26,7 +29,7 @@ func rested() *preview.Live {
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name, UID: "release-1"}}
 	release.Status.Phase, release.Status.Message = v1alpha1.PhaseCompleted, "all pods run revision `v1`"
 	return &preview.Live{
-		Release: release, Running: &corev1.PodTemplateSpec{}, Workload: &plan.Workload{Name: "web", Replicas: 12},
+		Release: release, Running: &corev1.PodTemplateSpec{}, Workload: &plan.Workload{Name: "web", Replicas: 12, Mover: hold.Mover(&appsv1.Deployment{})},
 	}
 }
 
@@ -66,7 +69,7 @@ func TestMeet(t *testing.T) {
 	crowded := rested()
 	crowded.Namespace = full
 	recreate := rested()
-	recreate.Workload.Recreate = true
+	recreate.Workload.Mover = deployed.Mover{Recreate: true}
 	cases := map[string]struct {
 		before, after files
 		live          *preview.Live

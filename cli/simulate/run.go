@@ -99,9 +99,9 @@ func (r *run) pass() bool {
 // shown are the actions that people see in the cluster.
 func shown(action plan.Action) bool {
 	switch action.(type) {
-	case plan.TakeOver, plan.HandBack, plan.CreateSet, plan.ScaleSet, plan.OpenGate, plan.CloseGate:
+	case plan.TakeOver, plan.HandBack, plan.MovePods, plan.OpenGate, plan.CloseGate:
 		return true
-	case plan.Annotate, plan.Keep, plan.Mark, plan.Forget, plan.OrderPods:
+	case plan.Annotate, plan.Keep, plan.Mark, plan.Forget:
 	}
 	return false // as for the status, which is no action
 }

@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	mover "github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
@@ -79,7 +80,7 @@ func Run(release *v1alpha1.BatchRelease, deployment *appsv1.Deployment, trace *T
 func setup(release *v1alpha1.BatchRelease, deployment *appsv1.Deployment, trace *Trace) sim.Setup {
 	s := sim.Setup{
 		Replicas: defaultReplicas, Steps: release.Spec.Strategy.Steps, HistoryLimit: 10,
-		MaxSurge: plan.DefaultFence, MaxUnavailable: plan.DefaultFence,
+		MaxSurge: mover.DefaultBound, MaxUnavailable: mover.DefaultBound,
 	}
 	if deployment != nil {
 		setFrom(&s.Replicas, deployment.Spec.Replicas)

@@ -104,7 +104,7 @@ func (c *cluster) find(ctx context.Context, key types.NamespacedName, object cli
 func workloadOf(deployment *appsv1.Deployment) *plan.Workload {
 	workload := &plan.Workload{
 		Name: deployment.Name, UID: deployment.UID, Replicas: ptr.Deref(deployment.Spec.Replicas, 1), Hold: hold.Of(deployment),
-		Recreate: deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
+		Mover: hold.Mover(deployment),
 	}
 	workload.MaxSurge, workload.MaxUnavailable = hold.Limits(deployment, workload.Hold)
 	return workload

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -42,6 +43,15 @@ func Text(d *appsv1.Deployment) any {
 func EncodeStrategy(strategy appsv1.DeploymentStrategy) string {
 	data, _ := json.Marshal(strategy)
 	return string(data)
+}
+
+// Mover is a Deployment as its mover sees it, without its ReplicaSets.
+func Mover(d *appsv1.Deployment) deployment.Mover {
+	return deployment.Mover{
+		Paused:   d.Spec.Paused,
+		Recreate: d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
+		Strategy: EncodeStrategy(d.Spec.Strategy),
+	}
 }
 
 // DecodeStrategy reads what EncodeStrategy wrote. What somebody else wrote there, and can't be

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/order"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // Action is one write. The set of actions is closed: those of this file.
@@ -66,11 +66,11 @@ type Template struct {
 	// Given means the release's spec.template.
 	Given bool
 	// Revision is, if Given is not set, the pod template hash of a kept template or, if none is
-	// kept, of a ReplicaSet.
+	// kept, of the workload.
 	Revision string
 }
 
-// TakeOver writes template, paused, strategy Recreate and the hold annotation in one write.
+// TakeOver keeps the native controller from rolling the workload, and writes template and hold, in one write.
 type TakeOver struct {
 	Reason
 	// Template, if nil, stays as it is. Digest is the digest that it is known to result in, if that is known.
@@ -81,7 +81,7 @@ type TakeOver struct {
 	PutBack string
 }
 
-// HandBack puts strategy and paused back and removes the hold annotation in one write.
+// HandBack gives the workload back to its native controller, as the hold says it was, and removes the hold, in one write.
 type HandBack struct {
 	Reason
 	Hold Hold
@@ -89,24 +89,10 @@ type HandBack struct {
 	Template *Template
 }
 
-// CreateSet creates the ReplicaSet of the workload's template.
-type CreateSet struct {
+// MovePods is a write of the workload's mover.
+type MovePods struct {
 	Reason
-	Revision string
-	Replicas int32
-}
-
-// ScaleSet changes the replicas of a ReplicaSet.
-type ScaleSet struct {
-	Reason
-	Set      Set
-	From, To int32
-}
-
-// OrderPods writes deletion costs to pods, or takes them away.
-type OrderPods struct {
-	Reason
-	Changes []order.Change
+	Write mover.Write
 }
 
 // OpenGate creates a Gate; the shell draws the nonce.
@@ -164,17 +150,6 @@ func (t Template) String() string {
 	return "template " + t.Revision
 }
 
-func (a CreateSet) String() string {
-	return fmt.Sprintf("create %s with %d", a.Revision, a.Replicas)
-}
-
-func (a ScaleSet) String() string {
-	return fmt.Sprintf("scale %s %d -> %d", a.Set.Revision, a.From, a.To)
-}
-
-func (a OrderPods) String() string {
-	return fmt.Sprintf("write the deletion cost of %s", pods(int32(len(a.Changes))))
-}
-
+func (a MovePods) String() string  { return a.Write.String() }
 func (a OpenGate) String() string  { return fmt.Sprintf("open gate %s (%s)", a.Name, a.Spec.Type) }
 func (a CloseGate) String() string { return "close gate " + a.Name }

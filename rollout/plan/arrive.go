@@ -46,19 +46,18 @@ func sweepGates(d Decision) Decision {
 	return d
 }
 
-// leftover is what a workload gets back when its release is completed. If it is neither paused nor
-// set to Recreate it is not taken over: kubectl rollout undo has brought our annotation back from
-// a ReplicaSet, to which the native controller had copied it, and it is outdated.
+// leftover is what a workload gets back when its release is completed. If it is free it is not taken over: kubectl rollout undo
+// has brought our annotation back, which the native controller had copied, and it is outdated.
 func (w *Workload) leftover() Hold {
 	hold := *w.Hold
-	if !w.Paused && !w.Recreate {
-		hold.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy, Paused: w.Paused}
+	if native := w.native(); native.Free {
+		hold.HeldWorkload = native.Own
 	}
 	return hold
 }
 
 // arrives reports whether the workload runs the template under the native controller. One
-// that is paused with Recreate in the middle of it has lost our annotation.
+// that is secured in the middle of it has lost our annotation.
 func (l *look) arrives() bool {
 	w := l.Workload
 	return w.Hold == nil && w.Digest == l.record.Resolved.Digest && (l.record.Held == nil || l.handedBack()) &&
@@ -67,8 +66,8 @@ func (l *look) arrives() bool {
 
 // arrival is how far it does.
 func (l *look) arrival() Arrival {
-	switch w := l.Workload; {
-	case !l.hasUpdated() && !w.Paused: // its ReplicaSet gives the template its name
+	switch {
+	case l.pods.Unseen:
 		return Unseen
 	case l.nativeRollout():
 		return NativeRollout
@@ -126,15 +125,15 @@ func (l *look) handedBack() bool {
 
 // allUpdated reports whether the workload is as it is when it is handed back in the end.
 func (l *look) allUpdated() bool {
-	w, update := l.Workload, l.update
-	return update != nil && update.Replicas == w.Replicas && l.oldReplicas() == 0 &&
+	w, updated := l.Workload, l.pods.Updated
+	return updated.Known && updated.Wanted == w.Replicas && l.oldReplicas() == 0 &&
 		w.Digest == l.record.Resolved.Digest && !w.secured() && !l.strategyIsOurs()
 }
 
 // strategyIsOurs reports whether the workload still has the strategy that it was given when it was taken over.
 func (l *look) strategyIsOurs() bool {
-	w, held := l.Workload, l.record.Held
-	return w.Recreate && held != nil && w.Strategy != held.Strategy
+	native, held := l.Workload.native(), l.record.Held
+	return native.Ours && held != nil && native.Own.Strategy != held.Strategy
 }
 
 // markStable makes a revision the one to roll back to: last <- current, current <- new. It reports whether that is

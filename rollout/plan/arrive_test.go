@@ -8,13 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // handedBack is a workload that runs v2 under the native controller again, after the last step.
 func handedBack(replicas int32) *scene {
 	s := held(replicas).at(2, replicas).sets(set("v1", 0), set("v2", replicas))
 	w := s.Workload
-	w.Paused, w.Recreate, w.Hold = false, false, nil
+	deploymentOf(w).Paused, deploymentOf(w).Recreate, w.Hold = false, false, nil
 	return s.status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing })
 }
 
@@ -52,7 +53,7 @@ func TestACompletedReleaseGoesBackFromOneThatWasNeverRecorded(t *testing.T) {
 	t.Parallel()
 	begun := completed(10).resolved("v1").sets(set("v1", 10), set("v2", 1)).but(func(o *Observation) {
 		o.Workload.Hold = &Hold{Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "as it was"}}
-		o.Workload.Paused, o.Workload.Recreate = true, true
+		deploymentOf(o.Workload).Paused, deploymentOf(o.Workload).Recreate = true, true
 		o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2"
 	})
 	checkPlans(t, map[string]planned{
@@ -76,13 +77,13 @@ func TestLeftoverIsWhatTheWorkloadGetsBack(t *testing.T) {
 		want   v1alpha1.HeldWorkload
 	}{
 		"a workload that is taken over gets back what it had": {
-			func(w *Workload) { w.Paused, w.Recreate = true, true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+			func(w *Workload) { deploymentOf(w).Paused, deploymentOf(w).Recreate = true, true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
 		},
 		"half unpaused it is taken over still": {
-			func(w *Workload) { w.Recreate = true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+			func(w *Workload) { deploymentOf(w).Recreate = true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
 		},
 		"paused with another strategy it is taken over still": {
-			func(w *Workload) { w.Paused = true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
+			func(w *Workload) { deploymentOf(w).Paused = true }, v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
 		},
 		"kubectl rollout undo brought an old hold back: it keeps what it has": {
 			func(*Workload) {}, v1alpha1.HeldWorkload{Strategy: "now"},
@@ -91,7 +92,7 @@ func TestLeftoverIsWhatTheWorkloadGetsBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &Workload{Strategy: "now", Hold: &Hold{
+			w := &Workload{Mover: &deployment.Mover{Strategy: "now"}, Hold: &Hold{
 				Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
 			}}
 			test.change(w)
@@ -158,7 +159,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 		},
 		"after a rollback the bad template is no longer one to go back to": {
 			rollingBack(10).but(func(o *Observation) {
-				o.Workload.Paused, o.Workload.Recreate, o.Workload.Hold = false, false, nil
+				deploymentOf(o.Workload).Paused, deploymentOf(o.Workload).Recreate, o.Workload.Hold = false, false, nil
 				o.Release.Status.Phase = v1alpha1.PhaseFinalizing
 			}),
 			outcome{
@@ -245,9 +246,9 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 	}
 }
 
-func paused(o *Observation)      { o.Workload.Paused = true }
-func recreate(o *Observation)    { o.Workload.Recreate = true }
-func ourStrategy(o *Observation) { o.Workload.Strategy = `{"type":"Recreate"}` }
+func paused(o *Observation)      { deploymentOf(o.Workload).Paused = true }
+func recreate(o *Observation)    { deploymentOf(o.Workload).Recreate = true }
+func ourStrategy(o *Observation) { deploymentOf(o.Workload).Strategy = `{"type":"Recreate"}` }
 
 func TestLastStable(t *testing.T) {
 	t.Parallel()

@@ -10,16 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // cantMake says that the ReplicaSet can't make pods, for so long.
 func cantMake(message string, since time.Duration) func(*Set) {
 	return func(s *Set) {
-		s.Failure = &Failure{Reason: v1alpha1.ReasonFailedCreate, Message: message, Since: noon.Add(-since)}
+		s.Failure = &mover.Failure{Reason: v1alpha1.ReasonFailedCreate, Message: message, Since: noon.Add(-since)}
 	}
 }
 
-func missing(o *Observation) { o.Workload, o.Sets = nil, nil }
+func missing(o *Observation) { o.Workload = nil }
 
 func TestPodsAreToldAsADeploymentTellsThem(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 		},
 		"the writes rest on live reads": {
 			begun("v3", set("v1", 0), set("v2", 10)).cached().but(func(o *Observation) { o.KeptLive = true }),
-			[]string{"needs release, workload, sets"},
+			[]string{"needs release, workload, counts"},
 		},
 		"nothing is written while the native controller may act on an earlier spec": {
 			begun("v3", set("v1", 0), set("v2", 10)).but(func(o *Observation) { o.Workload.Behind = 2 }), nil,

@@ -16,8 +16,8 @@ func recordProgress(d Decision) Decision {
 	switch {
 	case progress == nil, available > progress.Available && !d.goingBack():
 		return mark(available)
-	case d.update.Replicas < progress.Available:
-		return mark(d.update.Replicas)
+	case d.pods.Updated.Wanted < progress.Available:
+		return mark(d.pods.Updated.Wanted)
 	default:
 		return d
 	}
@@ -44,7 +44,7 @@ func inTime(next Decision) Decision {
 		return next
 	}
 	asks := next.Failing == nil && !next.goingBack() && next.refused == nil
-	if needs := (Needs{Sets: !next.SetsLive, Failing: asks}); needs.Any() {
+	if needs := (Needs{Counts: !next.pods.Live, Failing: asks}); needs.Any() {
 		return next.need(needs)
 	}
 	failed := fail(next, next.whyLate())

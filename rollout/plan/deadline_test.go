@@ -38,7 +38,7 @@ func TestCheckDeadline(t *testing.T) {
 			late(tenMinutes), outcome{Script: []string{"needs failing"}, Is: upgrading},
 		},
 		"and the sets are read live: a pod may have become available": {
-			late(tenMinutes).cached(), outcome{Script: []string{"needs sets, failing"}, Is: upgrading},
+			late(tenMinutes).cached(), outcome{Script: []string{"needs counts, failing"}, Is: upgrading},
 		},
 		"then the release fails and says why": {
 			late(tenMinutes).but(failing("1 pod can't pull its image")), outcome{Is: failed, Stalled: stalled},

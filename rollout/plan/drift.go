@@ -86,12 +86,7 @@ func (l *look) revertingDrift() bool {
 
 // countReleased counts the pods that still run what was released, and not what somebody has put in its place.
 func countReleased(d Decision) Decision {
-	var released Set
-	for i := range d.Sets {
-		if set := &d.Sets[i]; set.Digest == d.record.Resolved.Digest && !set.Deleting {
-			released = *set
-		}
-	}
+	released := d.Workload.Mover.Count(d.record.Resolved.Digest).Updated
 	return countAll(d.with(func(r *record) {
 		r.UpdatedReplicas = released.Current
 		r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = released.Ready, released.Available

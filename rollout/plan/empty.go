@@ -2,15 +2,14 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// A workload that is scaled to 0 in mid-release has the stable template until it has pods again: where no
-// ReplicaSet has any, the native controller makes all the pods that somebody asks for in the ReplicaSet of the workload's template
-// (T1), and deletes others beyond revisionHistoryLimit (T4). The hold says that this is intended.
+// A workload that is scaled to 0 in mid-release has the stable template until it has pods again, where its kind asks for it
+// (mover.Native.EmptyTakesTemplate): the native controller would make all the pods that somebody asks for of the workload's
+// template, whatever was approved. The hold says that this is intended.
 
 // emptied is the workload as it would be with the template that is released, if it is one that has the stable
 // template because it was scaled to 0; nil if it is not.
@@ -42,8 +41,7 @@ func (l *look) stableRevision() string {
 // be scaled to are approved. A rollback has no version that anybody has to approve.
 func (l *look) empties() bool {
 	stable := l.stableRevision()
-	known := l.kept(stable) != nil || slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Revision == stable })
-	return l.Workload.Replicas == 0 && !l.isRollback() && len(l.steps()) > 0 && !l.share().all() && stable != "" && known &&
+	return l.Workload.Replicas == 0 && l.Workload.native().EmptyTakesTemplate && !l.isRollback() && len(l.steps()) > 0 && !l.share().all() && stable != "" && l.hasTemplate(stable) &&
 		stable != l.record.UpdateRevision
 }
 
@@ -59,49 +57,31 @@ func (l *look) stableTemplate() *Template {
 	return &Template{Revision: l.stableRevision()}
 }
 
-// refill reports whether the release may go on with its own template. Until the native controller has given the
-// stable ReplicaSet the pods that the workload is scaled to, and has seen that itself, it might give them to the new one.
+// refill reports whether the release may go on with its own template: the pods that the workload is scaled to are
+// those of the stable revision.
 func refill(d Decision) (Decision, bool) {
 	switch {
 	case !d.empty || d.Workload.Replicas == 0:
 		return d, true
-	case !d.SetsLive:
-		return d.need(Needs{Sets: true}), false
-	}
-	serves := func(s Set) bool { return s.Revision == d.stableRevision() && s.Replicas > 0 && s.Observed }
-	several := deployment.Active(d.Sets) > 1 // of which the native controller gives none more pods
-	if d.Workload.Behind == 0 && (several || slices.ContainsFunc(d.Sets, serves)) {
+	case !d.pods.Live:
+		return d.need(Needs{Counts: true}), false
+	case d.Workload.Mover.Refilled(d.stableRevision(), d.Workload.Behind):
 		return d, true
+	default:
+		return makeStable(d), false
 	}
-	return makeStable(d), false
 }
 
-// makeStable makes the ReplicaSet of the stable template again, if somebody has deleted it: the workload has
-// its template. If pods of another version are left, it gets a pod of its own: otherwise those would be alone.
+// makeStable makes what the stable pods are in again, if somebody has deleted it: the workload has its template.
 func makeStable(d Decision) Decision {
-	write := d.stableWrite()
+	write := d.Workload.Mover.Refill(d.stableRevision(), d.Workload.Replicas)
 	if write == nil {
 		return d
 	}
-	if needs := (Needs{Workload: !d.Workload.Live, Sets: !d.SetsLive}); needs.Any() {
+	if needs := (Needs{Workload: !d.Workload.Live, Counts: !d.pods.Live}); needs.Any() {
 		return d.need(needs)
 	}
-	return d.do(write)
-}
-
-// stableWrite is the write that the stable ReplicaSet needs, nil if it needs none.
-func (l *look) stableWrite() Action {
-	stable, active, replicas := l.stableRevision(), deployment.Active(l.Sets), l.Workload.Replicas
-	switch i := slices.IndexFunc(l.Sets, func(s Set) bool { return s.Revision == stable }); {
-	case i >= 0 && active == 1 && l.Sets[i].Replicas == 0 && !l.Sets[i].Deleting && replicas > 0:
-		return ScaleSet{Reason: besideReason, Set: l.Sets[i], To: 1}
-	case i >= 0 || active > 1:
-		return nil
-	case active == 1:
-		return CreateSet{Reason: besideReason, Revision: stable, Replicas: min(replicas, 1)}
-	default:
-		return CreateSet{Reason: "the stable ReplicaSet is gone", Revision: stable, Replicas: replicas}
-	}
+	return d.do(d.moves([]mover.Write{write})...)
 }
 
 // rollEmpty takes a workload without pods through the steps: only the gates are left to ask.
@@ -115,7 +95,7 @@ func rollEmpty(d Decision) Decision {
 	}
 	d, t := follow(d)
 	d = count(d).with(func(r *record) { r.Progress = nil }) // nothing can become available
-	if last := t.Last(); len(last) > 0 {
+	if last := d.Workload.Mover.Clear(t); len(last) > 0 {
 		return takeLast(d, last)
 	}
 	d = makeStable(d)
@@ -130,22 +110,18 @@ func rollEmpty(d Decision) Decision {
 	switch {
 	case stops:
 		d, _ = turnRound(d, len(d.record.Gates) > 0)
-	case deployment.Settled(d.Sets) && !d.rescaling():
+	case d.pods.Settled && !d.rescaling():
 		d, _ = passStep(d, t)
 	}
 	return d
 }
 
 // takeLast takes the pods away that are left.
-func takeLast(d Decision, last []deployment.Scale) Decision {
-	if needs := (Needs{Workload: !d.Workload.Live, Sets: !d.SetsLive, Release: !d.ReleaseLive}); needs.Any() {
+func takeLast(d Decision, last []mover.Write) Decision {
+	if needs := (Needs{Workload: !d.Workload.Live, Counts: !d.pods.Live, Release: !d.ReleaseLive}); needs.Any() {
 		return d.need(needs)
 	}
-	var shrink []Action
-	for _, c := range last {
-		shrink = append(shrink, ScaleSet{Reason: "follow spec.replicas", Set: c.Set, From: c.From})
-	}
-	return d.do(shrink...)
+	return d.do(d.moves(last)...)
 }
 
 // emptiedReason says why a workload gets another template because of how many pods it has.

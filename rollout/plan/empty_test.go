@@ -51,7 +51,7 @@ func TestWithoutPodsTheWorkloadHasTheStableTemplate(t *testing.T) {
 		},
 		"then the release goes on": {withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)), []string{goesOn}},
 		"which is not decided on a cache": {
-			withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)).but(unlisted), []string{"needs sets"},
+			withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)).but(unlisted), []string{"needs counts"},
 		},
 		"all pods of the last step are approved": {withoutPods().status(last), []string{goesOn}},
 	})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
@@ -34,7 +35,6 @@ func running(replicas int32) *scene {
 		Now:         noon,
 		ReleaseLive: true,
 		GatesLive:   true,
-		SetsLive:    true,
 		KeptLive:    true,
 		Preflight:   &preflight.Findings{},
 		Given:       "given-v2",
@@ -46,7 +46,7 @@ func running(replicas int32) *scene {
 		},
 		Workload: &Workload{
 			UID: "deployment-1", Name: "web", Live: true, Replicas: replicas,
-			Strategy: nativeStrategy, Digest: "digest-v1", Revision: "v1",
+			Digest: "digest-v1", Revision: "v1", Mover: &deployment.Mover{Strategy: nativeStrategy, SetsLive: true},
 		},
 	}}
 	return s.steps(step("1"), step("50%"), step("100%")).fence("1", "0").sets(set("v1", replicas)).resolved("v2")
@@ -76,7 +76,7 @@ func held(replicas int32) *scene {
 		status.Progress = &v1alpha1.Progress{Since: metav1.NewTime(noon)}
 	})
 	w := s.Workload
-	w.Paused, w.Recreate, w.Digest, w.Revision = true, true, "digest-v2", "v2"
+	deploymentOf(w).Paused, deploymentOf(w).Recreate, w.Digest, w.Revision = true, true, "digest-v2", "v2"
 	w.Hold = &Hold{Release: "web", UID: "release-1", Stable: "v1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: nativeStrategy}}
 	return s
 }
@@ -109,7 +109,7 @@ func (s *scene) status(change func(*v1alpha1.BatchReleaseStatus)) *scene {
 }
 
 func (s *scene) sets(sets ...Set) *scene {
-	s.Sets = sets
+	deploymentOf(s.Workload).Sets = sets
 	return s
 }
 
@@ -180,12 +180,15 @@ func (s *scene) resolved(revision string) *scene {
 
 // cached says that nothing has been read live, by a process that has scaled the sets before.
 func (s *scene) cached() *scene {
-	s.ReleaseLive, s.GatesLive, s.SetsLive, s.LastScale = false, false, false, noon.Add(-time.Minute)
-	if s.Workload != nil {
-		s.Workload.Live = false
+	s.ReleaseLive, s.GatesLive, s.LastScale = false, false, noon.Add(-time.Minute)
+	if s.Workload == nil {
+		return s
 	}
-	for i := range s.Sets {
-		s.Sets[i].Live = false
+	s.Workload.Live = false
+	d := deploymentOf(s.Workload)
+	d.SetsLive = false
+	for i := range d.Sets {
+		d.Sets[i].Live = false
 	}
 	return s
 }
@@ -195,6 +198,12 @@ func (s *scene) deleted() *scene {
 	s.Release.DeletionTimestamp = &metav1.Time{Time: noon}
 	return s
 }
+
+// Set is a ReplicaSet of the Deployment.
+type Set = deployment.Set
+
+// deploymentOf is the workload as a Deployment.
+func deploymentOf(w *Workload) *deployment.Mover { return w.Mover.(*deployment.Mover) }
 
 // set is a ReplicaSet whose pods are all available.
 func set(revision string, replicas int32, changes ...func(*Set)) Set {
@@ -221,7 +230,7 @@ func unobserved(s *Set) { s.Observed = false }
 
 func stale(s *Set) { s.Live = false }
 
-func unlisted(o *Observation) { o.SetsLive = false }
+func unlisted(o *Observation) { deploymentOf(o.Workload).SetsLive = false }
 
 func (s *scene) gates(gates ...v1alpha1.Gate) *scene {
 	s.Gates = gates
@@ -281,7 +290,7 @@ func needs(n Needs) []string {
 	for _, need := range []struct {
 		word string
 		is   bool
-	}{{"release", n.Release}, {"workload", n.Workload}, {"sets", n.Sets}, {"pods", n.Pods}, {"gates", n.Gates}, {"kept", n.Kept}, {"failing", n.Failing}} {
+	}{{"release", n.Release}, {"workload", n.Workload}, {"counts", n.Counts}, {"pods", n.Pods}, {"gates", n.Gates}, {"kept", n.Kept}, {"failing", n.Failing}} {
 		if need.is {
 			words = append(words, need.word)
 		}

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // share is that of the current step. While the steps can't be read it is what the step was when it was entered, in proportion:
@@ -37,7 +37,7 @@ func (l *look) grown() bool { return l.Workload.Replicas > l.record.Replicas }
 
 // follow sets the target for the present spec.replicas and records it once the pods conform. While the steps can't be read it
 // never raises the target, and the record keeps what the step was entered with: the release goes on from there once they are fixed.
-func follow(d Decision) (Decision, deployment.Task) {
+func follow(d Decision) (Decision, mover.Task) {
 	replicas, unreadable := d.Workload.Replicas, d.standsStill()
 	if !unreadable && d.lastStep() && !d.rescaling() && d.record.TargetReplicas < replicas {
 		d = enterStep(d, d.stepIndex()) // steps were taken out: this is the last one now
@@ -71,7 +71,7 @@ func (l *look) only() int32 {
 	switch {
 	case l.isRollback():
 		return max(replicas-l.oldReplicas(), have)
-	case len(l.old) == 0:
+	case !l.pods.Others.Known:
 		return have
 	default:
 		return 0
@@ -81,7 +81,7 @@ func (l *look) only() int32 {
 // conforms reports whether there are at most as many updated pods as the target and no fewer others
 // than the rest.
 func (l *look) conforms(target int32) bool {
-	return (l.update == nil || l.update.Replicas <= target) && l.oldReplicas() >= l.Workload.Replicas-target
+	return l.pods.Updated.Wanted <= target && l.oldReplicas() >= l.Workload.Replicas-target
 }
 
 // enterStep starts a step. Pods that run the revision already stay, unless they are to go back with it.
@@ -92,9 +92,9 @@ func enterStep(d Decision, index int32) Decision {
 	})
 	replicas := d.Workload.Replicas
 	target, entered := d.share().entered(replicas), replicas
-	if d.update != nil && !d.stepsBack() {
-		target = max(target, min(d.update.Replicas, d.share().most(replicas)))
-		if d.update.Replicas > target && !d.isRollback() {
+	if updated := d.pods.Updated; updated.Known && !d.stepsBack() {
+		target = max(target, min(updated.Wanted, d.share().most(replicas)))
+		if updated.Wanted > target && !d.isRollback() {
 			entered = 0 // an old pod is still to replace one of them
 		}
 	}
@@ -109,16 +109,16 @@ func enterStep(d Decision, index int32) Decision {
 }
 
 // enterFirstStep starts a release that is taken over but in no step yet. It asks for a live
-// read of the ReplicaSets first: until now the native controller has scaled them. One that it has
-// made smaller and larger again may count pods that are gone until its own controller has looked. It reports whether the
+// read of the counts first: until now the native controller has scaled them. A version that it has
+// made smaller and larger again may count pods that are gone until they are counted again. It reports whether the
 // release is in a step.
 func enterFirstStep(d Decision) (Decision, bool) {
 	switch {
 	case d.entered():
 		return d, true
-	case !d.SetsLive:
-		return d.need(Needs{Sets: true}), false
-	case d.unobserved():
+	case !d.pods.Live:
+		return d.need(Needs{Counts: true}), false
+	case !d.pods.All.Observed:
 		return d, false
 	}
 	d = d.with(func(r *record) { r.Phase = d.rollingPhase() })

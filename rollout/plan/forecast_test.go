@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 func TestForesee(t *testing.T) {
@@ -48,7 +49,7 @@ func TestForesee(t *testing.T) {
 			t.Parallel()
 			release := &v1alpha1.BatchRelease{}
 			release.Spec.Strategy.Steps = tc.steps
-			got := Foresee(release, &Workload{Replicas: tc.replicas}, tc.rollback)
+			got := Foresee(release, &Workload{Mover: deployment.Mover{}, Replicas: tc.replicas}, tc.rollback)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // passStep goes on from a step that is done: to its gates, to the next step, to the end. It returns the target for the pods
 // then.
-func passStep(d Decision, t deployment.Task) (Decision, deployment.Task) {
+func passStep(d Decision, t mover.Task) (Decision, mover.Task) {
 	policies := d.gatesToPass()
 	d = dropGates(d, policies)
-	if d.LastScale.IsZero() && !d.SetsLive { // what an earlier process wrote may be in no cache yet
-		return d.need(Needs{Sets: true}), t
+	if d.LastScale.IsZero() && !d.pods.Live { // what an earlier process wrote may be in no cache yet
+		return d.need(Needs{Counts: true}), t
 	}
 	if len(policies) > 0 {
-		if len(d.record.Gates) == 0 && (d.rescaling() || !deployment.Settled(d.Sets)) {
+		if len(d.record.Gates) == 0 && (d.rescaling() || !d.pods.Settled) {
 			return d, t
 		}
 		var passed bool
@@ -48,7 +48,7 @@ func (l *look) exceeds(target int32) bool {
 	if l.grown() && !l.stepsBack() {
 		most = max(most, l.reach(target))
 	}
-	return l.rescaling() && l.update.Replicas > most
+	return l.rescaling() && l.pods.Updated.Wanted > most
 }
 
 // indexed is a gate's policy with its place in the step.
@@ -82,7 +82,7 @@ func passGates(d Decision, policies []indexed) (Decision, bool) {
 		d, _ = rollBackRejected(block(d, waiting))
 		return d, false
 	}
-	if needs := (Needs{Gates: !d.GatesLive, Release: !d.ReleaseLive, Sets: !d.SetsLive}); needs.Any() {
+	if needs := (Needs{Gates: !d.GatesLive, Release: !d.ReleaseLive, Counts: !d.pods.Live}); needs.Any() {
 		return d.need(needs), false
 	}
 	return noteForced(d), true
@@ -317,9 +317,7 @@ func finish(d Decision) Decision {
 	d = d.with(func(r *record) {
 		r.Phase, r.CurrentStepState, r.Gates, r.Answers = v1alpha1.PhaseFinalizing, v1alpha1.StepCompleted, nil, nil
 	})
-	if d.update.Noted {
-		d = d.do(unnote(d.update, "or the native controller may take it for unfinished scaling, for ever"))
-	}
+	d = d.do(d.moves(d.Workload.Mover.Finish(d.Workload.Digest))...)
 	return d.do(HandBack{
 		Reason: Reason("all pods run revision " + d.record.UpdateRevision),
 		Hold:   *d.Workload.Hold,

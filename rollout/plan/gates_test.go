@@ -140,7 +140,7 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 		},
 		"a decision counts only when release, sets and gates were read live": {
 			doneStep().gates(gate(1, 0, 0, passed)).status(blocking).cached(),
-			outcome{Script: []string{"needs release, sets, gates"}, Is: moving},
+			outcome{Script: []string{"needs release, counts, gates"}, Is: moving},
 		},
 		"all gates of a step must pass": {
 			doneStep().steps(step("1", soak, manual), step("50%"), step("100%")).gates(gate(1, 0, 0, passed), gate(1, 0, 1)).
@@ -327,7 +327,7 @@ func TestPassStepWithoutAGate(t *testing.T) {
 		},
 		"a process that has scaled nothing yet reads what the one before it did": {
 			doneStep().steps(open...).but(unlisted),
-			outcome{Script: []string{"needs sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
+			outcome{Script: []string{"needs counts"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 		"after the last the workload is handed back": {
 			last(),

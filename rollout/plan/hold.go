@@ -192,7 +192,7 @@ func (l *look) holdValue() Hold {
 	case l.record.Held != nil:
 		hold.HeldWorkload = *l.record.Held
 	default:
-		hold.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy, Paused: w.Paused}
+		hold.HeldWorkload = w.native().Own
 	}
 	return hold
 }

@@ -66,16 +66,16 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 	}
 	other := func(w *Workload) { w.Digest, w.Revision = "digest-v9", "v9" }
 	checkScripts(t, map[string]scripted{
-		"unpaused (kubectl rollout resume)": {takenFrom(func(w *Workload) { w.Paused = false }), []string{unpaused}},
+		"unpaused (kubectl rollout resume)": {takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }), []string{unpaused}},
 		"another strategy": {
-			takenFrom(func(w *Workload) { w.Recreate = false }), []string{unpaused},
+			takenFrom(func(w *Workload) { deploymentOf(w).Recreate = false }), []string{unpaused},
 		},
 		"the annotation is gone (a GitOps tool's self-heal)": {
-			takenFrom(func(w *Workload) { w.Hold, w.Paused = nil, false }),
+			takenFrom(func(w *Workload) { w.Hold, deploymentOf(w).Paused = nil, false }),
 			[]string{"take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"},
 		},
 		"at once, on the word of a cached release too: the write holds only while the workload is held": {
-			takenFrom(func(w *Workload) { w.Paused = false }).cached(), []string{unpaused},
+			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).cached(), []string{unpaused},
 		},
 		"a template that differs may only have other defaults now: the API server is asked": {
 			takenFrom(other), []string{"needs to resolve the template of the release"},
@@ -93,10 +93,10 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 			held(10).resolved("v3"), []string{"take over with the template of the release: release v3 instead"},
 		},
 		"before a command is answered": {
-			takenFrom(func(w *Workload) { w.Paused = false }).annotated(v1alpha1.RollbackAnnotation, "true"), []string{unpaused},
+			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).annotated(v1alpha1.RollbackAnnotation, "true"), []string{unpaused},
 		},
 		"even if the steps can't be read": {
-			takenFrom(func(w *Workload) { w.Paused = false }).steps(step("50%")), []string{unpaused},
+			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).steps(step("50%")), []string{unpaused},
 		},
 		"a release whose template is no longer given goes on with what is kept of it": {
 			takenFrom(other).but(resolved("digest-v2", "")).but(func(o *Observation) { o.Given = "" }),
@@ -130,15 +130,17 @@ func TestTheHoldIsWhatTheWorkloadGetsBackInTheEnd(t *testing.T) {
 	}{
 		"at first it is what the workload has": {running(10), own},
 		"a workload that was paused will be so again": {
-			running(10).but(func(o *Observation) { o.Workload.Paused = true }),
+			running(10).but(func(o *Observation) { deploymentOf(o.Workload).Paused = true }),
 			v1alpha1.HeldWorkload{Strategy: nativeStrategy, Paused: true},
 		},
 		"while it is held it is what the annotation says": {
-			takenFrom(func(w *Workload) { w.Paused, w.Strategy, w.Hold.Strategy = false, "Recreate", "the annotation's" }),
+			takenFrom(func(w *Workload) {
+				deploymentOf(w).Paused, deploymentOf(w).Strategy, w.Hold.Strategy = false, "Recreate", "the annotation's"
+			}),
 			v1alpha1.HeldWorkload{Strategy: "the annotation's"},
 		},
 		"without the annotation it is what the status remembers": {
-			takenFrom(func(w *Workload) { w.Hold, w.Strategy = nil, "Recreate" }), own,
+			takenFrom(func(w *Workload) { w.Hold, deploymentOf(w).Strategy = nil, "Recreate" }), own,
 		},
 	}
 	for name, test := range tests {

@@ -47,7 +47,7 @@ func notBegun(s *scene) *scene {
 	return s.status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch, s.Replicas, s.TargetReplicas = "", 0, 0 })
 }
 
-func unpaused(o *Observation) { o.Workload.Paused = false }
+func unpaused(o *Observation) { deploymentOf(o.Workload).Paused = false }
 
 func failedPhase(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 
@@ -120,7 +120,7 @@ func TestInvalidStepsAreTold(t *testing.T) {
 	const decreases = `InvalidStrategy: spec.strategy.steps[2].replicas: Invalid value: "30%": must not be less than in a step before it`
 	finalizing := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }
 	handedBack := func(o *Observation) {
-		o.Workload.Hold, o.Workload.Paused, o.Workload.Recreate = nil, false, false
+		o.Workload.Hold, deploymentOf(o.Workload).Paused, deploymentOf(o.Workload).Recreate = nil, false, false
 	}
 	checkPlans(t, map[string]planned{
 		"under way it stands": {half().spoiled(), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: decreases}},

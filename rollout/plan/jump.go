@@ -27,8 +27,8 @@ func answerJump(d Decision) (Decision, bool) {
 		d = recordJump(d, v1alpha1.Jump{To: *to, From: d.record.CurrentStepIndex, By: by})
 		return d.tell(jumpRefused{*to, by, why, len(d.steps())}), false
 	}
-	if !d.SetsLive {
-		return d.need(Needs{Sets: true}), true
+	if !d.pods.Live {
+		return d.need(Needs{Counts: true}), true
 	}
 	return jump(d, *to, by), true
 }
@@ -141,7 +141,7 @@ func (l *look) stepsBack() bool {
 
 // goingBack reports whether there are pods left to remove.
 func (l *look) goingBack() bool {
-	return l.stepsBack() && l.update != nil && l.update.Replicas > l.record.TargetReplicas
+	return l.stepsBack() && l.pods.Updated.Wanted > l.record.TargetReplicas
 }
 
 // jumpsOver reports whether a gate of a step is not asked: its policy allows that, and somebody

@@ -128,7 +128,7 @@ func TestJumpGoesOverGatesThatCanBeSkipped(t *testing.T) {
 			[]string{"open gate web-v2-1-0-0 (manual): batch 1/3 is done"},
 		},
 		"it rests on live sets": {
-			doneStep().status(asks(2)).but(unlisted), []string{"needs sets"},
+			doneStep().status(asks(2)).but(unlisted), []string{"needs counts"},
 		},
 	})
 }

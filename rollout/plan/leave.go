@@ -64,15 +64,15 @@ func letGo(d Decision) (Decision, bool) {
 	case left.Revision == "":
 	case d.hasTemplate(left.Revision):
 		back.Template = &Template{Revision: left.Revision}
-	case !d.KeptLive || !d.SetsLive:
-		return d.need(Needs{Kept: !d.KeptLive, Sets: !d.SetsLive}), false
+	case !d.KeptLive || !d.pods.Live:
+		return d.need(Needs{Kept: !d.KeptLive, Counts: !d.pods.Live}), false
 	}
 	return d.try(back)
 }
 
-// hasTemplate reports whether the template of a revision is available: it is kept, or a ReplicaSet has it.
+// hasTemplate reports whether the template of a revision is available: it is kept, or the cluster has it.
 func (l *look) hasTemplate(revision string) bool {
-	return l.kept(revision) != nil || slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Revision == revision })
+	return l.kept(revision) != nil || l.Workload.Mover.Has(revision)
 }
 
 // Left is what a workload gets that is handed back.
@@ -104,8 +104,8 @@ func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchRe
 		if status.Resolved == nil || w.Digest != status.Resolved.Digest {
 			left.Revision = status.RollbackTo
 		}
-	case !recorded && !w.Paused && !w.Recreate: // somebody has taken it back, and left the annotation
-		left.HeldWorkload = v1alpha1.HeldWorkload{Strategy: w.Strategy}
+	case !recorded && w.native().Free: // somebody has taken it back, and left the annotation
+		left.HeldWorkload = w.native().Own
 	case policy == v1alpha1.DeletionProceed:
 	case !recorded:
 		left.Revision = hold.Stable

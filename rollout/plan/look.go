@@ -2,12 +2,11 @@ package plan
 
 import (
 	"cmp"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // record is what is durable of a release: its status without what that tells people. The reason, the message and the
@@ -19,10 +18,8 @@ type record = v1alpha1.BatchReleaseStatus
 type look struct {
 	Observation
 	record record
-	// update is the ReplicaSet of the workload's template, the oldest if there are several; nil if there is none. old are all
-	// others, the oldest first. None is being deleted.
-	update *Set
-	old    []*Set
+	// pods are counted by version; there are none without a workload.
+	pods mover.Counts
 	// empty says that the workload has the stable template because it was scaled to 0. Workload is then as it is meant to be.
 	empty bool
 	// pastGit says that spec.template is not Git's, and counts as not given.
@@ -47,7 +44,7 @@ func lookAt(o Observation) *look {
 		l.Workload, l.empty = meant, true
 	}
 	if l.Workload != nil {
-		l.update, l.old = deployment.Updated(l.Sets, l.Workload.Digest), deployment.Old(l.Sets, l.Workload.Digest)
+		l.pods = l.Workload.Mover.Count(l.Workload.Digest)
 	}
 	if err := l.validate(); err != nil {
 		l.unreadable, l.handingBack = err, l.underWay() && l.record.Phase == v1alpha1.PhaseFinalizing
@@ -87,8 +84,7 @@ func (l *look) validate() error {
 // uncounted refuses to wait for pods that are going away where the cluster does not count them. A rollback goes on without.
 func (l *look) uncounted() field.ErrorList {
 	policy := l.Release.Spec.Strategy.PodReplacement
-	unknown := func(s Set) bool { return s.Observed && s.Replicas > 0 && s.Terminating == nil }
-	if policy != v1alpha1.ReplaceWhenTerminated || l.rollingBack() || !slices.ContainsFunc(l.Sets, unknown) {
+	if policy != v1alpha1.ReplaceWhenTerminated || l.rollingBack() || !l.pods.Uncounted {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "strategy", "podReplacement"), policy,
@@ -150,6 +146,3 @@ func (l *look) heldAsMeant() bool {
 	w := l.Workload
 	return l.held() && w.Hold.UID == l.Release.UID && w.secured() && w.Digest == l.record.Resolved.Digest
 }
-
-// NewSet is the ReplicaSet that is the new one to the native controller; nil if there is none.
-func (o *Observation) NewSet() *Set { return deployment.New(o.Sets, o.Workload.Digest) }

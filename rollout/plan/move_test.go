@@ -79,7 +79,7 @@ func TestScalingKeepsToTheGates(t *testing.T) {
 			},
 		},
 		"... or none, and all is decided on a reading that is not live": {
-			held(15).scaledFrom(6).sets(set("v1", 14), set("v2", 5, available(1), unobserved)).cached(), []string{"needs release, workload, sets, gates"},
+			held(15).scaledFrom(6).sets(set("v1", 14), set("v2", 5, available(1), unobserved)).cached(), []string{"needs release, workload, counts, gates"},
 		},
 		"fewer replicas: both give": {
 			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
@@ -153,15 +153,15 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 	checkScripts(t, map[string]scripted{
 		"growth rests on spec.replicas and the hold":             {grows().cached(), []string{"needs workload"}},
 		"the other sets it knows from its own writes":            {grows().cached().but(live), []string{"scale v2 1 -> 2" + batch2}},
-		"a new process knows nothing yet":                        {grows().cached().but(fresh), []string{"needs release, workload, sets"}},
-		"the first pod: the native controller scaled until then": {held(10).cached().sets(set("v1", 10, stale)), []string{"needs workload, sets"}},
+		"a new process knows nothing yet":                        {grows().cached().but(fresh), []string{"needs release, workload, counts"}},
+		"the first pod: the native controller scaled until then": {held(10).cached().sets(set("v1", 10, stale)), []string{"needs workload, counts"}},
 		"the first pod of a set that is there": {
-			held(10).sets(set("v1", 10), set("v2", 0)).cached().but(live), []string{"needs sets"},
+			held(10).sets(set("v1", 10), set("v2", 0)).cached().but(live), []string{"needs counts"},
 		},
 		"other replicas: the native controller may have scaled a lone set": {
-			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))).cached().but(live), []string{"needs sets"},
+			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))).cached().but(live), []string{"needs counts"},
 		},
-		"a shrink rests on every pod that counts as available": {shrinks().cached().but(live), []string{"needs sets"}},
+		"a shrink rests on every pod that counts as available": {shrinks().cached().but(live), []string{"needs counts"}},
 		"but for those of the set that shrinks, whose write is guarded": {
 			shrinks().cached().but(live).sets(set("v1", 10, stale), set("v2", 1)), []string{"scale v1 10 -> 9" + batch1},
 		},

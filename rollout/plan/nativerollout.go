@@ -5,13 +5,9 @@ package plan
 // to go back to yet. What we have handed back ourselves has completed, unless
 // somebody has made the native controller begin another rollout since.
 func (l *look) nativeRollout() bool {
-	ours, left := l.record.Held != nil, int32(0)
-	for _, set := range l.old {
-		if ours {
-			left += set.Replicas
-		} else {
-			left += max(set.Replicas, set.Current)
-		}
+	ours, left := l.record.Held != nil, l.pods.Others.Most
+	if ours {
+		left = l.pods.Others.Wanted
 	}
 	return l.Workload.Replicas > 0 && (left > 0 || !ours && l.updated() == 0)
 }

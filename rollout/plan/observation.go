@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -25,13 +25,7 @@ type Observation struct {
 	Workload *Workload
 	// Siblings are the other releases that name the workload, except those that are being deleted.
 	Siblings []Sibling
-	// Sets are the ReplicaSets that the workload owns, by its UID.
-	Sets []Set
-	// SetsLive says that all of them were listed live in this pass: there are no others. One that
-	// was only read, or answered to a write, in this pass is live by itself.
-	SetsLive bool
-	// Pods are the pods of Sets that are not going away; nil unless PodsLive, which is the answer to
-	// Needs.Pods.
+	// Pods are the workload's that are not going away; nil unless PodsLive, which is the answer to Needs.Pods.
 	Pods     []order.Pod
 	PodsLive bool
 	// Gates are those of this release, of any attempt.
@@ -54,12 +48,12 @@ type Observation struct {
 	Refusals Refusals
 	// Watched is how long this process has watched the release wait for what its status says that it waits for.
 	Watched Watched
-	// LastScale is when this process last scaled a ReplicaSet of this workload, not counting this pass;
-	// zero if it has not.
+	// LastScale is when this process last changed how many pods a version of this workload has, not counting this pass; zero if
+	// it has not.
 	LastScale time.Time
 }
 
-// Workload is the Deployment.
+// Workload is what a release moves the pods of.
 type Workload struct {
 	UID  types.UID
 	Name string
@@ -69,12 +63,7 @@ type Workload struct {
 	Behind   int64
 	Deleting bool
 	Replicas int32
-	Paused   bool
-	// Recreate says that spec.strategy.type is Recreate.
-	Recreate bool
-	// Strategy is spec.strategy as JSON, to be put back later.
-	Strategy string
-	// MaxSurge and MaxUnavailable are those of the Deployment, of what it gets back if it is
+	// MaxSurge and MaxUnavailable are those of the workload, of what it gets back if it is
 	// taken over; nil where its strategy has none.
 	MaxSurge, MaxUnavailable *intstr.IntOrString
 	ProgressDeadlineSeconds  *int32
@@ -85,6 +74,8 @@ type Workload struct {
 	ChangedBy string
 	// Hold is the hold annotation; nil if the workload is nobody's.
 	Hold *Hold
+	// Mover is the workload with its pods as its kind has them; never nil.
+	Mover mover.Mover
 }
 
 // Sibling is another release of the same workload.
@@ -107,12 +98,6 @@ type Hold struct {
 	v1alpha1.HeldWorkload
 }
 
-// Set is a ReplicaSet of the workload.
-type Set = deployment.Set
-
-// Failure is what the ReplicaSet controller says of pods that it can't make or delete.
-type Failure = deployment.Failure
-
 // Resolved is what the API server makes of a template.
 type Resolved struct {
 	v1alpha1.ResolvedTemplate
@@ -128,8 +113,8 @@ type Shape struct {
 	Template Template
 	// Replicas are the pods; Surge and Unavailable, how many there may be beyond, or fewer.
 	Replicas, Surge, Unavailable int32
-	// NewSet says that no ReplicaSet was made yet.
-	NewSet bool
+	// NewVersion says that there is nothing yet for updated pods to be in.
+	NewVersion bool
 }
 
 // Drift is how the workload's template differs from one that was released.
@@ -145,11 +130,11 @@ func (w *Workload) heldBy(release *v1alpha1.BatchRelease) bool {
 	return w.Hold != nil && (w.Hold.UID == release.UID || w.Hold.Release == release.Name)
 }
 
+// native is how the workload stands to its native controller.
+func (w *Workload) native() mover.Native { return w.Mover.Native() }
+
 // secured reports whether the native controller is kept from rolling the workload.
-func (w *Workload) secured() bool { return w.Paused && w.Recreate }
+func (w *Workload) secured() bool { return w.native().Secured }
 
-// DefaultFence is what a Deployment has for maxSurge and maxUnavailable by default.
-var DefaultFence = deployment.DefaultBound
-
-// DefaultProgressDeadline is what a Deployment has by default.
+// DefaultProgressDeadline is what a workload has by default.
 const DefaultProgressDeadline = 600 * time.Second

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
@@ -19,43 +19,43 @@ func (l *look) ordered() bool {
 }
 
 // putInOrder makes sure that the old pods that go next have the costs of their order, before updated
-// pods are added, which prove that the ReplicaSet controller has seen the costs, and before a set shrinks. It
+// pods are added, which prove that the native controller has seen the costs, and before a version shrinks. It
 // reports whether they do.
-func putInOrder(d Decision, sizes deployment.Sizes) (Decision, bool) {
-	if !sizes.ShrinksOld() && d.inOrder(sizes) {
+func putInOrder(d Decision, o mover.Order) (Decision, bool) {
+	if !o.Shrinks() && d.inOrder(o) {
 		return d, true
 	}
 	if d.record.Order == nil { // pods that are marked are known, whatever becomes of this pass
-		return d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Unordered: sizes.OldPods()} }).first(), false
+		return d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Unordered: o.Pods()} }).first(), false
 	}
-	if needs := (Needs{Pods: !d.PodsLive, Sets: d.LastScale.IsZero() && !d.SetsLive}); needs.Any() {
+	if needs := (Needs{Pods: !d.PodsLive, Counts: d.LastScale.IsZero() && !d.pods.Live}); needs.Any() {
 		return d.need(needs), false
 	}
-	d = d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Attempt: r.Attempt, Unordered: sizes.Unordered()} })
-	changes := sizes.Costs(d.queue())
-	if len(changes) > 0 {
-		d = d.do(OrderPods{Reason: d.batchReason(), Changes: changes})
+	d = d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Attempt: r.Attempt, Unordered: o.Unordered()} })
+	write := o.Write(d.queue())
+	if write == nil {
+		return d, true
 	}
-	return d, len(changes) == 0
+	return d.do(d.moves([]mover.Write{write})...), false
 }
 
 // inOrder reports whether the record says that as many pods have costs as the step needs.
-func (l *look) inOrder(sizes deployment.Sizes) bool {
-	o := l.record.Order
-	return sizes.OldPods() == 0 || o != nil && o.Attempt == l.record.Attempt && o.Unordered <= sizes.Unordered()
+func (l *look) inOrder(o mover.Order) bool {
+	known := l.record.Order
+	return o.Pods() == 0 || known != nil && known.Attempt == l.record.Attempt && known.Unordered <= o.Unordered()
 }
 
 // queue is the order in which old pods go.
-func (l *look) queue() deployment.Queue {
-	return deployment.Queue{Pods: l.Pods, Keys: l.Release.Spec.Strategy.Order, Pauses: l.pauses, Now: l.Now}
+func (l *look) queue() mover.Queue {
+	return mover.Queue{Pods: l.Pods, Keys: l.Release.Spec.Strategy.Order, Pauses: l.pauses, Now: l.Now}
 }
 
-// limits are how far the old ReplicaSets may shrink in their order now, as far as their pods are known.
-func limits(d Decision, sizes deployment.Sizes) (Decision, map[types.UID]deployment.Limit) {
+// limits are how far other versions may shrink in their order now, as far as their pods are known.
+func limits(d Decision, o mover.Order) (Decision, map[types.UID]mover.Limit) {
 	if !d.PodsLive {
 		return d, nil
 	}
-	limited := sizes.Limits(d.queue())
+	limited := o.Limits(d.queue())
 	if !limited.Settles.IsZero() {
 		d = d.wakeAt(limited.Settles)
 	}
@@ -114,9 +114,9 @@ func restoreCosts(d Decision, why Reason) (Decision, bool) {
 	if !d.PodsLive {
 		return d.need(Needs{Pods: true}), false
 	}
-	changes, done := order.Restored(d.Pods), true
-	if len(changes) > 0 {
-		d, done = d.try(OrderPods{Reason: why, Changes: changes})
+	done := true
+	if write := d.Workload.Mover.Restore(d.Pods); write != nil {
+		d, done = d.try(MovePods{why, write})
 	}
 	if done {
 		d = d.with(func(r *record) { r.Order = nil })

@@ -28,7 +28,7 @@ func (s *scene) ordered(unordered int32) *scene {
 // updated pod.
 func (s *scene) listed(marked int, change ...func(*order.Pod)) *scene {
 	s.Pods, s.PodsLive = nil, true
-	for _, set := range s.Sets {
+	for _, set := range deploymentOf(s.Workload).Sets {
 		for i := range int(set.Replicas) {
 			name := fmt.Sprintf("%s-%d", set.Revision, i)
 			pod := order.Pod{Name: name, UID: types.UID(name), Set: set.UID, Stage: order.Ready}

@@ -30,9 +30,9 @@ type Plan struct {
 
 // Needs is what to observe before asking again.
 type Needs struct {
-	// Release, Workload, Sets, Gates, Kept ask for a live read of these.
-	Release, Workload, Sets, Gates, Kept bool
-	// Pods asks for the pods of the ReplicaSets.
+	// Release, Workload, Counts, Gates, Kept ask for a live read of these; Counts are those of the pods by version.
+	Release, Workload, Counts, Gates, Kept bool
+	// Pods asks for the pods one by one.
 	Pods bool
 	// Resolve asks what the API server makes of a template.
 	Resolve *Template
@@ -50,7 +50,7 @@ func (n Needs) Any() bool { return n != Needs{} }
 // and returns the needs of both.
 func (n Needs) and(more Needs) Needs {
 	return Needs{
-		Release: n.Release || more.Release, Workload: n.Workload || more.Workload, Sets: n.Sets || more.Sets,
+		Release: n.Release || more.Release, Workload: n.Workload || more.Workload, Counts: n.Counts || more.Counts,
 		Gates: n.Gates || more.Gates, Kept: n.Kept || more.Kept, Pods: n.Pods || more.Pods, Failing: n.Failing || more.Failing,
 		Resolve: cmp.Or(n.Resolve, more.Resolve), Drift: cmp.Or(n.Drift, more.Drift), Preflight: cmp.Or(n.Preflight, more.Preflight),
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -35,8 +34,8 @@ func (l *look) wontFit() bool {
 // shape is what the release wants of its namespace.
 func (l *look) shape() *Shape {
 	b := l.bounds()
-	made := slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Digest == l.record.Resolved.Digest })
+	made := l.Workload.Mover.Count(l.record.Resolved.Digest).Updated.Known
 	return &Shape{
-		Template: l.template(), Replicas: l.Workload.Replicas, Surge: b.Surge, Unavailable: b.Unavailable, NewSet: !made,
+		Template: l.template(), Replicas: l.Workload.Replicas, Surge: b.Surge, Unavailable: b.Unavailable, NewVersion: !made,
 	}
 }

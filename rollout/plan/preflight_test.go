@@ -55,7 +55,7 @@ func TestWillNotFit(t *testing.T) {
 		},
 		"what is taken over already is not asked": {
 			held(10).sets(set("v1", 10), set("v2", 1)).but(func(o *Observation) { o.Preflight = nil }).cached(),
-			outcome{Script: []string{"needs workload, sets"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
+			outcome{Script: []string{"needs workload, counts"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
 	})
 }

@@ -30,12 +30,7 @@ func putBack(d Decision, s Loosened) Decision {
 }
 
 // unsecuring is the change for which the native controller rolls, or removes, pods.
-func (l *look) unsecuring() string {
-	if l.Workload.Paused {
-		return v1alpha1.ReasonStrategyChanged
-	}
-	return v1alpha1.ReasonWorkloadUnpaused
-}
+func (l *look) unsecuring() string { return l.Workload.native().Loosened }
 
 // changed names what somebody changed of a workload that is taken over; empty if it is written for
 // another release, or a rollback, which put an end to it, or may have been handed back by a pass whose

@@ -45,11 +45,11 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 		want  ExternalChange
 	}{
 		"unpaused": {
-			takenFrom(func(w *Workload) { w.Paused = false }),
+			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }),
 			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by somebody else; it was put back"},
 		},
 		"another strategy, by whom is known": {
-			takenFrom(func(w *Workload) { w.Recreate = false }).but(ada),
+			takenFrom(func(w *Workload) { deploymentOf(w).Recreate = false }).but(ada),
 			ExternalChange{"StrategyChanged", "the workload's strategy was changed by ada at noon; it was put back"},
 		},
 		"another template": {
@@ -61,15 +61,15 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 			ExternalChange{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; it was put back"},
 		},
 		"what is on record stays there": {
-			takenFrom(func(w *Workload) { w.Recreate = false }).but(onRecord).but(ada),
+			takenFrom(func(w *Workload) { deploymentOf(w).Recreate = false }).but(onRecord).but(ada),
 			ExternalChange{"TemplateChanged", "the template was changed"},
 		},
 		"but for what takes pods away": {
-			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(ada),
+			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).but(onRecord).but(ada),
 			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by ada at noon; it was put back"},
 		},
 		"of which the first stays": {
-			takenFrom(func(w *Workload) { w.Paused = false }).but(onRecord).but(unpausedByBob).but(ada),
+			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).but(onRecord).but(unpausedByBob).but(ada),
 			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by bob"},
 		},
 		"a take-over is no change of somebody else": {running(10), ExternalChange{}},

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -53,17 +51,17 @@ func (l *look) unsure() Needs {
 	if !l.stop().any() && !l.finishesFirst() || !l.held() || current != nil && l.Workload.Digest == current.Digest {
 		return Needs{}
 	}
-	return Needs{Workload: !l.Workload.Live, Sets: !l.SetsLive}
+	return Needs{Workload: !l.Workload.Live, Counts: !l.pods.Live}
 }
 
 // lost reports whether the template of what is being released is no longer available: somebody has changed
-// that of the workload before there was a ReplicaSet of it.
+// that of the workload before anything ran it.
 func (l *look) lost() bool {
 	revision := l.record.UpdateRevision
 	if l.record.Resolved == nil || l.Workload.Digest == l.record.Resolved.Digest || l.kept(revision) != nil {
 		return false
 	}
-	return !slices.ContainsFunc(l.Sets, func(s Set) bool { return s.Revision == revision })
+	return !l.Workload.Mover.Has(revision)
 }
 
 // waiting is what is known of the template that is given: since it waits, or since it was resolved in

@@ -134,7 +134,7 @@ func TestLossIsReadLive(t *testing.T) {
 	t.Parallel()
 	s := held(10).at(1, 5).sets(set("v1", 10)).resolved("v3").but(queueing).cached()
 	s.Workload.Digest, s.Workload.Revision = "digest-v9", "v9"
-	if got := script(next(t, s)); len(got) != 1 || got[0] != "needs workload, sets" {
+	if got := script(next(t, s)); len(got) != 1 || got[0] != "needs workload, counts" {
 		t.Errorf("plan is %q, want live reads", got)
 	}
 }

@@ -87,15 +87,8 @@ func WriteOf(action Action) string {
 		return "take over the Deployment with " + a.Template.String()
 	case HandBack:
 		return strings.Replace(a.String(), "hand back", "hand back the Deployment", 1)
-	case CreateSet:
-		return "create the ReplicaSet of revision " + a.Revision
-	case ScaleSet:
-		if a.To < a.From {
-			return "take pods from ReplicaSet " + a.Set.Name
-		}
-		return "add pods to ReplicaSet " + a.Set.Name
-	case OrderPods:
-		return "write the deletion cost of pods"
+	case MovePods:
+		return a.Write.Name()
 	case OpenGate:
 		return "create Gate " + a.Name
 	case CloseGate:

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // refusing says that a write was refused just now.
@@ -149,7 +150,7 @@ func TestRefusalsAreSentAgainLaterAndLater(t *testing.T) {
 		t.Errorf("another spec does not start anew: %+v", other)
 	}
 	known = known.With(Refusal{Write: createV2, Generation: 1}, noon, 0)
-	if left := known.After(CreateSet{Revision: "v2"}); len(left) != 1 || left[0].Write != "x" {
+	if left := known.After(MovePods{Write: deployment.Create{Revision: "v2"}}); len(left) != 1 || left[0].Write != "x" {
 		t.Errorf("a write that was taken is still known as refused: %+v", left)
 	}
 	if left := known.After(Annotate{Remove: []string{v1alpha1.RetryAnnotation}}); len(left) != 0 {

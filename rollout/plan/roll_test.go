@@ -42,11 +42,11 @@ func TestEnterFirstStep(t *testing.T) {
 		},
 		"the native controller scaled until now: the sets are read live": {
 			held(10).status(begun).sets(set("v1", 10, stale)).but(unlisted),
-			outcome{Script: []string{"needs sets"}, Is: "Initial - Initial TakingOver"},
+			outcome{Script: []string{"needs counts"}, Is: "Initial - Initial TakingOver"},
 		},
 		"the cache may not have the first set of a Deployment that was just created": {
 			held(10).status(begun).sets().but(unlisted),
-			outcome{Script: []string{"needs sets"}, Is: "Initial - Initial TakingOver"},
+			outcome{Script: []string{"needs counts"}, Is: "Initial - Initial TakingOver"},
 		},
 	})
 }
@@ -70,47 +70,6 @@ func TestTheTargetWhenAStepIsEntered(t *testing.T) {
 			p := enterStep(nothing(test.scene.look()), test.index)
 			if p.record.TargetReplicas != test.want {
 				t.Errorf("target %d, want %d", p.record.TargetReplicas, test.want)
-			}
-		})
-	}
-}
-
-func TestWhichSetIsTheNewOne(t *testing.T) {
-	t.Parallel()
-	twin := func(name string) Set { return set("v2", 1, func(s *Set) { s.Name = name }) }
-	young := func(s Set) Set {
-		s.Created = noon
-		return s
-	}
-	tests := map[string]struct {
-		sets []Set
-		want string
-		old  []string
-	}{
-		"that of the workload's template, the others by age": {
-			[]Set{set("v1", 9), set("v0", 1), set("v2", 1)}, "web-v2", []string{"web-v0", "web-v1"},
-		},
-		"the oldest of several":              {[]Set{young(twin("web-a")), twin("web-b")}, "web-b", []string{"web-a"}},
-		"of one age the first by name":       {[]Set{twin("web-b"), twin("web-a")}, "web-a", []string{"web-b"}},
-		"there may be none":                  {[]Set{set("v1", 9)}, "", []string{"web-v1"}},
-		"none of those that are being ended": {[]Set{set("v2", 1, func(s *Set) { s.Deleting = true })}, "", nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := held(10).sets(test.sets...).look()
-			got, old := "", []string(nil)
-			if update := p.update; update != nil {
-				got = update.Name
-			}
-			for _, set := range p.old {
-				old = append(old, set.Name)
-			}
-			if got != test.want {
-				t.Errorf("the new set is %q, want %q", got, test.want)
-			}
-			if diff := cmp.Diff(test.old, old); diff != "" {
-				t.Errorf("old sets (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 			outcome{Script: []string{"hand back with template v1" + deleted, free}, Is: upgrading},
 		},
 		"without a stable template the workload keeps the one it has": {
-			held(10).deleted().but(func(o *Observation) { o.Kept, o.Sets = nil, nil }),
+			held(10).deleted().but(func(o *Observation) { o.Kept, deploymentOf(o.Workload).Sets = nil, nil }),
 			outcome{Script: []string{"hand back" + deleted, free}, Is: upgrading},
 		},
 		"a workload that another release holds is left to it": {
@@ -49,7 +49,7 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 			outcome{Script: []string{"take over: put back: the annotation that says who has taken the workload over"}, Is: upgrading},
 		},
 		"a workload that somebody has made their own again is left to them": {
-			held(10).deleted().but(func(o *Observation) { o.Workload.Hold, o.Workload.Paused = nil, false }),
+			held(10).deleted().but(func(o *Observation) { o.Workload.Hold, deploymentOf(o.Workload).Paused = nil, false }),
 			outcome{Script: []string{free}, Is: upgrading},
 		},
 		"a workload that is going away is not handed back": {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // steps are those of the rollback in a rollback, else those of the release. What is being handed back has passed them.
@@ -72,8 +73,8 @@ func checkRange(value, low, high int64, unit string) error {
 func (s share) all() bool { return s.of > 0 && s.value == s.of }
 
 // entered is the target when a step is entered: a percentage is rounded up. Short of 100% at least one
-// old pod stays, whatever the share says and however few pods there are: the native controller sets a lone
-// ReplicaSet to all that somebody scales the workload to, and the new one must not be that.
+// old pod stays, whatever the share says and however few pods there are: a native controller sets a lone
+// version to all that somebody scales the workload to, and the new one must not be that.
 func (s share) entered(replicas int32) int32 {
 	if s.all() {
 		return replicas
@@ -113,18 +114,7 @@ func (s share) rescaled(target, before, replicas int32) int32 {
 }
 
 // bounds are how far the pods may stray from spec.replicas.
-func (l *look) bounds() deployment.Bounds {
-	strategy := l.Release.Spec.Strategy
-	surge := firstSet(strategy.MaxSurge, l.Workload.MaxSurge)
-	unavailable := firstSet(strategy.MaxUnavailable, l.Workload.MaxUnavailable)
-	return deployment.Resolve(surge, unavailable, l.Workload.Replicas)
-}
-
-func firstSet(values ...*intstr.IntOrString) intstr.IntOrString {
-	for _, value := range values {
-		if value != nil {
-			return *value
-		}
-	}
-	return deployment.DefaultBound
+func (l *look) bounds() mover.Bounds {
+	w, strategy := l.Workload, l.Release.Spec.Strategy
+	return w.Mover.Bounds(cmp.Or(strategy.MaxSurge, w.MaxSurge), cmp.Or(strategy.MaxUnavailable, w.MaxUnavailable), w.Replicas)
 }

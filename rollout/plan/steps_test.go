@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 func TestWhoseBoundsCount(t *testing.T) {
@@ -22,11 +22,11 @@ func TestWhoseBoundsCount(t *testing.T) {
 	type limits struct{ surge, unavailable string }
 	tests := map[string]struct {
 		release, deployment limits
-		want                deployment.Bounds
+		want                mover.Bounds
 	}{
-		"the release says more than the Deployment": {limits{"1", "2"}, limits{"5", "6"}, deployment.Bounds{Surge: 1, Unavailable: 2}},
-		"each of the two by itself":                 {limits{"1", ""}, limits{"5", "6"}, deployment.Bounds{Surge: 1, Unavailable: 6}},
-		"what neither says is 25%":                  {limits{}, limits{}, deployment.Bounds{Surge: 3, Unavailable: 2}},
+		"the release says more than the Deployment": {limits{"1", "2"}, limits{"5", "6"}, mover.Bounds{Surge: 1, Unavailable: 2}},
+		"each of the two by itself":                 {limits{"1", ""}, limits{"5", "6"}, mover.Bounds{Surge: 1, Unavailable: 6}},
+		"what neither says is 25%":                  {limits{}, limits{}, mover.Bounds{Surge: 3, Unavailable: 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // Stop is why a release does not advance now, empty if nothing stops it. While there is a cause no template is released, no
@@ -80,13 +80,13 @@ func (l *look) standsStill() bool { return l.unreadable != nil && !l.handingBack
 
 // short reports whether fewer pods are available than maxUnavailable allows.
 func (l *look) short() bool {
-	return deployment.Available(l.Sets) < l.Workload.Replicas-l.bounds().Unavailable
+	return l.pods.All.Staying < l.Workload.Replicas-l.bounds().Unavailable
 }
 
 // stand leaves a release that is taken over where it is. Gates that are open may be decided meanwhile.
 // The progress deadline does not run, and starts again when the release goes on.
 func stand(d Decision) Decision {
-	var t deployment.Task
+	var t mover.Task
 	switch {
 	case d.failed():
 		d, t = follow(d)
@@ -109,10 +109,10 @@ func stand(d Decision) Decision {
 	if d.hasUpdated() {
 		return keepScale(count(d), t)
 	}
-	if deployment.Active(d.Sets) > 1 { // the native controller scales a lone one
-		return createSet(d, t)
+	if d.pods.Self {
+		return d
 	}
-	return d
+	return makeRoom(d, t)
 }
 
 // turnRound begins the rollback of a stopped release, if it has failed, or a gate was rejected, and

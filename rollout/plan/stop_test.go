@@ -32,7 +32,7 @@ func TestStoppedReleaseStands(t *testing.T) {
 		"no step is entered, though gates pass":  {doneStep().gates(gate(1, 0, 0, passed)).but(suspended), nil},
 		"nor the first":                          {held(10).sets(set("v1", 10)).status(noBatch).but(suspended), nil},
 		"no gate is opened":                      {doneStep().but(suspended), nil},
-		"what is held is paused again":           {grown().but(suspended).but(func(o *Observation) { o.Workload.Paused = false }), []string{"take over: " + string(unpausedReason)}},
+		"what is held is paused again":           {grown().but(suspended).but(func(o *Observation) { deploymentOf(o.Workload).Paused = false }), []string{"take over: " + string(unpausedReason)}},
 		"spec.replicas is followed by old pods":  {grown().scaledFrom(8).but(suspended), nil},
 		"a freeze stops in the same way":         {grown().frozen(`{"reason":"weekend"}`), nil},
 		"a freeze that can't be read stops, too": {grown().frozen(`weekend`), nil},

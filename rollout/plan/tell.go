@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // tell puts a decision into words: the reason, the message and the conditions of the status, and the events. Nothing is decided
@@ -106,7 +105,7 @@ func (t *telling) ready() bool {
 	return completed || waiting && t.completed() && !t.drifts()
 }
 
-// setPods says of the pods of all ReplicaSets what a Deployment says of its own: whether enough are available and why some
+// setPods says of the pods of all versions what a Deployment says of its own: whether enough are available and why some
 // can't be made. The Deployment itself can't: while it is held its strategy is another one, and of failures it says nothing.
 func (t *telling) setPods() {
 	if t.Workload == nil || t.Workload.Deleting {
@@ -115,7 +114,7 @@ func (t *telling) setPods() {
 		return
 	}
 	// It contains no numbers: it is written when it changes, at rest too.
-	if deployment.Available(t.Sets) >= t.Workload.Replicas-t.bounds().Unavailable {
+	if t.pods.All.Staying >= t.Workload.Replicas-t.bounds().Unavailable {
 		t.set(v1alpha1.ConditionAvailable, true, "at least replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumAvailable)
 	} else {
 		t.set(v1alpha1.ConditionAvailable, false, "fewer than replicas - maxUnavailable pods are available", v1alpha1.ReasonMinimumUnavailable)
@@ -126,7 +125,7 @@ func (t *telling) setPods() {
 // replicaFailure is why pods can't be made or deleted; nil if they can. A ReplicaSet's own reason need
 // not be one that a condition of ours may have.
 func (t *telling) replicaFailure() *Event {
-	failure := deployment.NewestFailure(t.Sets)
+	failure := t.pods.Failure
 	if failure == nil {
 		return nil
 	}

@@ -66,8 +66,8 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	if d.sameAsCurrent(&template) {
 		return sameTemplate(d), false
 	}
-	d, stands := standBeside(d, &template)
-	if !stands {
+	d, ready := prepareToBegin(d, &template)
+	if !ready {
 		return d, true
 	}
 	return startTemplate(d, template), false

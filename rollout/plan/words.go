@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
@@ -113,7 +113,7 @@ func (t *telling) arrivalWords(at Arrival) (reason, message string) {
 		return v1alpha1.ReasonTakingOver, unseenWords
 	case NativeRollout:
 		what := fmt.Sprintf("%d of %s run revision %s", t.updated(), pods(w.Replicas), w.Revision)
-		if w.Paused {
+		if w.native().Own.Paused {
 			return v1alpha1.ReasonNativeRollout, fmt.Sprintf(
 				"the Deployment is paused, and %s: the release completes once it is resumed and all of them run it; kubectl rollout resume deployment %s -n %s",
 				what, w.Name, t.Release.Namespace)
@@ -330,17 +330,27 @@ func refusalWords(r *Refusal) string {
 	return "the API server refuses to " + r.Write + ": " + r.Why
 }
 
-// scaleReason says why a set gets another size.
-func (l *look) scaleReason(why deployment.Why) Reason {
+// moveReason says why pods are moved.
+func (l *look) moveReason(why mover.Why) Reason {
 	switch why {
-	case deployment.Unnote:
+	case mover.KeepOthers:
 		return "otherwise the native controller empties the others again"
-	case deployment.BackToTarget:
+	case mover.KeepOthersAtStart:
+		return "otherwise the native controller takes it for complete, and empties the others"
+	case mover.FinishScaling:
+		return "otherwise the native controller may wait for the end of a scaling that is over"
+	case mover.Beside:
+		return "a pod of the stable version, so that the new version is never alone"
+	case mover.StableGone:
+		return "the stable ReplicaSet is gone"
+	case mover.BackToTarget:
 		return Reason("back to the target of batch " + l.batchWord())
-	case deployment.FewerReplicas:
+	case mover.FewerReplicas:
 		return "fewer replicas: the batch shrinks in proportion"
-	case deployment.MoreReplicas:
+	case mover.MoreReplicas:
 		return "more replicas: the added pods run the old version"
+	case mover.Cleared:
+		return "follow spec.replicas"
 	default:
 		return l.batchReason()
 	}

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -30,20 +32,16 @@ func (x *pass) carryOut(action plan.Action) {
 		x.takeOver(a)
 	case plan.HandBack:
 		x.handBack(a)
-	case plan.CreateSet:
-		x.createSet(a)
-	case plan.ScaleSet:
-		x.scaleSet(a)
+	case plan.MovePods:
+		x.movePods(a.Write)
 	case plan.OpenGate:
 		x.openGate(a)
 	case plan.CloseGate:
 		x.closeGate(a)
-	case plan.OrderPods:
-		x.world.breach("pods are ordered only where a release says so, and none here does", a.String())
 	}
 	if x.report.Ended == "" && !x.refused {
 		x.process.refusals = x.process.refusals.After(action)
-		if _, scales := action.(plan.ScaleSet); scales && x.refusedEver {
+		if _, scales := scaleOf(action); scales && x.refusedEver {
 			x.partly = true
 		}
 		x.world.judge(before)
@@ -155,9 +153,28 @@ func (x *pass) handBack(a plan.HandBack) {
 	})
 }
 
+// movePods does one write of the mover.
+func (x *pass) movePods(write mover.Write) {
+	switch w := write.(deployment.Write).(type) {
+	case deployment.Create:
+		x.createSet(w)
+	case deployment.Scale:
+		x.scaleSet(w)
+	case deployment.OrderPods:
+		x.world.breach("pods are ordered only where a release says so, and none here does", w.String())
+	}
+}
+
+// scaleOf is the scaling that an action is, if it is one.
+func scaleOf(action plan.Action) (deployment.Scale, bool) {
+	moved, _ := action.(plan.MovePods)
+	scale, is := moved.Write.(deployment.Scale)
+	return scale, is
+}
+
 // createSet makes a ReplicaSet, or finds it made before the cache knew. One of a workload that
 // is gone would have no owner.
-func (x *pass) createSet(a plan.CreateSet) {
+func (x *pass) createSet(a deployment.Create) {
 	w := x.world
 	if w.Workload.Absent || w.Workload.UID != x.workload.UID {
 		x.outdated("the workload")
@@ -173,7 +190,7 @@ func (x *pass) createSet(a plan.CreateSet) {
 
 // scaleSet changes the size of a ReplicaSet if that is what it was, and so are the available
 // and the ready pods where some were to go that are not available.
-func (x *pass) scaleSet(a plan.ScaleSet) {
+func (x *pass) scaleSet(a deployment.Scale) {
 	seen, now := findSet(x.sets, a.Set.UID), x.world.setByUID(a.Set.UID)
 	switch {
 	case now == nil:

@@ -5,9 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // SyncWorkload is one turn of the native Deployment controller. It ends with the note in the
@@ -352,7 +351,7 @@ func (n native) complete() bool {
 // says, or by default.
 func (d *Workload) fence(replicas int32) (surge, unavailable int32) {
 	if d.ownStrategy() != RollingUpdate {
-		return fence(&plan.DefaultFence, &plan.DefaultFence, replicas)
+		return fence(&deployment.DefaultBound, &deployment.DefaultBound, replicas)
 	}
 	return fence(d.MaxSurge, d.MaxUnavailable, replicas)
 }

@@ -3,8 +3,6 @@ package sim
 import (
 	"fmt"
 	"testing"
-
-	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // TestNativeTurnsInAPass lets the native controllers, and the pods, get as far as they can before one request of a release,
@@ -39,8 +37,8 @@ func turnsMeanwhile(t *testing.T, setup Setup, chosen func(request int) bool) in
 			request++
 		}})
 		for _, done := range report.Done {
-			if scale, is := done.Action.(plan.ScaleSet); is && scale.Set.Revision == "v1" && scale.To > scale.From {
-				t.Fatalf("old pods come back, from %d to %d, because %s: %s", scale.From, scale.To, scale.Why(), s.World)
+			if scale, is := scaleOf(done.Action); is && scale.Set.Revision == "v1" && scale.To > scale.From {
+				t.Fatalf("old pods come back, from %d to %d, because %s: %s", scale.From, scale.To, done.Action.Why(), s.World)
 			}
 		}
 		wantLaws(t, "a native turn meanwhile", s)

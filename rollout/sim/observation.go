@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -28,7 +29,6 @@ func (x *pass) observation() plan.Observation {
 		Kept:        x.kept,
 		KeptLive:    x.keptLive,
 		GatesLive:   x.gatesLive,
-		SetsLive:    x.setsListed,
 		Resolved:    x.resolved,
 		Failing:     x.failing,
 		Drift:       x.drift,
@@ -37,10 +37,7 @@ func (x *pass) observation() plan.Observation {
 		Watched:     x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
 	x.showTimes(&o)
-	o.Sets, o.Gates = make([]plan.Set, 0, len(x.sets)), make([]v1alpha1.Gate, 0, len(x.gates))
-	for i := range x.sets {
-		o.Sets = append(o.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))
-	}
+	o.Gates = make([]v1alpha1.Gate, 0, len(x.gates))
 	for i := range x.gates {
 		o.Gates = append(o.Gates, x.gates[i].object())
 	}
@@ -85,7 +82,7 @@ func (x *pass) observedWorkload() *plan.Workload {
 	}
 	w := &plan.Workload{
 		UID: d.UID, Name: Name, Live: x.workloadLive, Behind: d.behind(),
-		Replicas: d.Replicas, Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
+		Replicas: d.Replicas, Mover: x.mover(),
 		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
 	}
 	if d.ownStrategy() == RollingUpdate {
@@ -94,8 +91,21 @@ func (x *pass) observedWorkload() *plan.Workload {
 	return w
 }
 
-func (s *Set) observed(live bool) plan.Set {
-	return plan.Set{
+// mover is the Deployment with its ReplicaSets as the pass sees them.
+func (x *pass) mover() deployment.Mover {
+	d := &x.workload
+	m := deployment.Mover{
+		Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
+		Sets: make([]deployment.Set, 0, len(x.sets)), SetsLive: x.setsListed,
+	}
+	for i := range x.sets {
+		m.Sets = append(m.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))
+	}
+	return m
+}
+
+func (s *Set) observed(live bool) deployment.Set {
+	return deployment.Set{
 		Name: Name + "-" + s.Revision, UID: s.UID, Live: live,
 		Digest: Digest(s.Revision), Revision: s.Revision, Created: time.Unix(s.Made, 0),
 		Replicas: s.Replicas, Observed: s.Observed, Noted: s.Desired >= 0,

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -63,24 +65,32 @@ func (w *World) refuses(action plan.Action) bool {
 		kind = TakeOvers
 	case plan.HandBack:
 		kind = HandBacks
-	case plan.CreateSet:
-		kind = NewSets
-	case plan.ScaleSet:
-		switch {
-		case a.To > a.From:
-			kind = Growth
-		case a.To < a.From:
-			kind = Shrinkage
-		}
+	case plan.MovePods:
+		kind = movesOf(a.Write)
 	case plan.OpenGate:
 		kind = OpenedGates
 	case plan.Keep, plan.Mark:
 		kind = Templates
 	case plan.Annotate:
 		kind = Annotations
-	case plan.CloseGate, plan.Forget, plan.OrderPods: // taken always
+	case plan.CloseGate, plan.Forget: // taken always
 	}
 	return kind != "" && w.Refusing == kind
+}
+
+// movesOf is the kind of a write that moves pods; empty if it is always taken.
+func movesOf(write mover.Write) Writes {
+	scale, is := write.(deployment.Scale)
+	switch {
+	case is && scale.To > scale.From:
+		return Growth
+	case is && scale.To < scale.From:
+		return Shrinkage
+	}
+	if _, creates := write.(deployment.Create); creates {
+		return NewSets
+	}
+	return ""
 }
 
 // rewrites changes what a take-over has made of a workload. It reports whether it does.

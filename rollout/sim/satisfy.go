@@ -17,7 +17,7 @@ func (x *pass) satisfy(needs plan.Needs) {
 	if needs.Workload && x.report.Ended == "" {
 		x.readWorkload()
 	}
-	if needs.Sets && x.report.Ended == "" {
+	if needs.Counts && x.report.Ended == "" {
 		x.readSets()
 	}
 	if needs.Gates {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/crdcheck"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -309,8 +310,11 @@ func copyOf(o plan.Observation) plan.Observation {
 	if o.Workload != nil {
 		o.Workload = new(*o.Workload)
 		o.Workload.Hold = copyOfPointer(o.Workload.Hold)
+		deployed := o.Workload.Mover.(deployment.Mover)
+		deployed.Sets = slices.Clone(deployed.Sets)
+		o.Workload.Mover = deployed
 	}
-	o.Sets, o.Kept, o.Gates = slices.Clone(o.Sets), slices.Clone(o.Kept), slices.Clone(o.Gates)
+	o.Kept, o.Gates = slices.Clone(o.Kept), slices.Clone(o.Gates)
 	for i := range o.Gates {
 		o.Gates[i] = *o.Gates[i].DeepCopy()
 	}

@@ -1,17 +1,20 @@
 package deployment
 
-import "k8s.io/apimachinery/pkg/util/intstr"
+import (
+	"cmp"
 
-// Bounds are how far the pods may stray from spec.replicas: Surge beyond, Unavailable short of it.
-type Bounds struct{ Surge, Unavailable int32 }
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+)
 
 // DefaultBound is what a Deployment has for maxSurge and maxUnavailable by default.
 var DefaultBound = intstr.FromString("25%")
 
-// Resolve makes pods of maxSurge (rounded up) and maxUnavailable (rounded down) as the native controller does
+// Bounds makes pods of maxSurge (rounded up) and maxUnavailable (rounded down) as the native controller does
 // (ResolveFenceposts in pkg/controller/deployment/util): where both come out as 0, one pod may be unavailable.
-func Resolve(surge, unavailable intstr.IntOrString, replicas int32) Bounds {
-	b := Bounds{
+func (Mover) Bounds(surge, unavailable *intstr.IntOrString, replicas int32) mover.Bounds {
+	b := mover.Bounds{
 		Surge:       scaled(surge, replicas, true),
 		Unavailable: min(scaled(unavailable, replicas, false), replicas),
 	}
@@ -22,8 +25,8 @@ func Resolve(surge, unavailable intstr.IntOrString, replicas int32) Bounds {
 }
 
 // scaled is 0 for what can't be read; whoever takes the value in refuses it.
-func scaled(value intstr.IntOrString, replicas int32, roundUp bool) int32 {
-	n, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), roundUp)
+func scaled(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(value, &DefaultBound), int(replicas), roundUp)
 	if err != nil {
 		return 0
 	}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // The tests tell of a Deployment that goes from v1 to v2, or back: one pod of surge and none unavailable, and a step of one pod.
 type scene struct {
-	Task
+	task
 
 	keeps bool
 }
@@ -26,9 +27,9 @@ const (
 )
 
 func held(replicas int32) *scene {
-	return &scene{Task: Task{
-		Digest: "digest-v2", Replicas: replicas, Bounds: Bounds{Surge: 1}, Target: 1, Stable: "v1",
-	}}
+	return &scene{task: task{Task: mover.Task{
+		Digest: "digest-v2", Replicas: replicas, Bounds: mover.Bounds{Surge: 1}, Target: 1, Stable: "v1",
+	}}}
 }
 
 // goingBack is the way back to v1 after v2 had been released.
@@ -38,13 +39,13 @@ func goingBack(replicas int32) *scene {
 	return s
 }
 
-func (s *scene) but(change func(*Task)) *scene {
-	change(&s.Task)
+func (s *scene) but(change func(*task)) *scene {
+	change(&s.task)
 	return s
 }
 
 func (s *scene) bounds(surge, unavailable int32) *scene {
-	s.Bounds = Bounds{Surge: surge, Unavailable: unavailable}
+	s.Bounds = mover.Bounds{Surge: surge, Unavailable: unavailable}
 	return s
 }
 
@@ -58,8 +59,8 @@ func (s *scene) reach(pods int32) *scene {
 	return s
 }
 
-func (s *scene) sets(sets ...Set) *scene {
-	s.Sets = sets
+func (s *scene) having(sets ...Set) *scene {
+	s.sets = sets
 	return s
 }
 
@@ -77,12 +78,12 @@ func (s *scene) stands() *scene {
 
 // script is what a pass does.
 func (s *scene) script() []string {
-	if Updated(s.Sets, s.Digest) == nil {
-		return []string{fmt.Sprintf("made with %d", s.First())}
+	if updated(s.sets, s.Digest) == nil {
+		return []string{fmt.Sprintf("made with %d", s.first())}
 	}
-	sizes := s.Move()
+	sizes := s.move()
 	if s.keeps {
-		sizes = s.Keep()
+		sizes = s.keep()
 	}
 	grow, shrink := sizes.Changes()
 	all := slices.Concat(shrink, grow)
@@ -97,7 +98,7 @@ func (s *scene) script() []string {
 }
 
 func words(s Scale) string {
-	why := map[Why]string{FewerReplicas: fewer, MoreReplicas: more, BackToTarget: back, Unnote: ": takes the note off"}[s.Why]
+	why := map[mover.Why]string{mover.FewerReplicas: fewer, mover.MoreReplicas: more, mover.BackToTarget: back, mover.KeepOthers: ": takes the note off"}[s.Why]
 	return fmt.Sprintf("%s %d -> %d%s", s.Set.Revision, s.From, s.To, why)
 }
 
@@ -125,7 +126,7 @@ func current(n int32) func(*Set) { return func(s *Set) { s.Current = n } }
 func unobserved(s *Set) { s.Observed = false }
 
 func stuck(s *Set) {
-	s.Failure = &Failure{Reason: "FailedCreate", Message: "exceeded quota", Since: noon}
+	s.Failure = &mover.Failure{Reason: "FailedCreate", Message: "exceeded quota", Since: noon}
 }
 
 // moved is a case of a table. Its name is the rule that it shows.

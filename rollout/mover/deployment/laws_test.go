@@ -5,14 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"pgregory.net/rapid"
 )
 
 // drawTask is a Deployment in any state: nothing says that it was our doing.
-func drawTask(t *rapid.T) Task {
+func drawTask(t *rapid.T) task {
 	upTo := func(most int32, name string) int32 { return rapid.Int32Range(0, most).Draw(t, name) }
-	task := Task{Digest: "digest-v2", Stable: "v1", Replicas: 1 + upTo(11, "replicas")}
-	task.Bounds = Bounds{Surge: upTo(4, "surge"), Unavailable: min(upTo(4, "unavailable"), task.Replicas)}
+	task := task{Task: mover.Task{Digest: "digest-v2", Stable: "v1", Replicas: 1 + upTo(11, "replicas")}}
+	task.Bounds = mover.Bounds{Surge: upTo(4, "surge"), Unavailable: min(upTo(4, "unavailable"), task.Replicas)}
 	if task.Surge+task.Unavailable == 0 {
 		task.Unavailable = 1
 	}
@@ -26,22 +27,22 @@ func drawTask(t *rapid.T) Task {
 		made := upTo(14, "made")
 		ready := upTo(made, "ready")
 		all := upTo(ready, "available")
-		task.Sets = append(task.Sets, set(revision, size, func(s *Set) {
+		task.sets = append(task.sets, set(revision, size, func(s *Set) {
 			s.Current, s.Ready, s.Available, s.Observed = made, ready, all, rapid.Bool().Draw(t, "observed")
 		}))
 	}
 	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
-	task.Mode = Mode{Rollback: yes("rollback"), Rescaling: yes("rescaling"), Blocked: yes("blocked")}
+	task.Mode = mover.Mode{Rollback: yes("rollback"), Rescaling: yes("rescaling"), Blocked: yes("blocked")}
 	task.SteppingBack = !task.Rollback && task.Target < task.Replicas && yes("stepping back") // the last step is never jumped back to
 	task.Grown = task.Rescaling && yes("grown")
 	if task.Rollback { // what is missing is made up for with pods of the version to go back to
-		task.Target = max(task.Target, task.Replicas-task.Now().OldPods())
+		task.Target = max(task.Target, task.Replicas-task.now().Pods())
 	}
 	return task
 }
 
-// writes are the changes in the order in which they are written.
-func writes(s Sizes) []Scale {
+// inOrder are the changes in the order in which they are written.
+func inOrder(s Sizes) []Scale {
 	grow, shrink := s.Changes()
 	if s.GrowsFirst() {
 		return slices.Concat(grow, shrink)
@@ -81,16 +82,16 @@ func worst(sets []Set) int32 {
 }
 
 // broken says which law a write breaks; empty if none.
-func broken(task Task, before, after []Set, change Scale) string {
+func broken(task task, before, after []Set, change Scale) string {
 	updated := change.Set.Digest == task.Digest
 	grows, shrinks := change.To > change.From, change.To < change.From
 	was, is := worst(before), worst(after)
 	most := task.Replicas + task.Surge
-	joins := change.From == 0 && change.To == 1 && Active(before) <= 2
-	if joins || Active(after) == 1 && change.To == task.Replicas {
+	joins := change.From == 0 && change.To == 1 && active(before) <= 2
+	if joins || active(after) == 1 && change.To == task.Replicas {
 		most = max(most, task.Replicas+1) // T1
 	}
-	lone := Lone(after)
+	single := lone(after)
 	switch {
 	case grows && seen(after) > most:
 		return fmt.Sprintf("I1: %d pods, at most %d", seen(after), most)
@@ -102,7 +103,7 @@ func broken(task Task, before, after []Set, change Scale) string {
 		return "I5: nothing says that updated pods may go"
 	case grows && !updated && task.Rollback:
 		return "I6: what is left behind by a rollback grows"
-	case shrinks && Lone(before) == nil && lone != nil && lone.Digest == task.Digest && task.Target < task.Replicas && !task.Rollback:
+	case shrinks && lone(before) == nil && single != nil && single.Digest == task.Digest && task.Target < task.Replicas && !task.Rollback:
 		return "T1: the new ReplicaSet is left alone, short of all pods"
 	default:
 		return ""
@@ -113,12 +114,12 @@ func TestNoWriteBreaksALaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		task := drawTask(t)
-		sizes := task.Move()
+		sizes := task.move()
 		if rapid.Bool().Draw(t, "stands") {
-			sizes = task.Keep()
+			sizes = task.keep()
 		}
-		sets := slices.Clone(task.Sets)
-		for _, change := range writes(sizes) {
+		sets := slices.Clone(task.sets)
+		for _, change := range inOrder(sizes) {
 			before := slices.Clone(sets)
 			scale(sets, change)
 			if how := broken(task, before, sets, change); how != "" {
@@ -133,28 +134,28 @@ func TestMoveReachesItsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		task := drawTask(t)
 		task.Rescaling = true // whatever is too many may go
-		task.Sets = slices.Clone(task.Sets)
+		task.sets = slices.Clone(task.sets)
 		for round := range 60 {
-			changes := writes(task.Move())
+			changes := inOrder(task.move())
 			for _, change := range changes {
-				scale(task.Sets, change)
+				scale(task.sets, change)
 			}
-			if lone := Lone(task.Sets); lone != nil { // T1
-				lone.Replicas = task.Replicas
+			if single := lone(task.sets); single != nil { // T1
+				single.Replicas = task.Replicas
 			}
-			for i := range task.Sets {
-				s := &task.Sets[i]
+			for i := range task.sets {
+				s := &task.sets[i]
 				s.Current, s.Ready, s.Available, s.Observed = s.Replicas, s.Replicas, s.Replicas, true
 			}
 			if round > 0 && len(changes) == 0 {
 				break
 			}
 		}
-		updated := Updated(task.Sets, task.Digest).Replicas
-		old := totalOf(task.Sets) - updated
+		updated := updated(task.sets, task.Digest).Replicas
+		old := totalOf(task.sets) - updated
 		switch {
-		case len(writes(task.Move())) > 0:
-			t.Fatalf("it never ends: %v", task.Sets)
+		case len(inOrder(task.move())) > 0:
+			t.Fatalf("it never ends: %v", task.sets)
 		case updated != task.Target:
 			t.Errorf("%d updated pods, want %d", updated, task.Target)
 		case task.Rollback && old > task.Replicas-updated, !task.Rollback && old != task.Replicas-updated:

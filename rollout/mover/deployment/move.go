@@ -1,8 +1,8 @@
 package deployment
 
-// Move brings the ReplicaSets nearer to the target, and to the rest of spec.replicas in other versions. There must be a new
+// move brings the ReplicaSets nearer to the target, and to the rest of spec.replicas in other versions. There must be a new
 // ReplicaSet.
-func (t Task) Move() Sizes {
+func (t task) move() Sizes {
 	b, others := t.table(), t.others()
 	b.growUpdated(t.Target)
 	b.growOld(others)
@@ -12,9 +12,9 @@ func (t Task) Move() Sizes {
 	return Sizes{b}
 }
 
-// Keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has failed. There must be a
+// keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has failed. There must be a
 // new ReplicaSet.
-func (t Task) Keep() Sizes {
+func (t task) keep() Sizes {
 	t.SteppingBack = false
 	b := t.table()
 	if t.Rollback {
@@ -30,11 +30,11 @@ func (t Task) Keep() Sizes {
 	return Sizes{b}
 }
 
-// First is how many pods the new ReplicaSet is made with.
-func (t Task) First() int32 { return t.table().growth(t.Target) }
+// first is how many pods the new ReplicaSet is made with.
+func (t task) first() int32 { return t.table().growth(t.Target) }
 
-// Now are the sizes as they are.
-func (t Task) Now() Sizes { return Sizes{t.table()} }
+// now are the sizes as they are.
+func (t task) now() Sizes { return Sizes{t.table()} }
 
 // others is how many pods are left to run other versions.
-func (t Task) others() int32 { return max(t.Replicas-t.Target, 0) }
+func (t task) others() int32 { return max(t.Replicas-t.Target, 0) }

@@ -6,45 +6,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// Queue is in which order old pods go.
-type Queue struct {
-	// Pods are those of all ReplicaSets, and Keys the requested order.
-	Pods []order.Pod
-	Keys []v1alpha1.OrderKey
-	// Pauses reports whether nothing goes from a pod on, because it has a pause point.
-	Pauses func(order.Pod) bool
-	Now    time.Time
-}
-
-// Limit is how far a set may shrink: not below Proven, because the ReplicaSet controller may not have
-// seen the costs of more pods, nor below Paused, because of a pause point, unless spec.replicas asks for it.
-type Limit struct{ Proven, Paused int32 }
-
-// Limited is what an order lets go.
-type Limited struct {
-	// Limits are those of the old ReplicaSets, by their UIDs.
-	Limits map[types.UID]Limit
-	// Held is the pod with a pause point that is the next to go; nil if there is none.
-	Held *order.Pod
-	// Settles is when more pods may go, because their costs are seen for certain; zero if time does not help.
-	Settles time.Time
-}
-
-// of are the pods of a set in the order in which they are to go.
-func (q Queue) of(r *row) []order.Pod {
+// podsOf are the pods of a set in the order in which they are to go.
+func podsOf(q mover.Queue, r *row) []order.Pod {
 	pods := slices.DeleteFunc(slices.Clone(q.Pods), func(pod order.Pod) bool { return pod.Set != r.UID })
 	return order.Sort(pods, q.Keys)
 }
 
-// OldPods is how many pods the old ReplicaSets are to have as they are now.
-func (s Sizes) OldPods() int32 { return s.table.oldReplicas() }
+// Pods is how many pods the old ReplicaSets are to have as they are now.
+func (s Sizes) Pods() int32 { return s.table.oldReplicas() }
 
-// ShrinksOld reports whether old pods go.
-func (s Sizes) ShrinksOld() bool {
+// Shrinks reports whether old pods go.
+func (s Sizes) Shrinks() bool {
 	return slices.ContainsFunc(s.table.old, func(r *row) bool { return r.want < r.Replicas })
 }
 
@@ -52,17 +28,25 @@ func (s Sizes) ShrinksOld() bool {
 // one may begin with before it adds a pod.
 func (s Sizes) Unordered() int32 { return max(s.table.Replicas-s.table.Target-s.table.Unavailable, 0) }
 
-// Costs are what has to be written to the old pods, the oldest set first.
-func (s Sizes) Costs(q Queue) []order.Change {
+// Write gives the old pods that go next their costs; nil if they have them.
+func (s Sizes) Write(q mover.Queue) mover.Write {
+	if changes := s.costs(q); len(changes) > 0 {
+		return OrderPods{Changes: changes, Why: mover.PutInOrder}
+	}
+	return nil
+}
+
+// costs are what has to be written to the old pods, the oldest set first.
+func (s Sizes) costs(q mover.Queue) []order.Change {
 	b, after := s.table, int32(0)
 	if u := b.updated; u != nil {
-		after = max(u.Replicas, u.Current, int32(len(q.of(u))))
+		after = max(u.Replicas, u.Current, int32(len(podsOf(q, u))))
 	}
-	all := sum(b.old, func(r *row) int32 { return int32(len(q.of(r))) })
+	all := sum(b.old, func(r *row) int32 { return int32(len(podsOf(q, r))) })
 	next := max(all-s.Unordered(), 0)
 	var changes []order.Change
 	for _, r := range b.old {
-		sorted := q.of(r)
+		sorted := podsOf(q, r)
 		have := int32(len(sorted))
 		n := min(have, next)
 		next -= n
@@ -73,14 +57,14 @@ func (s Sizes) Costs(q Queue) []order.Change {
 }
 
 // Limits are how far the old ReplicaSets may shrink in the order of their pods. After a pause point nothing goes.
-func (s Sizes) Limits(q Queue) Limited {
+func (s Sizes) Limits(q mover.Queue) mover.Limited {
 	b, stopped := s.table, false
-	limited := Limited{Limits: map[types.UID]Limit{}}
+	limited := mover.Limited{Limits: map[types.UID]mover.Limit{}}
 	for _, r := range b.old {
-		going := order.Going(q.of(r))
+		going := order.Going(podsOf(q, r))
 		have := int32(len(going))
 		wanted := max(have-r.want, 0)
-		before, at := q.pausePoint(going)
+		before, at := pausePoint(q, going)
 		switch {
 		case stopped:
 			before = 0
@@ -92,7 +76,7 @@ func (s Sizes) Limits(q Queue) Limited {
 		if free < wanted && settles.After(q.Now) && (limited.Settles.IsZero() || settles.Before(limited.Settles)) {
 			limited.Settles = settles
 		}
-		limited.Limits[r.UID] = Limit{Proven: have - free, Paused: have - before}
+		limited.Limits[r.UID] = mover.Limit{Proven: have - free, Paused: have - before}
 	}
 	return limited
 }
@@ -102,7 +86,7 @@ func (b *table) beyond() bool { return sum(b.rows(), size) > b.most() }
 
 // pausePoint is the first of the pods with a pause point, and how many may go before it; nil and all
 // of them if there is none. Nobody knows which of the pods that are not ready goes first.
-func (q Queue) pausePoint(going []order.Pod) (int32, *order.Pod) {
+func pausePoint(q mover.Queue, going []order.Pod) (int32, *order.Pod) {
 	i := slices.IndexFunc(going, q.Pauses)
 	if i < 0 {
 		return int32(len(going)), nil

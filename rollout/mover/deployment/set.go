@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // Set is a ReplicaSet of the Deployment.
@@ -27,19 +29,12 @@ type Set struct {
 	Noted bool
 	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want of quota for
 	// example; nil if it can.
-	Failure *Failure
+	Failure *mover.Failure
 	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
 	Current, Ready, Available int32
 	// Terminating is status.terminatingReplicas, the pods that are going away, which Current does not count; nil if the
 	// cluster does not tell (Kubernetes before 1.35).
 	Terminating *int32
-}
-
-// Failure is what the ReplicaSet controller says of pods that it can't make or delete.
-type Failure struct {
-	Reason, Message string
-	// Since is when it began.
-	Since time.Time
 }
 
 // shrinking reports whether pods are still to go that the status may count as available:
@@ -52,15 +47,15 @@ func New(sets []Set, digest string) *Set {
 	return oldest(sets, func(s *Set) bool { return s.Digest == digest })
 }
 
-// Updated is the ReplicaSet whose pods are the updated ones: the oldest of the Deployment's template that is not being
+// updated is the ReplicaSet whose pods are the updated ones: the oldest of the Deployment's template that is not being
 // deleted, nil if there is none.
-func Updated(sets []Set, digest string) *Set {
+func updated(sets []Set, digest string) *Set {
 	return oldest(sets, func(s *Set) bool { return s.Digest == digest && !s.Deleting })
 }
 
-// Old are all the others that are not being deleted, the oldest first.
-func Old(sets []Set, digest string) []*Set {
-	updated := Updated(sets, digest)
+// old are all the others that are not being deleted, the oldest first.
+func old(sets []Set, digest string) []*Set {
+	updated := updated(sets, digest)
 	var old []*Set
 	for i := range sets {
 		if set := &sets[i]; set != updated && !set.Deleting {
@@ -68,7 +63,7 @@ func Old(sets []Set, digest string) []*Set {
 		}
 	}
 	slices.SortFunc(old, func(a, b *Set) int {
-		if Older(a, b) {
+		if older(a, b) {
 			return -1
 		}
 		return 1
@@ -76,8 +71,8 @@ func Old(sets []Set, digest string) []*Set {
 	return old
 }
 
-// Older orders ReplicaSets by creation, then by name.
-func Older(a, b *Set) bool {
+// older orders ReplicaSets by creation, then by name.
+func older(a, b *Set) bool {
 	if !a.Created.Equal(b.Created) {
 		return a.Created.Before(b.Created)
 	}
@@ -87,15 +82,15 @@ func Older(a, b *Set) bool {
 func oldest(sets []Set, counts func(*Set) bool) *Set {
 	var found *Set
 	for i := range sets {
-		if set := &sets[i]; counts(set) && (found == nil || Older(set, found)) {
+		if set := &sets[i]; counts(set) && (found == nil || older(set, found)) {
 			found = set
 		}
 	}
 	return found
 }
 
-// Active counts the ReplicaSets that are to have pods.
-func Active(sets []Set) int {
+// active counts the ReplicaSets that are to have pods.
+func active(sets []Set) int {
 	n := 0
 	for i := range sets {
 		if sets[i].Replicas > 0 {
@@ -105,10 +100,10 @@ func Active(sets []Set) int {
 	return n
 }
 
-// Lone is the only ReplicaSet that is to have pods; nil if there is none, or more than one.
-func Lone(sets []Set) *Set {
+// lone is the only ReplicaSet that is to have pods; nil if there is none, or more than one.
+func lone(sets []Set) *Set {
 	i := slices.IndexFunc(sets, func(s Set) bool { return s.Replicas > 0 })
-	if i < 0 || Active(sets) > 1 {
+	if i < 0 || active(sets) > 1 {
 		return nil
 	}
 	return &sets[i]
@@ -119,18 +114,8 @@ func Settled(sets []Set) bool {
 	return !slices.ContainsFunc(sets, func(s Set) bool { return !s.Observed || s.shrinking() })
 }
 
-// Available counts the available pods, except those that are to go: at the end of a release its last old pods are
-// still in a status.
-func Available(sets []Set) int32 {
-	var available int32
-	for i := range sets {
-		available += min(sets[i].Available, sets[i].Replicas)
-	}
-	return available
-}
-
-// NewestFailure is the one that began last; of two, that of the newer ReplicaSet. It is nil if there is none.
-func NewestFailure(sets []Set) *Failure {
+// newestFailure is the one that began last; of two, that of the newer ReplicaSet. It is nil if there is none.
+func newestFailure(sets []Set) *mover.Failure {
 	var newest *Set
 	for i := range sets {
 		set := &sets[i]
@@ -138,7 +123,7 @@ func NewestFailure(sets []Set) *Failure {
 			continue
 		}
 		if newest == nil || set.Failure.Since.After(newest.Failure.Since) ||
-			set.Failure.Since.Equal(newest.Failure.Since) && Older(newest, set) {
+			set.Failure.Since.Equal(newest.Failure.Since) && older(newest, set) {
 			newest = set
 		}
 	}

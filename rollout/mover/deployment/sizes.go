@@ -1,39 +1,22 @@
 package deployment
 
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+)
+
 // Sizes are the ReplicaSets of a Deployment with the sizes that they are to have.
 type Sizes struct{ table *table }
-
-// Scale is a write to a ReplicaSet.
-type Scale struct {
-	Set      Set
-	From, To int32
-	Why      Why
-}
-
-// Why is the reason for a Scale.
-type Why int
-
-// The reasons.
-const (
-	// Forward is towards the target.
-	Forward Why = iota
-	// BackToTarget undoes what went beyond it, or makes up for pods that are missing.
-	BackToTarget
-	// FewerReplicas and MoreReplicas follow spec.replicas.
-	FewerReplicas
-	MoreReplicas
-	// Unnote takes the native controller's note off a set, which keeps its size (T2).
-	Unnote
-)
 
 // Changes are the writes that the sizes come to: what grows and what shrinks is one step each. GrowsFirst says which is first.
 func (s Sizes) Changes() (grow, shrink []Scale) {
 	b := s.table
 	if u := b.updated; u != nil && u.Noted && b.oldTotal() > b.oldReplicas() {
-		grow = append(grow, Scale{*u.Set, u.Replicas, u.Replicas, Unnote})
+		grow = append(grow, Scale{Set: *u.Set, From: u.Replicas, To: u.Replicas, Why: mover.KeepOthers, Updated: true})
 	}
 	for _, r := range b.rows() {
-		change := Scale{*r.Set, r.Replicas, r.want, b.why(r)}
+		change := Scale{Set: *r.Set, From: r.Replicas, To: r.want, Why: b.why(r), Updated: r == b.updated}
 		switch {
 		case r.want > r.Replicas:
 			grow = append(grow, change)
@@ -45,16 +28,16 @@ func (s Sizes) Changes() (grow, shrink []Scale) {
 }
 
 // why says why a set gets another size.
-func (b *table) why(r *row) Why {
+func (b *table) why(r *row) mover.Why {
 	switch {
 	case (r == b.updated) == (r.want < r.Replicas) && !b.Rescaling:
-		return BackToTarget
+		return mover.BackToTarget
 	case r == b.updated && r.want < r.Replicas:
-		return FewerReplicas
+		return mover.FewerReplicas
 	case r != b.updated && r.want > r.Replicas:
-		return MoreReplicas
+		return mover.MoreReplicas
 	default:
-		return Forward
+		return mover.Forward
 	}
 }
 
@@ -79,16 +62,41 @@ func (s Sizes) Small() bool {
 	return change < max((b.Surge+b.Unavailable)/8, 1)
 }
 
-// Active counts the ReplicaSets that have, or are to have, pods.
-func (s Sizes) Active() int { return s.table.active() }
+// moves are the changes as the course takes them.
+func (s Sizes) moves() mover.Moves {
+	grow, shrink := s.Changes()
+	return mover.Moves{
+		Grow: writes(grow), Shrink: writes(shrink), GrowsFirst: s.table.updated != nil && s.GrowsFirst(),
+		Small: s.table.updated != nil && s.Small(), Unread: s.unread(shrink), Order: s,
+	}
+}
 
-// Last takes all pods away, the stable ones last: if somebody scales the Deployment up meanwhile those that are alone get more
+// unread reports whether a shrink rests on what was not read live: every set that counts as available, except a lone one
+// that shrinks, whose write is guarded by its version.
+func (s Sizes) unread(shrink []Scale) bool {
+	lone := ""
+	if len(shrink) == 1 {
+		lone = shrink[0].Set.Name
+	}
+	return slices.ContainsFunc(s.table.sets, func(s Set) bool { return !s.Live && s.Name != lone && s.Available > 0 })
+}
+
+func writes(changes []Scale) []mover.Write {
+	var all []mover.Write
+	for _, change := range changes {
+		all = append(all, change)
+	}
+	return all
+}
+
+// last takes all pods away, the stable ones last: if somebody scales the Deployment up meanwhile those that are alone get more
 // (T1).
-func (t Task) Last() []Scale {
+func (t task) last() []Scale {
 	var shrink []Scale
-	for _, r := range t.table().rows() {
+	b := t.table()
+	for _, r := range b.rows() {
 		if r.Replicas > 0 {
-			shrink = append(shrink, Scale{Set: *r.Set, From: r.Replicas, Why: FewerReplicas})
+			shrink = append(shrink, Scale{Set: *r.Set, From: r.Replicas, Why: mover.Cleared, Updated: r == b.updated})
 		}
 	}
 	return shrink

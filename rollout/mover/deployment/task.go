@@ -4,39 +4,15 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Task is what there is of a Deployment's pods, and what they are to come to.
-type Task struct {
-	// Sets are all its ReplicaSets. Digest is that of its template, which tells the new one.
-	Sets   []Set
-	Digest string
-	// Replicas is spec.replicas.
-	Replicas int32
-	Bounds
-	// Target is how many pods are to run the new version. Reach is how many may, if spec.replicas has grown since the step
-	// was entered: as many as the steps let through whose gates have passed.
-	Target, Reach int32
-	// Stable is the revision that was stable before.
-	Stable string
-	// Limits are how far old ReplicaSets may shrink now, by their UIDs; one that is missing has none.
-	Limits map[types.UID]Limit
-	Mode
-}
+// task is what the pods of a Deployment are to come to, and what there is of them.
+type task struct {
+	mover.Task
 
-// Mode says which way pods may go.
-type Mode struct {
-	// Rollback says that the new version is the one to go back to. The others are not added to: the bad one is among them.
-	Rollback bool
-	// Rescaling says that spec.replicas is not what the step was entered with, and Grown that it is more.
-	Rescaling, Grown bool
-	// AwaitTermination says that a pod makes room for another only once it is gone, not when its deletion has begun.
-	AwaitTermination bool
-	// Blocked says that the step waits for a gate: updated pods beyond the step go.
-	Blocked bool
-	// SteppingBack says that the step was jumped back to with its pods: those beyond it go.
-	SteppingBack bool
+	// sets are all ReplicaSets.
+	sets []Set
 }
 
 // row is a ReplicaSet with the size that it is to have.
@@ -48,7 +24,7 @@ type row struct {
 
 // table is the arithmetic of one Move or Keep, which fills in the sizes wanted.
 type table struct {
-	Task
+	task
 
 	// updated is nil if there is no new ReplicaSet yet.
 	updated *row
@@ -56,12 +32,12 @@ type table struct {
 }
 
 // table begins with the sizes that there are.
-func (t Task) table() *table {
-	b := &table{Task: t}
-	if updated := Updated(t.Sets, t.Digest); updated != nil {
+func (t task) table() *table {
+	b := &table{task: t}
+	if updated := updated(t.sets, t.Digest); updated != nil {
 		b.updated = &row{updated, updated.Replicas}
 	}
-	for _, set := range Old(t.Sets, t.Digest) {
+	for _, set := range old(t.sets, t.Digest) {
 		b.old = append(b.old, &row{set, set.Replicas})
 	}
 	if !t.Rollback { // of what is not approved pods go first, of what is stable they go last
@@ -72,12 +48,12 @@ func (t Task) table() *table {
 
 // steady is 2 for the set of the stable revision, 1 for those that there were before it, which ran under the native controller
 // or were released, and 0 for others: they may be left of a release that nobody has approved in full.
-func (t Task) steady(s *Set) int {
+func (t task) steady(s *Set) int {
 	if s.Revision == t.Stable {
 		return 2
 	}
-	i := slices.IndexFunc(t.Sets, func(o Set) bool { return o.Revision == t.Stable })
-	if i >= 0 && Older(s, &t.Sets[i]) {
+	i := slices.IndexFunc(t.sets, func(o Set) bool { return o.Revision == t.Stable })
+	if i >= 0 && older(s, &t.sets[i]) {
 		return 1
 	}
 	return 0

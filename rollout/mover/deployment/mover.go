@@ -1,0 +1,95 @@
+package deployment
+
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/order"
+)
+
+// Mover is a Deployment with its ReplicaSets. It implements mover.Mover.
+type Mover struct {
+	Paused bool
+	// Recreate says that spec.strategy.type is Recreate.
+	Recreate bool
+	// Strategy is spec.strategy as JSON, to be put back later.
+	Strategy string
+	// Sets are the ReplicaSets that the Deployment owns, by its UID.
+	Sets []Set
+	// SetsLive says that all of them were listed live in this pass: there are no others. One that
+	// was only read, or answered to a write, in this pass is live by itself.
+	SetsLive bool
+}
+
+var _ mover.Mover = Mover{}
+
+// Native implements mover.Mover: a Deployment that is held is paused and has strategy Recreate (T3).
+func (m Mover) Native() mover.Native {
+	n := mover.Native{
+		Secured:    m.Paused && m.Recreate,
+		Loosened:   v1alpha1.ReasonWorkloadUnpaused,
+		Free:       !m.Paused && !m.Recreate,
+		Ours:       m.Recreate,
+		Own:        v1alpha1.HeldWorkload{Strategy: m.Strategy, Paused: m.Paused},
+		OneVersion: m.Recreate,
+
+		EmptyTakesTemplate: true,
+	}
+	if m.Paused {
+		n.Loosened = v1alpha1.ReasonStrategyChanged
+	}
+	return n
+}
+
+// Has implements mover.Mover: the ReplicaSet of a revision has its template.
+func (m Mover) Has(revision string) bool {
+	return slices.ContainsFunc(m.Sets, func(s Set) bool { return s.Revision == revision })
+}
+
+// MayAct implements mover.Mover. Where only our take-over is unseen and one old ReplicaSet has all the replicas, the native
+// controller could do no more than take new pods away again, which costs them their start.
+func (m Mover) MayAct(digest string, replicas int32, behind int64) bool {
+	if behind != 1 {
+		return behind > 1
+	}
+	alone := lone(m.Sets)
+	return alone == nil || alone.Replicas != replicas || alone.Digest == digest
+}
+
+// Make implements mover.Mover: the native controller makes no ReplicaSet while the Deployment is paused.
+func (m Mover) Make(t mover.Task) mover.Write {
+	if updated(m.Sets, t.Digest) != nil {
+		return nil
+	}
+	return Create{Revision: t.Revision, Replicas: task{t, m.Sets}.first()}
+}
+
+// Move implements mover.Mover. There must be a new ReplicaSet.
+func (m Mover) Move(t mover.Task) mover.Moves { return task{t, m.Sets}.move().moves() }
+
+// Keep implements mover.Mover. There must be a new ReplicaSet.
+func (m Mover) Keep(t mover.Task) mover.Moves { return task{t, m.Sets}.keep().moves() }
+
+// Now implements mover.Mover.
+func (m Mover) Now(t mover.Task) mover.Moves { return task{t, m.Sets}.now().moves() }
+
+// Clear implements mover.Mover.
+func (m Mover) Clear(t mover.Task) []mover.Write { return writes(task{t, m.Sets}.last()) }
+
+// Finish implements mover.Mover.
+func (m Mover) Finish(digest string) []mover.Write {
+	set := updated(m.Sets, digest)
+	if set == nil || !set.Noted {
+		return nil
+	}
+	return []mover.Write{Scale{Set: *set, From: set.Replicas, To: set.Replicas, Why: mover.FinishScaling, Updated: true}}
+}
+
+// Restore implements mover.Mover.
+func (Mover) Restore(pods []order.Pod) mover.Write {
+	if changes := order.Restored(pods); len(changes) > 0 {
+		return OrderPods{Changes: changes, Why: mover.Restored}
+	}
+	return nil
+}

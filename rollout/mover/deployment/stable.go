@@ -1,0 +1,64 @@
+package deployment
+
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+)
+
+// Prepare implements mover.Mover: no ReplicaSet that nobody has approved in full is alone, or complete, to the native
+// controller. It would give a lone one every pod that somebody scales the Deployment to (T1), and would empty all others for
+// a new one that it has given all its pods itself (T2). So the stable version gets a pod, and the new one loses that
+// controller's note, before anything shows the release.
+func (m Mover) Prepare(b mover.Beginning) []mover.Write {
+	single, stable := lone(m.Sets), m.setOf(b.Stable)
+	alone := single != nil && single != stable && (single.Digest == b.Template || b.Left != "" && single.Revision == b.Left)
+	var all []mover.Write
+	for i := range m.Sets {
+		set := &m.Sets[i]
+		isNew := set.Digest == b.Template || alone && set == single && set.Digest == b.Digest
+		if isNew && set.Noted && set.Replicas > 0 && !set.Deleting {
+			all = append(all, Scale{Set: *set, From: set.Replicas, To: set.Replicas, Why: mover.KeepOthersAtStart})
+		}
+	}
+	switch {
+	case !alone:
+	case stable != nil:
+		all = append(all, Scale{Set: *stable, To: 1, Why: mover.Beside})
+	case b.AtHand:
+		all = append(all, Create{Revision: b.Stable, Replicas: 1, Why: mover.Beside})
+	}
+	return all
+}
+
+// setOf returns the ReplicaSet of a revision, nil if there is none.
+func (m Mover) setOf(revision string) *Set {
+	i := slices.IndexFunc(m.Sets, func(s Set) bool { return s.Revision == revision && !s.Deleting })
+	if i < 0 {
+		return nil
+	}
+	return &m.Sets[i]
+}
+
+// Refill implements mover.Mover. If somebody has deleted the stable ReplicaSet it is made again. If pods of another version are
+// left it gets a pod of its own: otherwise those would be alone (T1).
+func (m Mover) Refill(stable string, replicas int32) mover.Write {
+	running := active(m.Sets)
+	switch i := slices.IndexFunc(m.Sets, func(s Set) bool { return s.Revision == stable }); {
+	case i >= 0 && running == 1 && m.Sets[i].Replicas == 0 && !m.Sets[i].Deleting && replicas > 0:
+		return Scale{Set: m.Sets[i], To: 1, Why: mover.Beside}
+	case i >= 0 || running > 1:
+		return nil
+	case running == 1:
+		return Create{Revision: stable, Replicas: min(replicas, 1), Why: mover.Beside}
+	default:
+		return Create{Revision: stable, Replicas: replicas, Why: mover.StableGone}
+	}
+}
+
+// Refilled implements mover.Mover. Until the native controller has given the stable ReplicaSet the pods that the Deployment is
+// scaled to, and has seen that itself, it might give them to the new one. Of several it gives none more pods.
+func (m Mover) Refilled(stable string, behind int64) bool {
+	serves := func(s Set) bool { return s.Revision == stable && s.Replicas > 0 && s.Observed }
+	return behind == 0 && (active(m.Sets) > 1 || slices.ContainsFunc(m.Sets, serves))
+}

@@ -1,0 +1,175 @@
+package mover
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/order"
+)
+
+// Mover is a workload with its pods as they were seen, and knows how they move.
+type Mover interface {
+	// Native says how the workload stands to its native controller.
+	Native() Native
+	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the native controller does.
+	Bounds(surge, unavailable *intstr.IntOrString, replicas int32) Bounds
+	// Count counts the pods. The updated ones are those of the version with this digest.
+	Count(digest string) Counts
+	// Has reports whether the cluster still has the template of a revision.
+	Has(revision string) bool
+	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
+	// moved. It has not seen the latest Behind changes of the workload.
+	MayAct(digest string, replicas int32, behind int64) bool
+
+	// Prepare returns what must be written before the release of another template may begin on a workload that is held.
+	Prepare(Beginning) []Write
+	// Make returns what must be written before there can be updated pods; nil if nothing.
+	Make(Task) Write
+	// Move takes the pods nearer to the target of a task, and to the rest of spec.replicas in other versions.
+	Move(Task) Moves
+	// Keep follows spec.replicas and otherwise leaves the pods as they are: the release is stopped, or has failed.
+	Keep(Task) Moves
+	// Now moves nothing. It says in which order pods would go.
+	Now(Task) Moves
+	// Clear takes all pods away: spec.replicas is 0.
+	Clear(Task) []Write
+	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was, scaled to 0 and has
+	// its template meanwhile (Native.EmptyTakesTemplate); nil if nothing. Refilled reports whether the pods that it was
+	// scaled to are, or will be, of that revision, whatever template the workload gets.
+	Refill(stable string, replicas int32) Write
+	Refilled(stable string, behind int64) bool
+	// Finish returns what must be written before the workload, whose pods are all updated, is handed back.
+	Finish(digest string) []Write
+	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
+	Restore([]order.Pod) Write
+}
+
+// Native says how a workload stands to its native controller.
+type Native struct {
+	// Secured says that the native controller is kept from rolling the workload.
+	Secured bool
+	// Loosened is how somebody let it loose, as the reason of the condition Drifted. It counts for a workload that was secured.
+	Loosened string
+	// Free says that nothing keeps the native controller from anything: somebody has taken the workload back.
+	Free bool
+	// Ours says that the strategy is the one with which a workload is held. Its user may have chosen the same.
+	Ours bool
+	// Own is what the workload would get back, if it were taken over as it is.
+	Own v1alpha1.HeldWorkload
+	// OneVersion says that, by the workload's strategy, two versions never run at once.
+	OneVersion bool
+	// EmptyTakesTemplate says that the workload, when it is scaled up from 0, gets pods of the template that it has, whatever
+	// was approved.
+	EmptyTakesTemplate bool
+}
+
+// Bounds are how far the pods may stray from spec.replicas: Surge beyond, Unavailable short of it.
+type Bounds struct{ Surge, Unavailable int32 }
+
+// Counts are the pods of a workload by version.
+type Counts struct {
+	// Updated are those of the version that is released, and Others those of all other versions.
+	Updated, Others Count
+	// All are those of all versions, with what is being deleted.
+	All Count
+	// Live says that they were read live in this pass.
+	Live bool
+	// Settled says that there are no pods beyond those that are wanted: people find exactly what is asked for.
+	Settled bool
+	// Unseen says that the native controller has not seen the template of the workload.
+	Unseen bool
+	// Leaving says that what the updated pods were in is being deleted. Until it is gone they have no place.
+	Leaving bool
+	// Self says that the native controller may itself change how many pods there are: what was known of them may be outdated.
+	Self bool
+	// Uncounted says that nobody counts the pods that are terminating.
+	Uncounted bool
+	// Failure is why pods can't be made or deleted; nil if they can.
+	Failure *Failure
+}
+
+// Count is of pods of one version, or several.
+type Count struct {
+	// Known says that there is something for such pods to be in.
+	Known bool
+	// Wanted is how many are asked for, Current how many there are, and Most how many there may be until it is as wanted.
+	Wanted, Current, Most int32
+	// Ready and Available are of those there are. Staying are the available ones less those that are to go, and StayingReady
+	// the ready ones less those.
+	Ready, Available, Staying, StayingReady int32
+	// Observed says that the numbers are about what is wanted now. What wants no pods counts as observed in All.
+	Observed bool
+}
+
+// And adds up two counts.
+func (c Count) And(more Count) Count {
+	return Count{
+		Known: c.Known || more.Known, Observed: c.Observed && more.Observed,
+		Wanted: c.Wanted + more.Wanted, Current: c.Current + more.Current, Most: c.Most + more.Most,
+		Ready: c.Ready + more.Ready, Available: c.Available + more.Available,
+		Staying: c.Staying + more.Staying, StayingReady: c.StayingReady + more.StayingReady,
+	}
+}
+
+// Failure is what the native controllers say of pods that they can't make or delete.
+type Failure struct {
+	Reason, Message string
+	// Since is when it began.
+	Since time.Time
+}
+
+// Beginning is the start of the release of another template.
+type Beginning struct {
+	// Template is the digest of the new template, and Digest that of the workload's.
+	Template, Digest string
+	// Stable is the revision to go back to, and AtHand says that the workload has its template.
+	Stable string
+	AtHand bool
+	// Left is the revision that is being rolled back; empty if none is.
+	Left string
+}
+
+// Write is one write to what the pods of a workload are in, or to the pods. Each kind has writes of its own, which
+// its shell carries out.
+type Write interface {
+	// String is what is done.
+	fmt.Stringer
+	// Name says what is written, in words that follow "to". Writes of one name are refused for the same reason: it has no numbers.
+	Name() string
+	// Reason is why it is done.
+	Reason() Why
+	// Updates reports whether it changes how many updated pods there are.
+	Updates() bool
+}
+
+// Why is the reason for a Write.
+type Why int
+
+// The reasons.
+const (
+	// Forward is towards the target.
+	Forward Why = iota
+	// BackToTarget undoes what went beyond it, or makes up for pods that are missing.
+	BackToTarget
+	// FewerReplicas and MoreReplicas follow spec.replicas.
+	FewerReplicas
+	MoreReplicas
+	// KeepOthers keeps the native controller from emptying other versions.
+	KeepOthers
+	// KeepOthersAtStart does so before a release begins.
+	KeepOthersAtStart
+	// FinishScaling keeps the native controller from waiting for the end of a scaling that is over.
+	FinishScaling
+	// Beside gives the stable version a pod, so that no other stands alone.
+	Beside
+	// StableGone makes what the stable pods were in again.
+	StableGone
+	// Cleared takes all pods away: spec.replicas is 0.
+	Cleared
+	// PutInOrder writes to pods which of them go first, and Restored takes that away.
+	PutInOrder
+	Restored
+)

@@ -1,0 +1,93 @@
+package mover
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/order"
+)
+
+// Task is what the pods of a workload are to come to.
+type Task struct {
+	// Digest is that of the version that is released.
+	Digest string
+	// Revision is the name of that version.
+	Revision string
+	// Replicas is spec.replicas.
+	Replicas int32
+	Bounds
+	// Target is how many pods are to run the new version. Reach is how many may, if spec.replicas has grown since the step
+	// was entered: as many as the steps let through whose gates have passed.
+	Target, Reach int32
+	// Stable is the revision that was stable before.
+	Stable string
+	// Limits are how far others may shrink now, by UID; one that is missing has none.
+	Limits map[types.UID]Limit
+	Mode
+}
+
+// Mode says which way pods may go.
+type Mode struct {
+	// Rollback says that the new version is the one to go back to. The others are not added to: the bad one is among them.
+	Rollback bool
+	// Rescaling says that spec.replicas is not what the step was entered with, and Grown that it is more.
+	Rescaling, Grown bool
+	// AwaitTermination says that a pod makes room for another only once it is gone, not when its deletion has begun.
+	AwaitTermination bool
+	// Blocked says that the step waits for a gate: updated pods beyond the step go.
+	Blocked bool
+	// SteppingBack says that the step was jumped back to with its pods: those beyond it go.
+	SteppingBack bool
+}
+
+// Moves is what one pass may change.
+type Moves struct {
+	// Grow adds pods and Shrink takes some away. GrowsFirst says which comes first; what comes second depends on it.
+	Grow, Shrink []Write
+	GrowsFirst   bool
+	// Small says that more of the same kind may come in a moment.
+	Small bool
+	// Unread says that Shrink rests on counts that were not read live.
+	Unread bool
+	// Order says in which order other pods go; nil if nobody can choose that.
+	Order Order
+}
+
+// Order is in which order the other pods go, at the sizes that Moves comes to.
+type Order interface {
+	// Pods is how many other pods there are to be now, and Shrinks reports whether some go.
+	Pods() int32
+	Shrinks() bool
+	// Unordered is how many of them need no place in the order yet.
+	Unordered() int32
+	// Write puts the pods in order; nil if they are.
+	Write(Queue) Write
+	// Limits are how far others may shrink in the order of their pods.
+	Limits(Queue) Limited
+}
+
+// Queue is in which order other pods go.
+type Queue struct {
+	// Pods are those of all versions, and Keys the requested order.
+	Pods []order.Pod
+	Keys []v1alpha1.OrderKey
+	// Pauses reports whether nothing goes from a pod on, because it has a pause point.
+	Pauses func(order.Pod) bool
+	Now    time.Time
+}
+
+// Limit is how far a version may shrink: not below Proven, because the native controller may not have
+// seen the order of more pods, nor below Paused, because of a pause point, unless spec.replicas asks for it.
+type Limit struct{ Proven, Paused int32 }
+
+// Limited is what an order lets go.
+type Limited struct {
+	// Limits are by UID.
+	Limits map[types.UID]Limit
+	// Held is the pod with a pause point that is the next to go; nil if there is none.
+	Held *order.Pod
+	// Settles is when more pods may go, because their order is seen for certain; zero if time does not help.
+	Settles time.Time
+}
