@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/drift"
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -182,7 +181,7 @@ func batchOf(foreseen *plan.Batch, share string, known bool) Batch {
 
 // workloadOf is what is known of a Deployment that has the API server's defaults.
 func workloadOf(d *appsv1.Deployment) *plan.Workload {
-	workload := &plan.Workload{Name: d.Name, Replicas: 1, Mover: hold.Mover(d)}
+	workload := &plan.Workload{Name: d.Name, Replicas: 1, Mover: deployment.Mover{}}
 	if d.Spec.Replicas != nil {
 		workload.Replicas = *d.Spec.Replicas
 	}

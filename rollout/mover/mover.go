@@ -12,6 +12,14 @@ import (
 
 // Mover is a workload with its pods as they were seen, and knows how they move.
 type Mover interface {
+	Observed
+	Moving
+	Edges
+	Emptied
+}
+
+// Observed says what there is.
+type Observed interface {
 	// Native says how the workload stands to its native controller.
 	Native() Native
 	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the native controller does.
@@ -20,12 +28,10 @@ type Mover interface {
 	Count(digest string) Counts
 	// Has reports whether the cluster still has the template of a revision.
 	Has(revision string) bool
-	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
-	// moved. It has not seen the latest Behind changes of the workload.
-	MayAct(digest string, replicas int32, behind int64) bool
+}
 
-	// Prepare returns what must be written before the release of another template may begin on a workload that is held.
-	Prepare(Beginning) []Write
+// Moving says what one pass may change.
+type Moving interface {
 	// Make returns what must be written before there can be updated pods; nil if nothing.
 	Make(Task) Write
 	// Move takes the pods nearer to the target of a task, and to the rest of spec.replicas in other versions.
@@ -34,17 +40,31 @@ type Mover interface {
 	Keep(Task) Moves
 	// Now moves nothing. It says in which order pods would go.
 	Now(Task) Moves
-	// Clear takes all pods away: spec.replicas is 0.
-	Clear(Task) []Write
-	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was, scaled to 0 and has
-	// its template meanwhile (Native.EmptyTakesTemplate); nil if nothing. Refilled reports whether the pods that it was
-	// scaled to are, or will be, of that revision, whatever template the workload gets.
-	Refill(stable string, replicas int32) Write
-	Refilled(stable string, behind int64) bool
+}
+
+// Edges is what a release needs where it begins and ends.
+type Edges interface {
+	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
+	// moved. It has not seen the latest changes of the workload, as many as behind says.
+	MayAct(digest string, replicas int32, behind int64) bool
+	// Prepare returns what must be written before the release of another template may begin on a workload that is held.
+	Prepare(Beginning) []Write
 	// Finish returns what must be written before the workload, whose pods are all updated, is handed back.
 	Finish(digest string) []Write
 	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
 	Restore([]order.Pod) Write
+}
+
+// Emptied is what a release needs while spec.replicas is 0.
+type Emptied interface {
+	// Clear takes all pods away.
+	Clear(Task) []Write
+	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was, scaled to 0 and has
+	// its template meanwhile (Native.EmptyTakesTemplate); nil if nothing.
+	Refill(stable string, replicas int32) Write
+	// Refilled reports whether the pods that such a workload was scaled to are, or will be, of the stable revision, whatever
+	// template it gets.
+	Refilled(stable string, behind int64) bool
 }
 
 // Native says how a workload stands to its native controller.
@@ -77,7 +97,7 @@ type Counts struct {
 	All Count
 	// Live says that they were read live in this pass.
 	Live bool
-	// Settled says that there are no pods beyond those that are wanted: people find exactly what is asked for.
+	// Settled says that there are no pods beyond those that are wanted: people find exactly as many.
 	Settled bool
 	// Unseen says that the native controller has not seen the template of the workload.
 	Unseen bool
@@ -95,7 +115,7 @@ type Counts struct {
 type Count struct {
 	// Known says that there is something for such pods to be in.
 	Known bool
-	// Wanted is how many are asked for, Current how many there are, and Most how many there may be until it is as wanted.
+	// Wanted is how many there are to be, Current how many there are, and Most how many there may be until it is as wanted.
 	Wanted, Current, Most int32
 	// Ready and Available are of those there are. Staying are the available ones less those that are to go, and StayingReady
 	// the ready ones less those.
@@ -163,7 +183,7 @@ const (
 	KeepOthersAtStart
 	// FinishScaling keeps the native controller from waiting for the end of a scaling that is over.
 	FinishScaling
-	// Beside gives the stable version a pod, so that no other stands alone.
+	// Beside gives the stable version a pod, so that the new version is never alone.
 	Beside
 	// StableGone makes what the stable pods were in again.
 	StableGone

@@ -52,18 +52,22 @@ type Moves struct {
 	// Unread says that Shrink rests on counts that were not read live.
 	Unread bool
 	// Order says in which order other pods go; nil if nobody can choose that.
-	Order Order
+	Order *Order
 }
 
 // Order is in which order the other pods go, at the sizes that Moves comes to.
-type Order interface {
-	// Pods is how many other pods there are to be now, and Shrinks reports whether some go.
-	Pods() int32
-	Shrinks() bool
-	// Unordered is how many of them need no place in the order yet.
-	Unordered() int32
-	// Write puts the pods in order; nil if they are.
-	Write(Queue) Write
+type Order struct {
+	// Pods is how many other pods there are to be now, and Unordered how many of them need no place in the order yet.
+	Pods, Unordered int32
+	// Shrinks says that some go.
+	Shrinks bool
+	Sorter
+}
+
+// Sorter puts pods in order.
+type Sorter interface {
+	// Sort returns what has to be written to the pods; nil if they are in order.
+	Sort(Queue) Write
 	// Limits are how far others may shrink in the order of their pods.
 	Limits(Queue) Limited
 }

@@ -8,7 +8,7 @@ import (
 
 const (
 	beside    = ": a pod of the stable version, so that the new version is never alone"
-	emptiesIt = ": or the native controller takes it for complete, and empties the others"
+	emptiesIt = ": otherwise the native controller takes it for complete, and empties the others"
 )
 
 // TestNoUnapprovedVersionStandsAlone has a rollback to v1 that had just begun when another template is given.

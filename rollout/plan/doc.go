@@ -12,12 +12,14 @@
 //
 //	Observation ──► look ──► State ──► Decision ──► tell ──► Plan
 //
+// How pods move is no business of this package: it asks a mover (rollout/mover), and knows no kind of workload.
+//
 // A look never changes, and has no reason, message or condition in it: nothing is decided by words.
 //
 // A plan is safe to stop after any action: asking again from what is then observed
 // leads to the same end. What must hold at every write:
 //
-//   - the ReplicaSets add up to at most replicas + maxSurge, plus one pod at the
+//   - the pods add up to at most replicas + maxSurge, plus one pod at the
 //     start of a release without surge (the native controller would undo any other order);
 //   - no write takes the available pods below replicas - maxUnavailable;
 //   - updated pods never exceed the target of the last step whose predecessors' gates passed;

@@ -337,7 +337,7 @@ func TestPassStepWithoutAGate(t *testing.T) {
 			held(10).at(2, 10).sets(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })),
 			outcome{
 				Script: []string{
-					"scale v2 10 -> 10: or the native controller may take it for unfinished scaling, for ever",
+					"scale v2 10 -> 10: otherwise the native controller may wait for the end of a scaling that is over",
 					"hand back: all pods run revision v2",
 				},
 				Is: "Finalizing 3/3 Completed HandingBack",

@@ -21,18 +21,18 @@ func (l *look) ordered() bool {
 // putInOrder makes sure that the old pods that go next have the costs of their order, before updated
 // pods are added, which prove that the native controller has seen the costs, and before a version shrinks. It
 // reports whether they do.
-func putInOrder(d Decision, o mover.Order) (Decision, bool) {
-	if !o.Shrinks() && d.inOrder(o) {
+func putInOrder(d Decision, o *mover.Order) (Decision, bool) {
+	if !o.Shrinks && d.inOrder(o) {
 		return d, true
 	}
 	if d.record.Order == nil { // pods that are marked are known, whatever becomes of this pass
-		return d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Unordered: o.Pods()} }).first(), false
+		return d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Unordered: o.Pods} }).first(), false
 	}
 	if needs := (Needs{Pods: !d.PodsLive, Counts: d.LastScale.IsZero() && !d.pods.Live}); needs.Any() {
 		return d.need(needs), false
 	}
-	d = d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Attempt: r.Attempt, Unordered: o.Unordered()} })
-	write := o.Write(d.queue())
+	d = d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Attempt: r.Attempt, Unordered: o.Unordered} })
+	write := o.Sort(d.queue())
 	if write == nil {
 		return d, true
 	}
@@ -40,9 +40,9 @@ func putInOrder(d Decision, o mover.Order) (Decision, bool) {
 }
 
 // inOrder reports whether the record says that as many pods have costs as the step needs.
-func (l *look) inOrder(o mover.Order) bool {
+func (l *look) inOrder(o *mover.Order) bool {
 	known := l.record.Order
-	return o.Pods() == 0 || known != nil && known.Attempt == l.record.Attempt && known.Unordered <= o.Unordered()
+	return o.Pods == 0 || known != nil && known.Attempt == l.record.Attempt && known.Unordered <= o.Unordered
 }
 
 // queue is the order in which old pods go.
@@ -51,7 +51,7 @@ func (l *look) queue() mover.Queue {
 }
 
 // limits are how far other versions may shrink in their order now, as far as their pods are known.
-func limits(d Decision, o mover.Order) (Decision, map[types.UID]mover.Limit) {
+func limits(d Decision, o *mover.Order) (Decision, map[types.UID]mover.Limit) {
 	if !d.PodsLive {
 		return d, nil
 	}

@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // SyncWorkload is one turn of the native Deployment controller. It ends with the note in the

@@ -3,8 +3,9 @@ package deployment
 import (
 	"testing"
 
-	"github.com/sluice-dev/sluice/rollout/mover"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 func TestBoundsAreTheNativeOnes(t *testing.T) {

@@ -1,14 +1,14 @@
-// Package deployment says how the pods of a Deployment move from one version to another.
+// Package deployment moves the pods of a Deployment from one version to another.
 //
 // It is the arithmetic of the native Deployment controller's rolling update, with a target short of all pods. Values go
 // in, values come out; it knows no release, no status and no cluster:
 //
-//	Task ──► Move ──► Sizes ──► Changes: what grows, what shrinks
-//	    └──► Keep ──┘      └──► Costs, Limits: in which order old pods go
+//	Mover, mover.Task ──► move ──► Sizes ──► Changes: what grows, what shrinks
+//	                 └──► keep ──┘      └──► Sort, Limits: in which order old pods go
 //
-// A Task holds the ReplicaSets as they are seen, how many pods are to run the new version (Target), how far the numbers
-// may stray from spec.replicas (Bounds), and what may go back (Mode). Sizes holds the size that each ReplicaSet is to
-// have. While Move or Keep runs, those wanted sizes are a table that it fills row by row: the only thing in this package
+// A Mover holds the ReplicaSets as they are seen. A mover.Task says how many pods are to run the new version (Target), how far
+// the numbers may stray from spec.replicas (Bounds), and what may go back (Mode). Sizes holds the size that each ReplicaSet is to
+// have. While move or keep runs, those wanted sizes are a table that it fills row by row: the only thing in this package
 // that changes. Once it is returned, nobody writes to it.
 //
 // R is spec.replicas, S maxSurge and U maxUnavailable, both in pods. What holds at every write, in the order of Changes:
@@ -18,7 +18,7 @@
 //   - the new ReplicaSet grows to at most Target, and others to at most the rest of R;
 //   - the new ReplicaSet shrinks only as Mode says.
 //
-// Applied again and again, with pods that become available, Move reaches the target and takes all that is too many away.
+// Applied again and again, with pods that become available, move reaches the target and takes all that is too many away.
 //
 // # The traps
 //
@@ -30,6 +30,6 @@
 //     ones none is left alone before there is an updated pod (keepTwoActive).
 //   - T2: if the new ReplicaSet is noted to be complete (IsSaturated reads the annotation desired-replicas), it sets all
 //     others to 0. So the note is taken off before another one grows (Changes).
-//   - T3: of two or more active ReplicaSets it scales none, because the strategy is not RollingUpdate. So Move and Keep
+//   - T3: of two or more active ReplicaSets it scales none, because the strategy is not RollingUpdate. So move and keep
 //     follow spec.replicas themselves.
 package deployment

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/sluice-dev/sluice/rollout/mover"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // The tests tell of a Deployment that goes from v1 to v2, or back: one pod of surge and none unavailable, and a step of one pod.

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sluice-dev/sluice/rollout/mover"
 	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // drawTask is a Deployment in any state: nothing says that it was our doing.

@@ -28,8 +28,8 @@ func (s Sizes) Shrinks() bool {
 // one may begin with before it adds a pod.
 func (s Sizes) Unordered() int32 { return max(s.table.Replicas-s.table.Target-s.table.Unavailable, 0) }
 
-// Write gives the old pods that go next their costs; nil if they have them.
-func (s Sizes) Write(q mover.Queue) mover.Write {
+// Sort gives the old pods that go next their costs; nil if they have them.
+func (s Sizes) Sort(q mover.Queue) mover.Write {
 	if changes := s.costs(q); len(changes) > 0 {
 		return OrderPods{Changes: changes, Why: mover.PutInOrder}
 	}

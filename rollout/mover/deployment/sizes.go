@@ -67,7 +67,8 @@ func (s Sizes) moves() mover.Moves {
 	grow, shrink := s.Changes()
 	return mover.Moves{
 		Grow: writes(grow), Shrink: writes(shrink), GrowsFirst: s.table.updated != nil && s.GrowsFirst(),
-		Small: s.table.updated != nil && s.Small(), Unread: s.unread(shrink), Order: s,
+		Small: s.table.updated != nil && s.Small(), Unread: s.unread(shrink),
+		Order: &mover.Order{Pods: s.Pods(), Unordered: s.Unordered(), Shrinks: s.Shrinks(), Sorter: s},
 	}
 }
 
