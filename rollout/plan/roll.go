@@ -92,7 +92,7 @@ func (l *look) arrived() bool {
 }
 
 // stepDone reports whether the pods that the step says are updated and available. In the end,
-// and where a gate stands, the counts must be about what is asked for, and no
+// and where a gate stands, the counts must be about what is wanted, and no
 // more old pods may be left than the step says; elsewhere the next step takes them away, in
 // one write with its own. What is jumped back to is there when no updated pod is too many, and no other missing.
 func (l *look) stepDone(target int32) bool {
