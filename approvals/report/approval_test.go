@@ -121,14 +121,14 @@ func TestApprovalTitle(t *testing.T) {
 
 func compare(t *testing.T, file, got string) {
 	t.Helper()
-	if *update {
+	want, err := os.ReadFile(file)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	if *update { // what is written anew differs from what was there, and fails
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("people would read something else (-want +got); if it is meant, run with -update:\n%s", diff)

@@ -1,12 +1,9 @@
 package report
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -29,19 +26,7 @@ func TestRevertWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := words.Title() + "\n\n" + words.CommitMessage() + "\n" + words.Body()
-			path := filepath.Join("testdata", name+".md")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			compare(t, filepath.Join("testdata", name+".md"), got)
 		})
 	}
 }

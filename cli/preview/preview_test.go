@@ -129,14 +129,14 @@ func goldenOf(t *testing.T, shown *preview.Preview, name string) {
 
 func golden(t *testing.T, path, got string) {
 	t.Helper()
-	if *update {
+	want, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatalf("read golden file: %v", err)
+	}
+	if *update { // what is written anew differs from what was there, and fails
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatalf("write golden file: %v", err)
 		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("read golden file: %v", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("-want +got; if it is meant, run with -update:\n%s", diff)

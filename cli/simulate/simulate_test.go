@@ -66,14 +66,14 @@ func TestGolden(t *testing.T) {
 				t.Fatalf("write: %v", err)
 			}
 			path := filepath.Join("testdata", name+".txt")
-			if *update {
+			want, err := os.ReadFile(path)
+			if err != nil && !*update {
+				t.Fatalf("read golden file: %v", err)
+			}
+			if *update { // what is written anew differs from what was there, and fails
 				if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
 					t.Fatalf("write golden file: %v", err)
 				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatalf("read golden file: %v", err)
 			}
 			if diff := cmp.Diff(string(want), got.String()); diff != "" {
 				t.Errorf("-want +got; if it is meant, run with -update:\n%s", diff)
