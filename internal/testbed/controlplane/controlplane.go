@@ -184,11 +184,16 @@ func (cp *ControlPlane) tryAPIServer(ctx context.Context, ca *authority) error {
 	if err := cp.state.writeKubeconfigs(cp.issuer); err != nil {
 		return err
 	}
-	client, err := cp.client()
+	p, err := cp.spawn(kubeAPIServer, apiServerArgs(port, cp.options))
 	if err != nil {
 		return err
 	}
-	p, err := cp.spawn(kubeAPIServer, apiServerArgs(port, cp.options))
+	return cp.awaitAPIServer(ctx, p)
+}
+
+// awaitAPIServer waits until kube-apiserver answers requests.
+func (cp *ControlPlane) awaitAPIServer(ctx context.Context, p *process) error {
+	client, err := cp.client()
 	if err != nil {
 		return err
 	}
