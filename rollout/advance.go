@@ -64,6 +64,9 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 func (r *Reconciler) turn(ctx context.Context, v *view, next plan.Plan) (bool, error) {
 	switch {
 	case next.StatusFirst:
+		if err := r.act(ctx, v, next.Records); err != nil {
+			return true, err
+		}
 		return true, r.writeStatus(ctx, v, &next.Status)
 	case len(next.Actions) > 0:
 		return true, r.act(ctx, v, next.Actions)

@@ -237,7 +237,7 @@ type RollbackRecord struct {
 
 // RollbackTrigger is what began a rollback.
 //
-// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift
+// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift;History
 type RollbackTrigger string
 
 // The triggers of a rollback.
@@ -252,13 +252,15 @@ const (
 	TriggerGateRejected RollbackTrigger = "GateRejected"
 	// TriggerDrift: somebody changed the template by hand, and spec.drift is Revert.
 	TriggerDrift RollbackTrigger = "Drift"
+	// TriggerHistory: the status was lost, and the history says that the template that is given was rolled back.
+	TriggerHistory RollbackTrigger = "History"
 )
 
 // LeavesGit reports whether a rollback that was begun by t leaves a commit that Git still has: somebody requested
 // it in the cluster, or it began by itself. Any other rollback, and a release, ends with what Git has.
 func (t RollbackTrigger) LeavesGit() bool {
 	switch t {
-	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected:
+	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected, TriggerHistory:
 		return true
 	case TriggerGitRevert, TriggerDrift:
 		return false

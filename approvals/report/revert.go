@@ -72,6 +72,8 @@ func askedBy(trigger v1alpha1.RollbackTrigger) string {
 		return "the release itself: no progress within the deadline"
 	case v1alpha1.TriggerGateRejected:
 		return "the release itself: a gate was rejected"
+	case v1alpha1.TriggerHistory:
+		return "the release itself: its status was lost, and its history has the rollback"
 	default:
 		return Code(string(trigger))
 	}

@@ -16,8 +16,10 @@ type Decision struct {
 	actions     []Action
 	needs       Needs
 	statusFirst bool
-	wake        time.Duration
-	happened    []happening
+	// records are written to the history before the status, if that is written first.
+	records  []Action
+	wake     time.Duration
+	happened []happening
 	// refused is the first action that is left out because it is known to be refused.
 	refused *Refusal
 }

@@ -18,8 +18,10 @@ type Plan struct {
 	Actions []Action
 	// Status is the whole new status. It holds once the actions are done.
 	Status v1alpha1.BatchReleaseStatus
-	// StatusFirst says that the status is an intent that must be durable before anything else.
+	// StatusFirst says that the status is an intent that must be durable before anything else, except Records: what the history
+	// must have even if the status is lost.
 	StatusFirst bool
+	Records     []Action
 	// Needs is what must be observed before the release can go on. Actions come first.
 	Needs Needs
 	// Wake is after how long to look again though nothing has changed; 0 is never.

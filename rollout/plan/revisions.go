@@ -95,7 +95,7 @@ func keepBefore(d Decision) (Decision, bool) {
 	switch {
 	case kept == nil:
 		return keepWorkload(d, why, record)
-	case !kept.stable(): // somebody has rolled it out by hand since
+	case !kept.stable() && !d.leaves(kept): // somebody has rolled it out by hand since
 		return d.try(Mark{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
 	default:
 		return d, true
@@ -111,6 +111,24 @@ func keepLeft(d Decision) Decision {
 	record := d.origin(d.leftCommit())
 	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
 	d, _ = keepWorkload(d, "rolled back: kept for the record", record)
+	return d
+}
+
+// leaves reports whether a rollback in progress leaves a template.
+func (l *look) leaves(kept *Kept) bool {
+	return l.rollingBack() && kept.Revision != l.record.RollbackTo
+}
+
+// recordLeft records in the history what a rollback leaves: where the status is lost, nothing else says that it is not to be
+// released again.
+func recordLeft(d Decision) Decision {
+	if !d.rollingBack() {
+		return d
+	}
+	d = keepLeft(d)
+	if !d.revertingDrift() {
+		d, _ = markRolledBack(d, d.record.RollbackTo)
+	}
 	return d
 }
 
@@ -252,6 +270,9 @@ func forgetOldTemplates(d Decision) Decision {
 	needed := []string{
 		d.Workload.Revision, d.record.StableRevision,
 		annotations[v1alpha1.CurrentStableAnnotation], annotations[v1alpha1.LastStableAnnotation],
+	}
+	if d.quarantined() && d.record.Rollback != nil { // the history says so, where the status is lost
+		needed = append(needed, d.record.Rollback.From)
 	}
 	oldest := slices.Clone(d.Kept)
 	slices.SortFunc(oldest, func(a, b Kept) int { return cmp.Compare(a.Number, b.Number) })

@@ -193,6 +193,7 @@ func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
 	if queued != nil && !slices.Contains(d.record.Quarantined, queued.Given) {
 		d = d.with(func(r *record) { r.Queued = queued })
 	}
+	d.records = recordLeft(d).actions // nothing else has it if the status is lost
 	return d.first()
 }
 

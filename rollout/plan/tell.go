@@ -21,7 +21,7 @@ func tell(before *look, d Decision) Plan {
 		status.LastUpdateTime = d.time()
 	}
 	return Plan{
-		Actions: d.actions, Status: status, StatusFirst: d.statusFirst,
+		Actions: d.actions, Status: status, StatusFirst: d.statusFirst, Records: d.records,
 		Needs: d.needs, Wake: told.wake(), Events: append(told.events(), told.news()...),
 	}
 }

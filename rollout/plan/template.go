@@ -66,6 +66,9 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	if d.sameAsCurrent(&template) {
 		return sameTemplate(d), false
 	}
+	if d, recalled := recallRollback(d, &template); recalled {
+		return d, true
+	}
 	d, ready := prepareToBegin(d, &template)
 	if !ready {
 		return d, true

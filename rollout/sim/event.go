@@ -72,6 +72,7 @@ const (
 	CreateWorkload               // somebody creates it again
 	Freeze                       // a cache begins to lag
 	Thaw                         // the caches catch up
+	LoseStatus                   // somebody clears the whole status
 	Touch                        // somebody writes the release without changing what counts
 	Elapse                       // the progress deadline goes by, and the controller looks all the time
 	Away                         // it goes by, and nobody looks
@@ -84,7 +85,7 @@ var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
 	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
-	"touch", "elapse", "away", "leap", "wait",
+	"lose status", "touch", "elapse", "away", "leap", "wait",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -245,6 +246,8 @@ func (e Event) applyToCaches(s *State) bool {
 		return s.World.Freeze(Object(e.Text))
 	case Thaw:
 		return s.World.Thaw()
+	case LoseStatus:
+		return s.World.LoseStatus()
 	case Touch:
 		return s.World.Touch()
 	case Crowd:

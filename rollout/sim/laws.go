@@ -29,8 +29,9 @@ type Past struct {
 	Answered bool
 	// Losses says that available pods were lost without a deletion.
 	Losses bool
-	// OutOfBand says that somebody else changed what Sluice manages while the workload was held.
-	OutOfBand bool
+	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and that this is not made up for;
+	// Acknowledged that somebody has allowed the release to continue.
+	OutOfBand, Acknowledged bool
 	// Own is how the workload's user wants it while it is not held.
 	Own Own
 	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
@@ -118,6 +119,7 @@ func (w *World) judge(c change) {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
 		}
 	}
+	w.Past.forgive(w, c)
 }
 
 // begin forgets what happened in an earlier attempt, and in an earlier step.

@@ -23,12 +23,36 @@ func (p *Past) wrote(w *World, c change) {
 		p.nowStable(w.Workload.Template)
 	}
 	if a, taken := c.action.(plan.TakeOver); taken {
+		if acknowledges(c, a) {
+			p.Acknowledged = true
+		}
 		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
 		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && w.keptStable(c.pass.intent.RollbackTo) {
 			p.nowStable(c.pass.intent.RollbackTo) // it may have been left by a rollback that somebody has turned round
 		}
+	}
+}
+
+// acknowledges reports whether a write ends what somebody has put up with since a change was put back.
+func acknowledges(c change, a plan.TakeOver) bool {
+	return c.workload.Hold != nil && c.workload.Hold.Change != (plan.ExternalChange{}) && a.Hold.Change == (plan.ExternalChange{})
+}
+
+// forgive has the laws hold again that somebody's change has suspended, once it is acknowledged and the pods are back that the
+// native controller has taken away, or has added, meanwhile.
+func (p *Past) forgive(w *World, c change) {
+	if !p.OutOfBand || !p.Acknowledged {
+		return
+	}
+	status, updated := c.pass.intent, int32(0)
+	if s := w.setOf(status.UpdateRevision); s != nil {
+		updated = s.Replicas
+	}
+	share, replicas := w.share(status, w.Workload.Replicas), w.Workload.Replicas
+	if updated <= share && total(w.Sets)-updated >= replicas-share {
+		p.OutOfBand, p.Acknowledged = false, false
 	}
 }
 

@@ -153,13 +153,18 @@ func (w *World) Reject() bool {
 	return false
 }
 
+// changedOutOfBand suspends the laws that what the native controller does then breaks.
+func (p *Past) changedOutOfBand() { p.OutOfBand, p.Acknowledged = true, false }
+
 // Unpause is what kubectl rollout resume does.
 func (w *World) Unpause() bool {
 	d := &w.Workload
 	if d.Absent || !d.Paused {
 		return false
 	}
-	w.Past.OutOfBand = w.Past.OutOfBand || d.Hold != nil || w.Release.Status.Held != nil
+	if d.Hold != nil || w.Release.Status.Held != nil {
+		w.Past.changedOutOfBand()
+	}
 	if own := &w.Past.Own; d.Hold == nil {
 		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
 		w.Past.nowStable(d.Template)
@@ -174,7 +179,7 @@ func (w *World) EditTemplate(revision string) bool {
 	if d.Absent || d.Hold == nil || d.Template == revision {
 		return false
 	}
-	w.Past.OutOfBand = true
+	w.Past.changedOutOfBand()
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }
@@ -186,7 +191,7 @@ func (w *World) StripHold() bool {
 	if d.Absent || d.Hold == nil || w.Release.Status.Held == nil {
 		return false
 	}
-	w.Past.OutOfBand = true
+	w.Past.changedOutOfBand()
 	own := &w.Past.Own
 	own.Disputed = own.Disputed || !d.Paused // what somebody has resumed, and let nobody hold, is theirs, as in the other order
 	w.updateWorkload(func(d *Workload) { d.Hold = nil })
@@ -227,7 +232,8 @@ func (w *World) DeleteWorkload() bool {
 	}
 	w.Workload.Absent, w.Workload.Version = true, w.next()
 	w.Sets = nil
-	w.Past.OutOfBand, w.Past.Answered = true, false
+	w.Past.changedOutOfBand()
+	w.Past.Answered = false
 	return true
 }
 
@@ -237,6 +243,15 @@ func (w *World) CreateWorkload(revision string) bool {
 		return false
 	}
 	w.bear(Spec{Replicas: w.Workload.Replicas, Strategy: RollingUpdate, Template: revision})
+	return true
+}
+
+// LoseStatus clears the whole status, as a restore from a backup does.
+func (w *World) LoseStatus() bool {
+	if w.Release.Purged {
+		return false
+	}
+	w.Release.Status, w.Release.Version = &v1alpha1.BatchReleaseStatus{}, w.next()
 	return true
 }
 

@@ -122,7 +122,7 @@ func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 		Rewritten: rewritten, Written: written,
 	}, x.world.Now, 0)
 	if written {
-		x.world.Past.OutOfBand = true
+		x.world.Past.changedOutOfBand()
 		x.wrote(Write{Action: action})
 	}
 }

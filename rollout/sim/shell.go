@@ -163,6 +163,9 @@ func (p *Process) observe(w *World) *pass {
 	x := &pass{world: w, process: p, lastScale: p.scaled}
 	x.release = p.view(w)
 	x.stored = x.release.Status
+	if x.stored.Attempt == 0 {
+		w.Past.Attempt = -1 // whatever is begun now is another attempt, though it may have the number of one whose status was lost
+	}
 	x.workload = cached(w.Lag.Workload, w.Workload)
 	if p.workload != nil {
 		x.workload = *p.workload
@@ -211,15 +214,12 @@ func (x *pass) turn(next plan.Plan) bool {
 	x.intent = &next.Status
 	switch {
 	case next.StatusFirst:
-		x.writeStatus(&next.Status)
+		if x.act(next.Records) {
+			x.writeStatus(&next.Status)
+		}
 		return true
 	case len(next.Actions) > 0:
-		for i, action := range next.Actions {
-			if x.carryOut(action); x.report.Ended != "" || x.refused {
-				x.partly = x.partly || x.refused && i > 0
-				break
-			}
-		}
+		x.act(next.Actions)
 		return true
 	case next.Needs.Any():
 		x.satisfy(next.Needs)
@@ -227,6 +227,17 @@ func (x *pass) turn(next plan.Plan) bool {
 	default:
 		return false
 	}
+}
+
+// act carries out actions up to the first that fails, and reports whether none does.
+func (x *pass) act(actions []plan.Action) bool {
+	for i, action := range actions {
+		if x.carryOut(action); x.report.Ended != "" || x.refused {
+			x.partly = x.partly || x.refused && i > 0
+			return false
+		}
+	}
+	return true
 }
 
 // settle writes the status of a pass that has nothing left to do, and then tells people.

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A release whose status was lost knows by its history that what is given was rolled back: it goes back, or stays, at what was
+// stable before, and quarantines the template again.
+func TestRollbackIsRecalled(t *testing.T) {
+	t.Parallel()
+	rolledBack := func(o *Observation) { o.Kept[len(o.Kept)-1].Outcome = v1alpha1.OutcomeRolledBack }
+	lost := func(s *scene) *scene {
+		return s.status(func(status *v1alpha1.BatchReleaseStatus) { *status = v1alpha1.BatchReleaseStatus{} })
+	}
+	back := recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", From: "v2", Trigger: v1alpha1.TriggerHistory, Quarantined: []string{"given-v2"}}
+	released := recalled{Phase: v1alpha1.PhaseInitial}
+	tests := map[string]struct {
+		scene *scene
+		want  recalled
+	}{
+		"what was rolled back stays so": {lost(completed(10).keep("v2").but(rolledBack)), back},
+		"a rollback goes on whose way back has not begun": {
+			lost(held(10).keep("v2").but(rolledBack).resolved("v2")), back,
+		},
+		"a rollback goes on": {lost(rollingBack(10).but(rolledBack).resolved("v2")), back},
+		"where nothing else is known, the last stable one is gone back to": {
+			lost(held(10).keep("v2").but(rolledBack).resolved("v2").stable("v2", "")), back,
+		},
+		"it is read as it is first": {lost(completed(10).keep("v2").but(rolledBack).but(func(o *Observation) { o.KeptLive = false })), recalled{Needs: true}},
+		"what was stable before is gone back to, as if Git reverted": {
+			lost(completed(10).keep("v2")), recalled{Phase: v1alpha1.PhaseRollingBack, To: "v2", From: "v1", Trigger: v1alpha1.TriggerGitRevert},
+		},
+		"what is given for the first time is released": {lost(completed(10)), released},
+		"a status that is there is what counts":        {completed(10).keep("v2").but(rolledBack), released},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := next(t, test.scene)
+			got := recalled{Phase: p.Status.Phase, To: p.Status.RollbackTo, Quarantined: p.Status.Quarantined, Needs: p.Needs.Kept}
+			if why := p.Status.Rollback; why != nil {
+				got.From, got.Trigger = why.From, why.Trigger
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// recalled is what a status says of a rollback.
+type recalled struct {
+	Phase       v1alpha1.Phase
+	To, From    string
+	Trigger     v1alpha1.RollbackTrigger
+	Quarantined []string
+	// Needs says that the history is to be read first.
+	Needs bool
+}
+
+// The history has what is rolled back before the status says that it is: of a status that is lost nobody learns it.
+func TestRollbackIsRecordedFirst(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		scene *scene
+		want  []string
+	}{
+		"in mid-release": {held(10).but(rollback("true")), []string{"keep template v2 (RolledBack)"}},
+		"after the end":  {completed(10).keep("v0").stable("v1", "v0").but(rollback("true")), []string{"mark template web-v1 (RolledBack)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := next(t, test.scene)
+			var got []string
+			for _, action := range p.Records {
+				got = append(got, action.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || !p.StatusFirst {
+				t.Errorf("records before a status that is written first (%t), -want +got:\n%s", p.StatusFirst, diff)
+			}
+		})
+	}
+}
