@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -17,7 +18,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // controller is the product, as a test can start, halt and kill it.
@@ -40,6 +40,8 @@ type controller struct {
 	mu sync.Mutex
 	// requested counts what it has sent, by verb and resource.
 	requested map[string]int
+	// answered are the requests that have had an answer, by method and path.
+	answered map[string]bool
 }
 
 // startController runs the controller for the namespace until it is killed or the test ends.
@@ -73,6 +75,9 @@ func (w *world) start(c *controller) *controller {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.w, c.agent, c.cancel, c.ended = w, "sluice/"+version, cancel, make(chan error, 1)
 	cfg := controllerAccount(w)
+	if w.proxy != nil {
+		cfg = w.proxy.config(cfg)
+	}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fuse{next, c} })
 	options := app.Options{Version: version, Logger: w.logger(version, &c.sight), Namespaces: []string{w.namespace}}
 	options.Git.AllowHTTP, options.ForgeHTTP, options.Git.Networks.Allowed = true, true, dialer.Loopback()
@@ -89,10 +94,10 @@ func (w *world) start(c *controller) *controller {
 	return c
 }
 
-// rights reports whether config/rbac is applied, which is done once for all journeys.
+// rights has the control planes to which config/rbac is applied, by their kubeconfigs: it is done once for all journeys.
 var rights struct {
 	sync.Mutex
-	applied bool
+	applied map[string]bool
 }
 
 // applyRights applies config/rbac unless another journey has.
@@ -100,17 +105,24 @@ func (w *world) applyRights() {
 	w.Helper()
 	rights.Lock()
 	defer rights.Unlock()
-	if rights.applied {
+	if rights.applied[w.access.Kubeconfig] {
 		return
 	}
 	folder, err := controlplane.InCheckout("config/rbac")
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := controlplane.Apply(w.Context(), cptest.Config(w), folder); err != nil {
+	cfg, err := w.access.Config()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := controlplane.Apply(w.Context(), cfg, folder); err != nil {
 		w.Fatalf("apply rights: %v", err)
 	}
-	rights.applied = true
+	if rights.applied == nil {
+		rights.applied = map[string]bool{}
+	}
+	rights.applied[w.access.Kubeconfig] = true
 }
 
 // controllerAccount is the account as which the product is installed: what a journey does not get as it,
@@ -118,7 +130,7 @@ func (w *world) applyRights() {
 func controllerAccount(w *world) *rest.Config {
 	w.Helper()
 	w.applyRights()
-	cfg, err := cptest.Access(w).ServiceAccountConfig(w.Context(), "sluice-system", "sluice-controller")
+	cfg, err := w.access.ServiceAccountConfig(w.Context(), "sluice-system", "sluice-controller")
 	if err != nil {
 		w.Fatalf("log in as the controller: %v", err)
 	}
@@ -137,6 +149,21 @@ func (c *controller) kill() {
 		if err != nil {
 			c.w.Errorf("run controller: %v", err)
 		}
+	}
+}
+
+// wantLost waits until the controller has lost its lease, which ends the process.
+func (c *controller) wantLost() {
+	c.w.Helper()
+	select {
+	case err := <-c.ended:
+		if err == nil || !strings.Contains(err.Error(), "leader election lost") {
+			c.w.Errorf("want the controller to end because it lost its lease, got %v", err)
+		}
+		c.dead.Store(true)
+		c.ended <- nil
+	case <-time.After(soon):
+		c.w.Fatalf("the controller has not lost its lease within %v", soon)
 	}
 }
 
@@ -196,6 +223,22 @@ func (c *controller) note(request *http.Request) {
 	c.requested[verb+" "+resource]++
 }
 
+// hasAnswer notes that a request was answered, unless it failed.
+func (c *controller) hasAnswer(request *http.Request, err error) {
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answered == nil {
+		c.answered = map[string]bool{}
+	}
+	if path := request.Method + " " + request.URL.Path; !c.answered[path] {
+		c.answered[path] = true
+		c.w.journal.nudge()
+	}
+}
+
 // fuse halts or kills the controller at a request. What a dead one sends reaches nobody.
 type fuse struct {
 	next       http.RoundTripper
@@ -220,6 +263,7 @@ func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := f.next.RoundTrip(request)
 	f.controller.sight.answered(request, response, rests)
+	f.controller.hasAnswer(request, err)
 	if when == after && err == nil {
 		response.Body.Close()
 		return nil, f.blow()

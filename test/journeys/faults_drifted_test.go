@@ -11,15 +11,22 @@ import (
 // Somebody who resumes the Deployment at any moment, or takes our annotation off it, means nothing while it is not
 // held. While it is, that is put back, and once it is acknowledged the release comes to the end that it would have had (F11).
 func TestMeddlingAtAnyMoment(t *testing.T) {
-	cases := map[string]string{
-		"Resume": `{"spec":{"paused":false}}`,
-		"Strip":  `{"metadata":{"annotations":{"` + v1alpha1.HoldAnnotation + `":null}}}`,
+	cases := map[string]struct {
+		patch  string
+		breaks []law
+		races  []law
+	}{
+		// The native controller deletes the old pods, for all of which Recreate makes place, and they are made again.
+		"Resume": {`{"spec":{"paused":false}}`, []law{heldPaused, enoughRun, oldStays}, []law{neverFewer}},
+		"Strip":  {`{"metadata":{"annotations":{"` + v1alpha1.HoldAnnotation + `":null}}}`, nil, nil},
 	}
-	for name, patch := range cases {
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			excuse := excused(t, c.breaks...)
+			excuse.races = c.races
 			s := scenario{
-				happens: func(w *world) { w.patchWorkload(patch) },
-				excused: func(string) bool { return true }, // what is lost is lost by whom has done it
+				happens: func(w *world) { w.patchWorkload(c.patch) },
+				excused: excuse,
 				extra:   turnedBack,
 			}
 			s.sweep(t)

@@ -36,12 +36,16 @@ type scenario struct {
 	ends check
 	// wished, if set, is what people wish for by what happens, said before the release instead.
 	wished func(*world)
+	// proxied has the controller talk to the API server through a proxy.
+	proxied bool
+	// blind says that by what happens the controller does not see what there is.
+	blind bool
 	// forget, if set, leaves out of an ending what depends on when things happened.
 	forget func(*ending)
 	// extra is how many writes beyond slack what happens is a reason for.
 	extra int64
-	// excused are the broken laws that what happens brings about itself.
-	excused func(broken string) bool
+	// excused are the laws that what happens breaks itself, in one of the runs at least; nil if there are none.
+	excused *excuse
 }
 
 // turnedBack is how many writes it may take where the native controller finds a lone ReplicaSet and makes all six pods
@@ -154,7 +158,11 @@ func (s *scenario) begin(w *world) {
 // disturbed is the run in which it happens before a write, or after the end if there is no such write.
 func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome {
 	w := newWorld(t)
-	w.expected = s.excused
+	w.share(s.excused)
+	w.moment = write
+	if s.proxied {
+		w.behindProxy()
+	}
 	w.deployed(s.workload())
 	s.begin(w)
 	c := w.startControllerHalting(write)
@@ -162,7 +170,9 @@ func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome 
 	t.Logf("it happens before %q\n%s", c.halt.at(), standing(w.now()))
 	s.happens(w)
 	w.catchUp()
-	w.await(c.sight.current) // only the write at which it is halted may be one too late
+	if !s.blind {
+		w.await(c.sight.current) // only the write at which it is halted may be one too late
+	}
 	c.halt.goOn()
 	if s.later != nil {
 		s.later(w)
@@ -235,23 +245,30 @@ func sees(object client.Object, exists bool) check {
 	}
 }
 
-// mostLooks is how often a controller may find something left to write.
-const mostLooks = 10
+// A controller is at rest if so many looks in a row find nothing left to write, of at most so many.
+const (
+	quietLooks = 2
+	mostLooks  = 4
+)
 
 // rest waits until the controller writes nothing but what it is asked to (I9): a change of the spec
 // that means nothing then costs one write, which says that it was seen. It returns how many writes
-// there were before.
+// there were without those.
 func (c *controller) rest() int64 {
 	c.w.Helper()
+	quiet := 0
 	for look := range int64(mostLooks) {
 		before := c.sent.Load()
 		if c.w.now().releases["web"] == nil {
-			return before
+			return before - look
 		}
 		c.w.patchRelease(fmt.Sprintf(`{"spec":{"revisionHistoryLimit":%d}}`, 11+look))
 		c.w.await(web.observed)
-		if c.sent.Load() == before+1 {
-			return before - look
+		if quiet++; c.sent.Load() != before+1 {
+			quiet = 0
+		}
+		if quiet == quietLooks {
+			return c.sent.Load() - look - 1
 		}
 	}
 	c.w.Errorf("I9: the controller still writes after %d looks", mostLooks)

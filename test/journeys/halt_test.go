@@ -3,7 +3,6 @@ package journeys
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 )
 
@@ -30,19 +29,12 @@ func (w *world) startControllerHalting(before int64) *controller {
 
 // count counts a request, if it writes to the namespace, and holds it up if it is time for that.
 func (c *controller) count(request *http.Request) {
-	if !c.changes(request) {
+	if !c.w.changes(request) {
 		return
 	}
 	if n := c.sent.Add(1); c.halt != nil && n >= c.halt.before {
 		c.halt.reach(n, request)
 	}
-}
-
-// changes says whether a request changes what the journal is about.
-func (c *controller) changes(request *http.Request) bool {
-	path := request.URL.Path
-	return request.Method != http.MethodGet && strings.Contains(path, "/namespaces/"+c.w.namespace+"/") &&
-		!strings.Contains(path, "/events") && !strings.Contains(request.URL.RawQuery, "dryRun")
 }
 
 // reach waits with a request until the halt is over.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -79,14 +80,25 @@ func startJournal(t *testing.T, c client.WithWatch, namespace string) *journal {
 // follow takes down what watches tell from a revision on, until ctx is done. The API server ends a watch that
 // is too slow for it, which the next one makes up for: that begins where this one ended.
 func (j *journal) follow(ctx context.Context, watchFrom func(revision string) (watch.Interface, error), revision string) {
+	lost := time.Time{}
 	for ctx.Err() == nil {
 		w, err := watchFrom(revision)
 		if err == nil {
 			revision, err = j.record(ctx, w, revision)
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			lost = time.Time{}
+			continue
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), !lost.IsZero() && time.Since(lost) > soon:
 			j.fail(ctx, err)
 			return
+		case lost.IsZero():
+			lost = time.Now()
+		}
+		select { // the API server may be down: what it has then to tell, the next watch tells
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -12,10 +12,24 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+// law is what the journal is checked against. See docs/architecture.md for the invariants that they come from.
+type law string
+
+const (
+	fewPods    law = "I1" // a write of ours makes too many pods
+	enoughLeft law = "I2" // a write of ours leaves too few available pods
+	enoughRun  law = "I2, as the pods have it"
+	withinStep law = "I3" // more updated pods than approved
+	neverFewer law = "I5" // updated pods are taken away
+	oldStays   law = "I6" // old pods come back
+	heldPaused law = "I8" // a workload that is held is not paused
+	toldApart  law = "the rule that writes are told apart"
+)
+
 // judgeHold: I8, a workload that is held is never unpaused with Recreate.
 func (r *replay) judgeHold(d *appsv1.Deployment) {
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && !d.Spec.Paused {
-		r.breaks("I8", "unpaused with Recreate while it is held")
+		r.breaks(heldPaused, "unpaused with Recreate while it is held")
 	}
 }
 
@@ -54,7 +68,7 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 		limit = max(limit, r.most()+1)
 	}
 	if peak := r.peak(d); peak > limit {
-		r.breaks("I1", "%s %d -> %d makes %d pods, at most %d are allowed", set.Name, replicas(had), replicas(set), peak, limit)
+		r.breaks(fewPods, "%s %d -> %d makes %d pods, at most %d are allowed", set.Name, replicas(had), replicas(set), peak, limit)
 	}
 }
 
@@ -64,7 +78,7 @@ func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 	floor := r.least() - r.fence(r.least()).unavailable
 	left := r.assured(d)
 	if left < before.assured(d) && left < floor {
-		r.breaks("I2", "%d available pods are left, at least %d are due", left, floor)
+		r.breaks(enoughLeft, "%d available pods are left, at least %d are due", left, floor)
 	}
 	r.left = new(min(left, floor))
 }
@@ -76,7 +90,7 @@ func (r *replay) judgeLoss(ready int32) {
 		floor = min(floor, *r.left)
 	}
 	if ready < floor {
-		r.breaks("I2", "%d pods serve, at least %d are due", ready, floor)
+		r.breaks(enoughRun, "%d pods serve, at least %d are due", ready, floor)
 	}
 }
 
@@ -85,13 +99,13 @@ func (r *replay) judgeLoss(ready int32) {
 func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
 	release := r.release()
 	if release == nil {
-		r.breaks("I3", "%s is scaled and there is no release", set.Name)
+		r.breaks(withinStep, "%s is scaled and there is no release", set.Name)
 		return
 	}
 	r.leaveSteps()
 	allowed := max(target(r.steps(release)[r.epoch.passed], r.most()), r.epoch.had)
 	if replicas(set) > allowed {
-		r.breaks("I3", "%s is raised to %d, step %d allows %d", set.Name, replicas(set), r.epoch.passed+1, allowed)
+		r.breaks(withinStep, "%s is raised to %d, step %d allows %d", set.Name, replicas(set), r.epoch.passed+1, allowed)
 	}
 }
 
@@ -99,7 +113,7 @@ func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
 // back to and takes them away.
 func (r *replay) judgeFall(had, set *appsv1.ReplicaSet) {
 	if !r.epoch.fell && !(r.returned() && replicas(set) >= target(r.steps(r.release())[r.epoch.passed], r.least())) {
-		r.breaks("I5", "updated pods fall from %d to %d", replicas(had), replicas(set))
+		r.breaks(neverFewer, "updated pods fall from %d to %d", replicas(had), replicas(set))
 	}
 }
 
@@ -110,7 +124,7 @@ func (r *replay) returned() bool { return r.epoch.returns && r.release() != nil 
 // are taken away.
 func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
 	if r.epoch.rollback || !r.epoch.rose && !r.returned() || !r.stable[digestOf(&set.Spec.Template)] {
-		r.breaks("I6", "old pods rise from %d to %d", replicas(had), replicas(set))
+		r.breaks(oldStays, "old pods rise from %d to %d", replicas(had), replicas(set))
 	}
 }
 

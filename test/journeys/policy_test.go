@@ -270,7 +270,6 @@ func TestPolicyBreakGlass(t *testing.T) {
 			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 			c.kill()
 			w.wantRefused(meddlings())
-			w.expected = func(string) bool { return true } // from here on the pods are the native controller's
 			for _, write := range writes {
 				w.kubectl("patch", "deployment", "web", "-p", write)
 			}

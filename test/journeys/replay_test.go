@@ -18,7 +18,7 @@ import (
 // findings are what a journal tells of a workload.
 type findings struct {
 	// broken are the laws that were broken, in the order in which they were.
-	broken []string
+	broken []breach
 	// leastReady is the least number of pods that served while the workload was held, and
 	// mostPods the most that its ReplicaSets asked for.
 	leastReady, mostPods int32
@@ -102,8 +102,19 @@ func examine(entries []entry, lost *uint64, workload string) findings {
 	return r.findings
 }
 
-func (r *replay) breaks(law, format string, args ...any) {
-	r.broken = append(r.broken, fmt.Sprintf("revision %d breaks %s: %s", r.now.revision, law, fmt.Sprintf(format, args...)))
+// breach is what broke a law, and at which revision of the cluster.
+type breach struct {
+	law      law
+	revision uint64
+	how      string
+}
+
+func (b breach) String() string {
+	return fmt.Sprintf("revision %d breaks %s: %s", b.revision, b.law, b.how)
+}
+
+func (r *replay) breaks(broken law, format string, args ...any) {
+	r.broken = append(r.broken, breach{broken, r.now.revision, fmt.Sprintf(format, args...)})
 }
 
 // see takes one entry over and judges what it did.
@@ -197,7 +208,7 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 	case r.lost != nil:
 		r.seen = min(r.seen, *r.lost)
 	default:
-		r.breaks("the rule that writes are told apart", "%s is scaled as %s by nobody that is known", set.Name, writer)
+		r.breaks(toldApart, "%s is scaled as %s by nobody that is known", set.Name, writer)
 	}
 	r.judgeScale(before, had, set)
 }

@@ -127,7 +127,7 @@ func (s *sight) answered(request *http.Request, response *http.Response, rests *
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), failing{err}), response.Body}
-	if err != nil {
+	if err != nil || response.StatusCode >= http.StatusInternalServerError { // it may have been carried out
 		s.journal.unanswered(*rests)
 		return
 	}
