@@ -75,6 +75,28 @@ test-unraced: ## The tests that make race leaves out
 test-measured: ## The tests of raced packages that measure time and memory
 	$(TEST) ./gitsync -- $(FLAGS) -parallel 1 -run '^(TestHostileServers|TestGoodSourcesBesideHostileOnes)$$' $(ARGS)
 
+# What takes too long for each push. Random walks have a seed, which repeats them.
+SEED ?= $(shell date +%Y%m%d)
+PART ?= 1/7
+PARALLEL_CODE := ./approvals/webhook ./cli/... ./forge/github ./internal/testbed/devforge ./rollout
+
+.PHONY: nightly-moments
+nightly-moments: ## Every fault before every write, and an API server that is away for a minute
+	$(TEST) ./test/journeys -- -timeout 150m -ldflags=-w -every-moment -deep $(ARGS)
+
+.PHONY: nightly-walks
+nightly-walks: ## Random releases from another seed (SEED=N repeats one)
+	echo "seed $(SEED)"
+	hack/test ./rollout/sim -- -timeout 150m -run '^TestWalks$$' -rapid.seed=$(SEED) -rapid.checks=2000 $(ARGS)
+
+.PHONY: nightly-orders
+nightly-orders: ## Every order of events, whole, in a seventh of the families (PART=3/7 for the third)
+	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEvents$$' -deep -part=$(PART) $(ARGS)
+
+.PHONY: nightly-race
+nightly-race: ## The race detector for what make race leaves out
+	$(TEST) $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
+
 # Inside there is no network: what the suite builds is compiled before.
 .PHONY: test-node
 test-node: ## Journeys with real containers, on a kubelet of this machine (root on Linux)
