@@ -8,7 +8,8 @@ MAKEFLAGS   += --no-builtin-rules
 .DEFAULT_GOAL := help
 
 ARGS     ?=
-PKG      ?= ./test/... ./...
+PKG      ?= ./test/journeys $(MODEL) ./test/... ./...
+MODEL    := ./rollout/sim
 RACED    := ./approvals ./gitsync ./gitsync/gitrepo ./internal/app ./internal/dialer ./internal/kube
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
@@ -20,8 +21,8 @@ LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/testbed/controlplane/withcp
 TEST     := $(WITHCP) -- hack/test
-# No test needs what debuggers do: without it a test binary is linked in two thirds of the time.
-FLAGS    := -timeout 30m -ldflags=-w
+# No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
+FLAGS    := -timeout 30m -ldflags=-w -vet=off
 MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
 
 ##@ Use
@@ -55,7 +56,8 @@ image: ## The image IMAGE:VERSION for this machine's processor, with Docker
 
 ##@ Check
 
-# The journeys take longest and mostly wait: they begin first, and all else runs beside them.
+# Packages run in the order in which they are named: the journeys take longest and mostly wait, the model takes longest of what
+# only computes.
 .PHONY: test
 test: ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/journeys for some)
 	$(TEST) $(PKG) -- $(FLAGS) $(ARGS)
@@ -67,8 +69,12 @@ race: ## The tests of what runs concurrently, under the race detector
 	$(TEST) $(RACED) -- $(FLAGS) -race -parallel 8 $(ARGS)
 
 .PHONY: test-unraced
-test-unraced: ## The tests that make race leaves out
-	$(TEST) ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED))") -- $(FLAGS) $(ARGS)
+test-unraced: ## The tests that make race and make test-model leave out
+	$(TEST) ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
+
+.PHONY: test-model
+test-model: ## The planner in the simulated cluster: it only computes, and needs no control plane
+	hack/test $(MODEL) -- $(FLAGS) $(ARGS)
 
 # What measures time or memory means nothing under the race detector, nor beside other tests.
 .PHONY: test-measured
@@ -98,11 +104,15 @@ nightly-race: ## The race detector for what make race leaves out
 	$(TEST) $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
 
 # Inside there is no network: what the suite builds is compiled before.
-.PHONY: test-node
-test-node: ## Journeys with real containers, on a kubelet of this machine (root on Linux)
+.PHONY: build-node
+build-node: # what test-node takes beside the control plane
 	CGO_ENABLED=0 go build ./cmd/sluice ./examples/service
 	CGO_ENABLED=0 go -C test build ./cluster/load ./node/pause
-	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -count=1 ./cluster $(ARGS)
+	go -C test test -vet=off -run '^$$' ./cluster ./node/withnode >/dev/null
+
+.PHONY: test-node
+test-node: build-node ## Journeys with real containers, on a kubelet of this machine (root on Linux)
+	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -vet=off -count=1 ./cluster $(ARGS)
 
 .PHONY: test-kind
 test-kind: ## The same journeys on a cluster of kind's (where Docker is)
