@@ -18,7 +18,7 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	asked := knownDrift{from: t, given: v.given, present: digestOfDeployment(v.deployment)}
 	if known := v.process.drift; known.drift != nil && known.from == asked.from &&
 		known.given == asked.given && known.present == asked.present {
-		v.drift = known.drift
+		v.facts.Drift = known.drift
 		return nil
 	}
 	template, err := r.template(ctx, v, t)
@@ -41,7 +41,7 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	if asked.drift, err = compare(released, v.deployment); err != nil {
 		return err
 	}
-	v.process.drift, v.drift = asked, asked.drift
+	v.process.drift, v.facts.Drift = asked, asked.drift
 	return nil
 }
 

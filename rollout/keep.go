@@ -43,13 +43,13 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.Keep) error {
 // sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.
 func (v *view) sawKept(revision metav1.ObjectMeta) {
 	v.process.kept.Saw(&metav1.PartialObjectMetadata{ObjectMeta: revision})
-	v.kept = append(withoutKept(v.kept, revision.Name), keptFrom(&revision))
+	v.facts.Kept = append(withoutKept(v.facts.Kept, revision.Name), keptFrom(&revision))
 }
 
 // goneKept takes over that a ControllerRevision is deleted.
 func (v *view) goneKept(name string) {
 	v.process.kept.Deleted(client.ObjectKey{Namespace: v.release.Namespace, Name: name})
-	v.kept = withoutKept(v.kept, name)
+	v.facts.Kept = withoutKept(v.facts.Kept, name)
 }
 
 // mark rewrites the record of a kept template.

@@ -20,25 +20,26 @@ import (
 
 // satisfy observes what the plan needs to know.
 func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) error {
-	steps := []struct {
-		needed bool
-		read   func(context.Context, *view) error
+	reads := []struct {
+		what plan.Reads
+		read func(context.Context, *view) error
 	}{
-		{needs.Release, r.readRelease},
-		{needs.Workload, r.readDeployment},
-		{needs.Counts, r.readSets},
-		{needs.Pods, r.readPods},
-		{needs.Gates, r.readGates},
-		{needs.Kept, r.readKept},
-		{needs.Failing, r.readFailing},
+		{plan.ReadRelease, r.readRelease},
+		{plan.ReadWorkload, r.readDeployment},
+		{plan.ReadCounts, r.readSets},
+		{plan.ReadPods, r.readPods},
+		{plan.ReadGates, r.readGates},
+		{plan.ReadKept, r.readKept},
+		{plan.ReadFailing, r.readFailing},
 	}
-	for _, step := range steps {
-		if !step.needed {
+	for _, fact := range reads {
+		if !needs.Has(fact.what) {
 			continue
 		}
-		if err := step.read(ctx, v); err != nil {
+		if err := fact.read(ctx, v); err != nil {
 			return err
 		}
+		v.facts.Live |= fact.what
 	}
 	if needs.Drift != nil {
 		if err := r.readDrift(ctx, v, *needs.Drift); err != nil {
@@ -66,7 +67,6 @@ func (r *Reconciler) readRelease(ctx context.Context, v *view) error {
 		v.process.release.Saw(&release)
 		return errOutdated
 	}
-	v.releaseLive = true
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (r *Reconciler) readSets(ctx context.Context, v *view) error {
 	if err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace), selector); err != nil {
 		return fmt.Errorf("read ReplicaSets: %w", err)
 	}
-	v.sets, v.setsListed = nil, true
+	v.sets = nil
 	for _, set := range pointers(list.Items) {
 		if ownedBy(set, v.deployment.UID) {
 			v.sets = append(v.sets, set)
@@ -137,7 +137,6 @@ func (r *Reconciler) readGates(ctx context.Context, v *view) error {
 	}
 	v.gates = slices.DeleteFunc(list.Items, func(g v1alpha1.Gate) bool { return g.Spec.ReleaseRef.UID != v.release.UID })
 	v.process.gates.SawAll(pointers(v.gates))
-	v.gatesLive = true
 	return nil
 }
 
@@ -149,9 +148,9 @@ func (r *Reconciler) readKept(ctx context.Context, v *view) error {
 		return fmt.Errorf("read ControllerRevisions: %w", err)
 	}
 	ours := slices.DeleteFunc(list.Items, func(k metav1.PartialObjectMetadata) bool { return !ownedBy(&k, v.release.UID) })
-	v.kept, v.keptLive = nil, true
+	v.facts.Kept = nil
 	for i := range ours {
-		v.kept = append(v.kept, keptFrom(&ours[i]))
+		v.facts.Kept = append(v.facts.Kept, keptFrom(&ours[i]))
 	}
 	v.process.kept.SawAll(pointers(ours))
 	return nil
@@ -174,7 +173,7 @@ func (r *Reconciler) readFailing(ctx context.Context, v *view) error {
 		}
 		text = describeFailing(podsOf(&pods, set.UID), set)
 	}
-	v.failing = &text
+	v.facts.Failing = text
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (r *Reconciler) observeSiblings(ctx context.Context, v *view) error {
 	}
 	for i := range list.Items {
 		if other := &list.Items[i]; other.Name != v.release.Name && other.DeletionTimestamp == nil {
-			v.siblings = append(v.siblings, plan.Sibling{Name: other.Name, Created: other.CreationTimestamp.Time})
+			v.facts.Siblings = append(v.facts.Siblings, plan.Sibling{Name: other.Name, Created: other.CreationTimestamp.Time})
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
 		return fmt.Errorf("list ControllerRevisions: %w", err)
 	}
 	for _, kept := range v.process.kept.List(pointers(list.Items)) {
-		v.kept = append(v.kept, keptFrom(kept))
+		v.facts.Kept = append(v.facts.Kept, keptFrom(kept))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/order"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;patch
@@ -38,11 +39,11 @@ func (r *Reconciler) readPods(ctx context.Context, v *view) error {
 	if err != nil {
 		return err
 	}
-	v.pods, v.podsLive = nil, true
+	v.facts.Pods = nil
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if owner := metav1.GetControllerOf(pod); owner != nil && v.set(owner.UID) != nil && active(pod) {
-			v.pods = append(v.pods, orderedPod(pod, owner.UID, labels))
+			v.facts.Pods = append(v.facts.Pods, orderedPod(pod, owner.UID, labels))
 		}
 	}
 	return nil
@@ -122,7 +123,7 @@ func decodeMark(pod *corev1.Pod) *order.Mark {
 
 // orderPods writes costs to pods. A pod that is gone by now needs none.
 func (r *Reconciler) orderPods(ctx context.Context, v *view, a deployment.OrderPods) error {
-	v.podsLive = false
+	v.facts.Live &^= plan.ReadPods
 	var writes errgroup.Group
 	writes.SetLimit(podWrites)
 	for _, change := range a.Changes {
@@ -141,12 +142,12 @@ func (v *view) sawCosts(changes []order.Change) {
 	for _, change := range changes {
 		written[change.Pod.UID] = change
 	}
-	for i := range v.pods {
-		if change, found := written[v.pods[i].UID]; found {
-			v.pods[i].Cost, v.pods[i].Mark = change.Text(), change.Mark
+	for i := range v.facts.Pods {
+		if change, found := written[v.facts.Pods[i].UID]; found {
+			v.facts.Pods[i].Cost, v.facts.Pods[i].Mark = change.Text(), change.Mark
 		}
 	}
-	v.podsLive = true
+	v.facts.Live |= plan.ReadPods
 }
 
 // writeCost patches one pod, if it is the one that it was decided on.

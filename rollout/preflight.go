@@ -29,7 +29,7 @@ type knownFit struct {
 func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shape) error {
 	if known := v.process.fits; known.found != nil && known.shape == shape && known.given == v.given &&
 		r.clock.Since(known.at) < fitMemory {
-		v.fits = known.found
+		v.facts.Preflight = known.found
 		return nil
 	}
 	release := preflight.Release{
@@ -49,7 +49,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 	found := preflight.Check(release, namespace)
 	found.Warnings = append(found.Warnings, unknown...)
 	v.process.fits = knownFit{shape, v.given, r.clock.Now(), &found}
-	v.fits = &found
+	v.facts.Preflight = &found
 	return nil
 }
 

@@ -39,7 +39,7 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 			v := &view{release: &v1alpha1.BatchRelease{}, deployment: d, sets: []*appsv1.ReplicaSet{set}, setsLive: map[types.UID]bool{}}
 			v.release.Status.Resolved = &v1alpha1.ResolvedTemplate{Given: "given", Digest: former}
 			v.release.Status.Queued = &v1alpha1.QueuedTemplate{ResolvedTemplate: v1alpha1.ResolvedTemplate{Digest: "another"}}
-			v.kept = []plan.Kept{{Revision: "1", Digest: former}, {Revision: "2", Digest: older}}
+			v.facts.Kept = []plan.Kept{{Revision: "1", Digest: former}, {Revision: "2", Digest: older}}
 
 			o := v.observation(time.Now())
 			status := o.Release.Status
@@ -50,7 +50,7 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 			if status.Queued.Digest != "another" {
 				t.Errorf("queued %s, want it left: it is of no template that is there", status.Queued.Digest)
 			}
-			if v.release.Status.Resolved.Digest != former || v.kept[0].Digest != former {
+			if v.release.Status.Resolved.Digest != former || v.facts.Kept[0].Digest != former {
 				t.Error("the view itself is changed, want what is stored: the status would not be written")
 			}
 		})

@@ -101,7 +101,7 @@ func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (js
 	if t.Given {
 		return json.RawMessage(v.release.Spec.Template.Raw), nil
 	}
-	for _, kept := range v.kept {
+	for _, kept := range v.facts.Kept {
 		if kept.Revision == t.Revision {
 			return r.keptTemplate(ctx, v, kept.Name)
 		}
@@ -145,7 +145,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 		if refused := v.process.refused; refused.text != "" && refused.given == v.given &&
 			r.clock.Since(refused.at) < refusalMemory {
 			resolved.Refused = refused.text
-			v.resolved = resolved
+			v.facts.Resolved = resolved
 			return nil
 		}
 	}
@@ -163,7 +163,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 			return err
 		}
 	}
-	v.resolved = resolved
+	v.facts.Resolved = resolved
 	return nil
 }
 

@@ -15,9 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
-	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // view is what one pass sees of a release. What was read live, or answered to a write, in
@@ -26,31 +24,19 @@ type view struct {
 	process *process
 
 	// release carries the status of the plan; persisted is the one that is stored.
-	release     *v1alpha1.BatchRelease
-	persisted   v1alpha1.BatchReleaseStatus
-	releaseLive bool
+	release   *v1alpha1.BatchRelease
+	persisted v1alpha1.BatchReleaseStatus
 	// gone says that the release was deleted for good in this pass.
 	gone  bool
 	given string
 
-	deployment     *appsv1.Deployment
-	deploymentLive bool
-	sets           []*appsv1.ReplicaSet
-	setsLive       map[types.UID]bool
-	setsListed     bool
-	pods           []order.Pod
-	podsLive       bool
-	gates          []v1alpha1.Gate
-	gatesLive      bool
-	kept           []plan.Kept
-	siblings       []plan.Sibling
-	keptLive       bool
-	scaled         time.Time
-
-	resolved *plan.Resolved
-	failing  *string
-	drift    *plan.Drift
-	fits     *preflight.Findings
+	deployment *appsv1.Deployment
+	sets       []*appsv1.ReplicaSet
+	setsLive   map[types.UID]bool
+	gates      []v1alpha1.Gate
+	scaled     time.Time
+	// facts are passed on as they are.
+	facts plan.Facts
 }
 
 // sawRelease takes over what a write to the release answered.
@@ -60,7 +46,7 @@ func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
 	status := v.release.Status
 	v.release = release.DeepCopy()
 	v.release.Status = status
-	v.releaseLive = true
+	v.facts.Live |= plan.ReadRelease
 }
 
 // sawSet takes over what a read of, or a write to, a ReplicaSet answered.
@@ -89,23 +75,13 @@ func (v *view) set(uid types.UID) *appsv1.ReplicaSet {
 // observation is the view as the plan takes it.
 func (v *view) observation(now time.Time) plan.Observation {
 	o := plan.Observation{
-		Now:         now,
-		Release:     v.release,
-		ReleaseLive: v.releaseLive,
-		Given:       v.given,
-		Workload:    v.workload(),
-		Siblings:    v.siblings,
-		Pods:        v.pods,
-		PodsLive:    v.podsLive,
-		Gates:       v.gates,
-		GatesLive:   v.gatesLive,
-		Kept:        v.kept,
-		KeptLive:    v.keptLive,
-		Resolved:    v.resolved,
-		Failing:     v.failing,
-		Drift:       v.drift,
-		Preflight:   v.fits,
-		LastScale:   v.scaled,
+		Now:       now,
+		Release:   v.release,
+		Given:     v.given,
+		Workload:  v.workload(),
+		Gates:     v.gates,
+		Facts:     v.facts,
+		LastScale: v.scaled,
 	}
 	if v.process != nil {
 		o.Refusals = v.process.refusals
@@ -124,7 +100,6 @@ func (v *view) workload() *plan.Workload {
 	w := &plan.Workload{
 		UID:                     d.UID,
 		Name:                    d.Name,
-		Live:                    v.deploymentLive,
 		Behind:                  max(d.Generation-d.Status.ObservedGeneration, 0),
 		Deleting:                d.DeletionTimestamp != nil,
 		Replicas:                ptr.Deref(d.Spec.Replicas, 1),
@@ -169,7 +144,6 @@ func older(a, b *appsv1.ReplicaSet) bool {
 // mover is the Deployment with its ReplicaSets.
 func (v *view) mover() deployment.Mover {
 	m := hold.Mover(v.deployment)
-	m.SetsLive = v.setsListed
 	for _, set := range v.sets {
 		m.Sets = append(m.Sets, v.planSet(set))
 	}

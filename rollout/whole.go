@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // What is read or written whole is read and written as JSON: a pod template keeps the fields that are newer than
@@ -62,7 +63,8 @@ func (v *view) sawWhole(object *unstructured.Unstructured) error {
 	}
 	v.process.deployment.Saw(deployment)
 	v.process.whole = wholeTemplate{deployment.ResourceVersion, template}
-	v.deployment, v.deploymentLive = deployment, true
+	v.deployment = deployment
+	v.facts.Live |= plan.ReadWorkload
 	return nil
 }
 

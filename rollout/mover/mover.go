@@ -95,8 +95,6 @@ type Counts struct {
 	Updated, Others Count
 	// All are those of all versions, with what is being deleted.
 	All Count
-	// Live says that they were read live in this pass.
-	Live bool
 	// Settled says that there are no pods beyond those that are wanted: people find exactly as many.
 	Settled bool
 	// Unseen says that the native controller has not seen the template of the workload.

@@ -13,8 +13,8 @@ func rest(d Decision) Decision {
 	switch w := d.Workload; {
 	case !d.held():
 		return watchDrift(sweepGates(d))
-	case !d.ReleaseLive:
-		return d.need(Needs{Release: true})
+	case !d.Live.Has(ReadRelease):
+		return d.read(ReadRelease)
 	case d.unrecorded():
 		return proceed(takeBack(d))
 	default:
@@ -37,8 +37,8 @@ func sweepGates(d Decision) Decision {
 		over := gate.Spec.Attempt <= d.record.Attempt && gate.Status.Decision != v1alpha1.DecisionPassed
 		switch {
 		case !over || gate.DeletionTimestamp != nil:
-		case !d.GatesLive:
-			return d.need(Needs{Gates: true})
+		case !d.Live.Has(ReadGates):
+			return d.read(ReadGates)
 		default:
 			d = d.do(CloseGate{Reason: "the release is completed", Name: gate.Name})
 		}
@@ -85,8 +85,12 @@ func arrive(d Decision, at Arrival) Decision {
 		return count(d).with(func(r *record) { r.Replicas = d.Workload.Replicas })
 	case Arrived:
 	}
-	if needs := (Needs{Workload: !d.Workload.Live, Gates: !d.GatesLive && len(d.undecided()) > 0}); needs.Any() {
-		return d.need(needs)
+	reads := ReadWorkload
+	if len(d.undecided()) > 0 {
+		reads |= ReadGates
+	}
+	if !d.Live.Has(reads) {
+		return d.read(reads)
 	}
 	d, restored := restoreCosts(nameAsNative(d), "the release is completed")
 	if !restored {

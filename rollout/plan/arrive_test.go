@@ -44,7 +44,7 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed"}, Is: rests},
 		},
 		"but not on the word of a cache either: it may have passed": {
-			done().gates(gate(1, 0, 0)).but(func(o *Observation) { o.GatesLive = false }), outcome{Script: []string{"needs gates"}, Is: rests},
+			done().gates(gate(1, 0, 0)).but(func(o *Observation) { o.Live &^= ReadGates }), outcome{Script: []string{"needs gates"}, Is: rests},
 		},
 	})
 }
@@ -117,7 +117,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 			handedBack(10), outcome{Script: []string{keep, stable}, Is: completed},
 		},
 		"on a live workload only": {
-			handedBack(10).but(func(o *Observation) { o.Workload.Live = false }),
+			handedBack(10).but(func(o *Observation) { o.Live &^= ReadWorkload }),
 			outcome{Script: []string{"needs workload"}, Is: "Finalizing 3/3 Upgrade HandingBack"},
 		},
 		"gates of earlier attempts and those that nobody decides any more go, the passed ones are the record": {
@@ -126,7 +126,7 @@ func TestArriveCompletesARelease(t *testing.T) {
 			outcome{Script: []string{keep, stable, "close gate web-v2-1-0-0" + closing, "close gate web-v2-2-1-0" + closing}, Is: completed},
 		},
 		"an undecided gate is looked at live first: it may have been decided": {
-			handedBack(10).gates(gate(1, 1, 0)).but(func(o *Observation) { o.GatesLive = false }),
+			handedBack(10).gates(gate(1, 1, 0)).but(func(o *Observation) { o.Live &^= ReadGates }),
 			outcome{Script: []string{"needs gates"}, Is: "Finalizing 3/3 Upgrade HandingBack"},
 		},
 		"a gate that goes already is left to": {

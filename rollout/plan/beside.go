@@ -12,13 +12,13 @@ func prepareToBegin(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 		return d, true
 	}
 	writes := d.Workload.Mover.Prepare(d.beginning(template))
-	switch needs := (Needs{Workload: !d.Workload.Live, Counts: !d.pods.Live, Release: !d.ReleaseLive}); {
+	switch reads := ReadWorkload | ReadCounts | ReadRelease; {
 	case len(writes) == 0:
 		return d, true
 	case d.nativeMayAct():
 		return d, false
-	case needs.Any():
-		return d.need(needs), false
+	case !d.Live.Has(reads):
+		return d.read(reads), false
 	}
 	return failIfRefused(d.do(d.moves(writes)...)), false
 }

@@ -41,7 +41,7 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 			begun("v2", set("v1", 1), set("v2", 10, noted)), []string{"scale v2 10 -> 10" + emptiesIt},
 		},
 		"the writes rest on live reads": {
-			begun("v3", set("v1", 0), set("v2", 10)).cached().but(func(o *Observation) { o.KeptLive = true }),
+			begun("v3", set("v1", 0), set("v2", 10)).cached().but(func(o *Observation) { o.Live |= ReadKept }),
 			[]string{"needs release, workload, counts"},
 		},
 		"nothing is written while the native controller may act on an earlier spec": {

@@ -43,9 +43,12 @@ func inTime(next Decision) Decision {
 	if !late {
 		return next
 	}
-	asks := next.Failing == nil && !next.goingBack() && next.refused == nil
-	if needs := (Needs{Counts: !next.pods.Live, Failing: asks}); needs.Any() {
-		return next.need(needs)
+	reads := ReadCounts
+	if !next.goingBack() && next.refused == nil {
+		reads |= ReadFailing
+	}
+	if !next.Live.Has(reads) {
+		return next.read(reads)
 	}
 	failed := fail(next, next.whyLate())
 	if back, turns := rollBackFailed(failed); turns {
@@ -62,7 +65,7 @@ func (d Decision) whyLate() string {
 	case d.goingBack():
 		return "pods of the version before are not available"
 	default:
-		return *d.Failing
+		return d.Failing
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func failing(why string) func(*Observation) { return func(o *Observation) { o.Failing = &why } }
+func failing(why string) func(*Observation) {
+	return func(o *Observation) { o.Failing, o.Live = why, o.Live|ReadFailing }
+}
 
 // watchedFor says for how long this process has watched the release wait for a pod.
 func watchedFor(d time.Duration) func(*Observation) {

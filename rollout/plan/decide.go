@@ -14,7 +14,7 @@ func decide(l *look) Decision {
 	case Absent, Yielding:
 		return nothing(l)
 	case Replaced:
-		return nothing(l).need(Needs{Workload: true})
+		return nothing(l).read(ReadWorkload)
 	case Loosened:
 		return putBack(nothing(l), s)
 	}

@@ -47,6 +47,9 @@ func (d Decision) need(more Needs) Decision {
 	return d
 }
 
+// read requests a live read of what was not read yet in this pass.
+func (d Decision) read(what Reads) Decision { return d.need(Needs{Reads: what &^ d.Live}) }
+
 // wakeAt asks to look again at a time.
 func (d Decision) wakeAt(t time.Time) Decision {
 	wait := max(t.Sub(d.Now), time.Millisecond)

@@ -71,8 +71,8 @@ func revertDrift(d Decision) Decision {
 	if again := d.driftAgain(); d.Now.Before(again) {
 		return countReleased(d.wakeAt(again))
 	}
-	if needs := (Needs{Workload: !d.Workload.Live, Release: !d.ReleaseLive}); needs.Any() {
-		return d.need(needs)
+	if reads := ReadWorkload | ReadRelease; !d.Live.Has(reads) {
+		return d.read(reads)
 	}
 	return begin(nothing(d.look), *d.record.Resolved, &v1alpha1.RollbackRecord{
 		Trigger: v1alpha1.TriggerDrift, From: d.Workload.Revision, Message: bounded(driftWords(d.Drift.Fields)),

@@ -63,8 +63,8 @@ func refill(d Decision) (Decision, bool) {
 	switch {
 	case !d.empty || d.Workload.Replicas == 0:
 		return d, true
-	case !d.pods.Live:
-		return d.need(Needs{Counts: true}), false
+	case !d.Live.Has(ReadCounts):
+		return d.read(ReadCounts), false
 	case d.Workload.Mover.Refilled(d.stableRevision(), d.Workload.Behind):
 		return d, true
 	default:
@@ -78,8 +78,8 @@ func makeStable(d Decision) Decision {
 	if write == nil {
 		return d
 	}
-	if needs := (Needs{Workload: !d.Workload.Live, Counts: !d.pods.Live}); needs.Any() {
-		return d.need(needs)
+	if reads := ReadWorkload | ReadCounts; !d.Live.Has(reads) {
+		return d.read(reads)
 	}
 	return d.do(d.moves([]mover.Write{write})...)
 }
@@ -118,8 +118,8 @@ func rollEmpty(d Decision) Decision {
 
 // takeLast takes the pods away that are left.
 func takeLast(d Decision, last []mover.Write) Decision {
-	if needs := (Needs{Workload: !d.Workload.Live, Counts: !d.pods.Live, Release: !d.ReleaseLive}); needs.Any() {
-		return d.need(needs)
+	if reads := ReadWorkload | ReadCounts | ReadRelease; !d.Live.Has(reads) {
+		return d.read(reads)
 	}
 	return d.do(d.moves(last)...)
 }

@@ -32,12 +32,9 @@ type scene struct{ Observation }
 // running is a workload under the native controller. Its release of v2 has not been seen before.
 func running(replicas int32) *scene {
 	s := &scene{Observation{
-		Now:         noon,
-		ReleaseLive: true,
-		GatesLive:   true,
-		KeptLive:    true,
-		Preflight:   &preflight.Findings{},
-		Given:       "given-v2",
+		Now:   noon,
+		Facts: Facts{Live: ReadRelease | ReadWorkload | ReadCounts | ReadGates | ReadKept, Preflight: &preflight.Findings{}},
+		Given: "given-v2",
 		Release: &v1alpha1.BatchRelease{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release-1", Generation: 3, CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)), Annotations: map[string]string{}},
 			Spec: v1alpha1.BatchReleaseSpec{
@@ -45,8 +42,8 @@ func running(replicas int32) *scene {
 			},
 		},
 		Workload: &Workload{
-			UID: "deployment-1", Name: "web", Live: true, Replicas: replicas,
-			Digest: "digest-v1", Revision: "v1", Mover: &deployment.Mover{Strategy: nativeStrategy, SetsLive: true},
+			UID: "deployment-1", Name: "web", Replicas: replicas,
+			Digest: "digest-v1", Revision: "v1", Mover: &deployment.Mover{Strategy: nativeStrategy},
 		},
 	}}
 	return s.steps(step("1"), step("50%"), step("100%")).fence("1", "0").sets(set("v1", replicas)).resolved("v2")
@@ -180,13 +177,11 @@ func (s *scene) resolved(revision string) *scene {
 
 // cached says that nothing has been read live, by a process that has scaled the sets before.
 func (s *scene) cached() *scene {
-	s.ReleaseLive, s.GatesLive, s.LastScale = false, false, noon.Add(-time.Minute)
+	s.Live, s.LastScale = s.Live&(ReadKept|ReadPods|ReadFailing), noon.Add(-time.Minute)
 	if s.Workload == nil {
 		return s
 	}
-	s.Workload.Live = false
 	d := deploymentOf(s.Workload)
-	d.SetsLive = false
 	for i := range d.Sets {
 		d.Sets[i].Live = false
 	}
@@ -230,7 +225,7 @@ func unobserved(s *Set) { s.Observed = false }
 
 func stale(s *Set) { s.Live = false }
 
-func unlisted(o *Observation) { deploymentOf(o.Workload).SetsLive = false }
+func unlisted(o *Observation) { o.Live &^= ReadCounts }
 
 func (s *scene) gates(gates ...v1alpha1.Gate) *scene {
 	s.Gates = gates
@@ -289,9 +284,9 @@ func needs(n Needs) []string {
 	var words []string
 	for _, need := range []struct {
 		word string
-		is   bool
-	}{{"release", n.Release}, {"workload", n.Workload}, {"counts", n.Counts}, {"pods", n.Pods}, {"gates", n.Gates}, {"kept", n.Kept}, {"failing", n.Failing}} {
-		if need.is {
+		is   Reads
+	}{{"release", ReadRelease}, {"workload", ReadWorkload}, {"counts", ReadCounts}, {"pods", ReadPods}, {"gates", ReadGates}, {"kept", ReadKept}, {"failing", ReadFailing}} {
+		if n.Has(need.is) {
 			words = append(words, need.word)
 		}
 	}

@@ -116,8 +116,8 @@ func enterFirstStep(d Decision) (Decision, bool) {
 	switch {
 	case d.entered():
 		return d, true
-	case !d.pods.Live:
-		return d.need(Needs{Counts: true}), false
+	case !d.Live.Has(ReadCounts):
+		return d.read(ReadCounts), false
 	case !d.pods.All.Observed:
 		return d, false
 	}

@@ -15,8 +15,8 @@ import (
 func passStep(d Decision, t mover.Task) (Decision, mover.Task) {
 	policies := d.gatesToPass()
 	d = dropGates(d, policies)
-	if d.LastScale.IsZero() && !d.pods.Live { // what an earlier process wrote may be in no cache yet
-		return d.need(Needs{Counts: true}), t
+	if d.LastScale.IsZero() && !d.Live.Has(ReadCounts) { // what an earlier process wrote may be in no cache yet
+		return d.read(ReadCounts), t
 	}
 	if len(policies) > 0 {
 		if len(d.record.Gates) == 0 && (d.rescaling() || !d.pods.Settled) {
@@ -82,8 +82,8 @@ func passGates(d Decision, policies []indexed) (Decision, bool) {
 		d, _ = rollBackRejected(block(d, waiting))
 		return d, false
 	}
-	if needs := (Needs{Gates: !d.GatesLive, Release: !d.ReleaseLive, Counts: !d.pods.Live}); needs.Any() {
-		return d.need(needs), false
+	if reads := ReadGates | ReadRelease | ReadCounts; !d.Live.Has(reads) {
+		return d.read(reads), false
 	}
 	return noteForced(d), true
 }
@@ -132,8 +132,8 @@ func dropGates(d Decision, policies []indexed) Decision {
 	for _, gate := range d.undecided() {
 		switch {
 		case d.asksFor(&gate, policies):
-		case !d.GatesLive:
-			return d.need(Needs{Gates: true})
+		case !d.Live.Has(ReadGates):
+			return d.read(ReadGates)
 		default:
 			d = d.do(CloseGate{Reason: "the steps were edited", Name: gate.Name})
 		}

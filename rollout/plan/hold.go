@@ -35,7 +35,7 @@ func start(d Decision, at Start) Decision {
 		return d.wakeAt(d.Now.Add(preflightRetry))
 	case Ready:
 	}
-	proven := d.ReleaseLive
+	proven := d.Live.Has(ReadRelease)
 	if !d.held() && d.record.Held == nil {
 		var fits, known, written, ready bool
 		if d, fits = preflighted(d); !fits {
@@ -50,7 +50,7 @@ func start(d Decision, at Start) Decision {
 		proven = written || proven
 	}
 	if !proven {
-		return d.need(Needs{Release: true})
+		return d.read(ReadRelease)
 	}
 	return failIfRefused(takeOver(d))
 }
@@ -61,8 +61,8 @@ func (l *look) takenOver() bool { return l.heldAsMeant() && l.empty == l.empties
 // goOn goes on with a workload that is taken over. Starting another attempt with it, rather
 // than taking it over for one, means that the status was lost, or that an old one was read.
 func goOn(d Decision) Decision {
-	if d.record.Attempt != d.Release.Status.Attempt && !d.ReleaseLive {
-		return d.need(Needs{Release: true})
+	if d.record.Attempt != d.Release.Status.Attempt && !d.Live.Has(ReadRelease) {
+		return d.read(ReadRelease)
 	}
 	d = d.with(func(r *record) {
 		if r.StableRevision == "" {

@@ -195,7 +195,7 @@ func TestGoOnWithAWorkloadThatIsTakenOver(t *testing.T) {
 	lost := func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }
 	checkScripts(t, map[string]scripted{
 		"another attempt with it means that the status was lost, or that an old one was read": {
-			held(10).resolved("v2").status(lost).but(func(o *Observation) { o.ReleaseLive = false }),
+			held(10).resolved("v2").status(lost).but(func(o *Observation) { o.Live &^= ReadRelease }),
 			[]string{"needs release"},
 		},
 		"a status that is lost indeed starts with the pods that are there": {

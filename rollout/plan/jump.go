@@ -27,8 +27,8 @@ func answerJump(d Decision) (Decision, bool) {
 		d = recordJump(d, v1alpha1.Jump{To: *to, From: d.record.CurrentStepIndex, By: by})
 		return d.tell(jumpRefused{*to, by, why, len(d.steps())}), false
 	}
-	if !d.pods.Live {
-		return d.need(Needs{Counts: true}), true
+	if !d.Live.Has(ReadCounts) {
+		return d.read(ReadCounts), true
 	}
 	return jump(d, *to, by), true
 }

@@ -10,8 +10,8 @@ import (
 // leave hands the workload back when the release is being deleted.
 func leave(l *look) Decision {
 	d, w := nothing(l), l.Workload
-	if w != nil && !(w.Live && d.ReleaseLive) {
-		return d.need(Needs{Workload: !w.Live, Release: !d.ReleaseLive})
+	if reads := ReadWorkload | ReadRelease; w != nil && !d.Live.Has(reads) {
+		return d.read(reads)
 	}
 	there := w != nil && !w.Deleting
 	if there {
@@ -64,8 +64,8 @@ func letGo(d Decision) (Decision, bool) {
 	case left.Revision == "":
 	case d.hasTemplate(left.Revision):
 		back.Template = &Template{Revision: left.Revision}
-	case !d.KeptLive || !d.pods.Live:
-		return d.need(Needs{Kept: !d.KeptLive, Counts: !d.pods.Live}), false
+	case !d.Live.Has(ReadKept | ReadCounts):
+		return d.read(ReadKept | ReadCounts), false
 	}
 	return d.try(back)
 }

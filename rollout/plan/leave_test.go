@@ -132,7 +132,7 @@ func TestLeavingLooksForTheTemplate(t *testing.T) {
 		return s
 	}
 	checkScripts(t, map[string]scripted{
-		"it is asked for live": {lost().but(func(o *Observation) { o.KeptLive, deploymentOf(o.Workload).SetsLive = false, false }), []string{"needs counts, kept"}},
+		"it is asked for live": {lost().but(func(o *Observation) { o.Live &^= ReadKept | ReadCounts }), []string{"needs counts, kept"}},
 		"what is gone for good is not put back": {lost(), []string{
 			"hand back: the release is deleted", "annotate release finalizer=false: the workload is the native controller's again",
 		}},

@@ -37,7 +37,7 @@ func lookAt(o Observation) *look {
 	if pastGit(&o) {
 		l.pastGit, l.Given, l.Resolved = true, "", nil
 	}
-	if l.anotherWorkload() && o.Workload.Live {
+	if l.anotherWorkload() && o.Live.Has(ReadWorkload) {
 		l.record = startedOver(l.record)
 	}
 	if meant := l.emptied(); meant != nil {

@@ -99,24 +99,29 @@ func (l *look) moves(writes []mover.Write) []Action {
 // own writes knows what the others have, except what the native controller does itself, and what the process before
 // this one did.
 func mayGrow(d Decision) (Decision, bool) {
-	first := d.LastScale.IsZero()
-	unsure := first || d.rescaling() || d.pods.Self
-	d = d.need(Needs{
-		Workload: !d.Workload.Live,
-		Counts:   unsure && !d.pods.Live,
-		Release:  first && !d.ReleaseLive,
-	})
+	reads, first := ReadWorkload, d.LastScale.IsZero()
+	if first || d.rescaling() || d.pods.Self {
+		reads |= ReadCounts
+	}
+	if first {
+		reads |= ReadRelease
+	}
+	d = d.read(reads)
 	return d, !d.needs.Any()
 }
 
 // mayShrink asks for the live reads that a shrink depends on.
 func mayShrink(d Decision, all mover.Moves) (Decision, bool) {
-	updated := slices.ContainsFunc(all.Shrink, mover.Write.Updates)
-	d = d.need(Needs{
-		Workload: !d.Workload.Live,
-		Counts:   all.Unread,
-		Release:  updated && !d.ReleaseLive,
-		Gates:    updated && (!d.rescaling() || d.grown()) && !d.GatesLive,
-	})
+	reads := ReadWorkload
+	if all.Unread {
+		reads |= ReadCounts
+	}
+	if slices.ContainsFunc(all.Shrink, mover.Write.Updates) {
+		reads |= ReadRelease
+		if !d.rescaling() || d.grown() {
+			reads |= ReadGates
+		}
+	}
+	d = d.read(reads)
 	return d, !d.needs.Any()
 }

@@ -143,7 +143,7 @@ func TestSmallChangesAreCollected(t *testing.T) {
 
 func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 	t.Parallel()
-	live := func(o *Observation) { o.Workload.Live = true }
+	live := func(o *Observation) { o.Live |= ReadWorkload }
 	fresh := func(o *Observation) { o.LastScale = time.Time{} }
 	grows := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)) }
 	shrinks := func() *scene { return held(10).sets(set("v1", 10), set("v2", 1)) }
@@ -171,12 +171,12 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 		},
 		"a shrink rests on spec.replicas": {shrinks().cached().sets(set("v1", 10), set("v2", 1)), []string{"needs workload"}},
 		"updated pods beyond the step are not taken away on an old word: the gate may have passed since": {
-			excess().but(func(o *Observation) { o.ReleaseLive, o.GatesLive, o.LastScale = false, false, noon.Add(-time.Minute) }),
+			excess().but(func(o *Observation) { o.Live, o.LastScale = o.Live&^(ReadRelease|ReadGates), noon.Add(-time.Minute) }),
 			[]string{"needs release, gates"},
 		},
 		"for fewer replicas no gate is asked": {
 			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)).but(func(o *Observation) {
-				o.ReleaseLive, o.GatesLive, o.LastScale = false, false, noon.Add(-time.Minute)
+				o.Live, o.LastScale = o.Live&^(ReadRelease|ReadGates), noon.Add(-time.Minute)
 			}),
 			[]string{"needs release"},
 		},

@@ -8,8 +8,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
-	"github.com/sluice-dev/sluice/rollout/order"
-	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // Observation is everything that a decision depends on.
@@ -17,33 +15,12 @@ type Observation struct {
 	Now time.Time
 	// Release is the object itself; its status is what the last pass wrote, or a user's patch of it.
 	Release *v1alpha1.BatchRelease
-	// ReleaseLive says that Release was read live, or answered to a write, in this pass.
-	ReleaseLive bool
 	// Given is the digest of Release.Spec.Template as given, empty if there is none.
 	Given string
 	// Workload is nil if it does not exist.
 	Workload *Workload
-	// Siblings are the other releases that name the workload, except those that are being deleted.
-	Siblings []Sibling
-	// Pods are the workload's that are not going away; nil unless PodsLive, which is the answer to Needs.Pods.
-	Pods     []order.Pod
-	PodsLive bool
 	// Gates are those of this release, of any attempt.
 	Gates []v1alpha1.Gate
-	// GatesLive says that Gates were read live in this pass.
-	GatesLive bool
-	// Kept are the templates that are kept to roll back to.
-	Kept []Kept
-	// KeptLive says that Kept was listed live in this pass.
-	KeptLive bool
-	// Resolved is the answer to Needs.Resolve; nil if it was not asked for.
-	Resolved *Resolved
-	// Failing is the answer to Needs.Failing: what is wrong with the updated pods.
-	Failing *string
-	// Drift is the answer to Needs.Drift; nil if it was not asked for.
-	Drift *Drift
-	// Preflight is the answer to Needs.Preflight; nil if it was not asked for.
-	Preflight *preflight.Findings
 	// Refusals are the writes of this process that were refused.
 	Refusals Refusals
 	// Watched is how long this process has watched the release wait for what its status says that it waits for.
@@ -51,13 +28,13 @@ type Observation struct {
 	// LastScale is when this process last changed how many pods a version of this workload has, not counting this pass; zero if
 	// it has not.
 	LastScale time.Time
+	Facts
 }
 
 // Workload is what a release moves the pods of.
 type Workload struct {
 	UID  types.UID
 	Name string
-	Live bool
 	// Behind is how many of the latest changes of its spec the native controller has not seen
 	// (generation - status.observedGeneration). Until it has, it may act on an earlier one.
 	Behind   int64

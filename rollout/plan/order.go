@@ -28,8 +28,12 @@ func putInOrder(d Decision, o *mover.Order) (Decision, bool) {
 	if d.record.Order == nil { // pods that are marked are known, whatever becomes of this pass
 		return d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Unordered: o.Pods} }).first(), false
 	}
-	if needs := (Needs{Pods: !d.PodsLive, Counts: d.LastScale.IsZero() && !d.pods.Live}); needs.Any() {
-		return d.need(needs), false
+	reads := ReadPods
+	if d.LastScale.IsZero() {
+		reads |= ReadCounts
+	}
+	if !d.Live.Has(reads) {
+		return d.read(reads), false
 	}
 	d = d.with(func(r *record) { r.Order = &v1alpha1.OrderStatus{Attempt: r.Attempt, Unordered: o.Unordered} })
 	write := o.Sort(d.queue())
@@ -52,7 +56,7 @@ func (l *look) queue() mover.Queue {
 
 // limits are how far other versions may shrink in their order now, as far as their pods are known.
 func limits(d Decision, o *mover.Order) (Decision, map[types.UID]mover.Limit) {
-	if !d.PodsLive {
+	if !d.Live.Has(ReadPods) {
 		return d, nil
 	}
 	limited := o.Limits(d.queue())
@@ -111,8 +115,8 @@ func restoreCosts(d Decision, why Reason) (Decision, bool) {
 	if d.record.Order == nil {
 		return d, true
 	}
-	if !d.PodsLive {
-		return d.need(Needs{Pods: true}), false
+	if !d.Live.Has(ReadPods) {
+		return d.read(ReadPods), false
 	}
 	done := true
 	if write := d.Workload.Mover.Restore(d.Pods); write != nil {

@@ -27,7 +27,7 @@ func (s *scene) ordered(unordered int32) *scene {
 // listed gives the sets their pods. The first of each old one bear costs that were written just now, when there could be one
 // updated pod.
 func (s *scene) listed(marked int, change ...func(*order.Pod)) *scene {
-	s.Pods, s.PodsLive = nil, true
+	s.Pods, s.Live = nil, s.Live|ReadPods
 	for _, set := range deploymentOf(s.Workload).Sets {
 		for i := range int(set.Replicas) {
 			name := fmt.Sprintf("%s-%d", set.Revision, i)
@@ -193,7 +193,7 @@ func TestCostsAreTakenBack(t *testing.T) {
 	if diff := cmp.Diff(want, script(next(t, s))); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
-	s.Pods, s.PodsLive = nil, false
+	s.Pods, s.Live = nil, s.Live&^ReadPods
 	if diff := cmp.Diff([]string{"needs pods"}, script(next(t, s))); diff != "" {
 		t.Errorf("before the pods are known (-want +got):\n%s", diff)
 	}
@@ -203,7 +203,7 @@ func TestCostsAreTakenBack(t *testing.T) {
 func TestNoOrderAsksForNoPods(t *testing.T) {
 	t.Parallel()
 	p := next(t, inStep(1).but(func(o *Observation) { o.LastScale = noon.Add(-time.Minute) }))
-	if p.Needs.Pods || p.Status.Order != nil {
+	if p.Needs.Has(ReadPods) || p.Status.Order != nil {
 		t.Errorf("needs %v and order %v, want neither", needs(p.Needs), p.Status.Order)
 	}
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -28,34 +27,6 @@ type Plan struct {
 	Wake time.Duration
 	// Events are to be published once Status is written.
 	Events []Event
-}
-
-// Needs is what to observe before asking again.
-type Needs struct {
-	// Release, Workload, Counts, Gates, Kept ask for a live read of these; Counts are those of the pods by version.
-	Release, Workload, Counts, Gates, Kept bool
-	// Pods asks for the pods one by one.
-	Pods bool
-	// Resolve asks what the API server makes of a template.
-	Resolve *Template
-	// Failing asks what is wrong with the updated pods.
-	Failing bool
-	// Drift asks how the workload's template differs from this one.
-	Drift *Template
-	// Preflight asks what in the namespace conflicts with a release.
-	Preflight *Shape
-}
-
-// Any reports whether anything is needed.
-func (n Needs) Any() bool { return n != Needs{} }
-
-// and returns the needs of both.
-func (n Needs) and(more Needs) Needs {
-	return Needs{
-		Release: n.Release || more.Release, Workload: n.Workload || more.Workload, Counts: n.Counts || more.Counts,
-		Gates: n.Gates || more.Gates, Kept: n.Kept || more.Kept, Pods: n.Pods || more.Pods, Failing: n.Failing || more.Failing,
-		Resolve: cmp.Or(n.Resolve, more.Resolve), Drift: cmp.Or(n.Drift, more.Drift), Preflight: cmp.Or(n.Preflight, more.Preflight),
-	}
 }
 
 // Event tells people what happened.

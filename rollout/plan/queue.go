@@ -33,8 +33,11 @@ func (l *look) waitsItsTurn() bool {
 
 // unproven is what must be read live before a template counts as one to go back to: its pods need no approval,
 // and a cache may show it as stable although it has been rolled back since.
-func (l *look) unproven(template *v1alpha1.ResolvedTemplate) Needs {
-	return Needs{Kept: !l.KeptLive && !l.sameAsCurrent(template) && l.returns(template)}
+func (l *look) unproven(template *v1alpha1.ResolvedTemplate) Reads {
+	if l.sameAsCurrent(template) || !l.returns(template) {
+		return 0
+	}
+	return ReadKept
 }
 
 // returns reports whether a template is one that was stable before, brought back by a revert in Git.
@@ -46,12 +49,12 @@ func (l *look) returns(template *v1alpha1.ResolvedTemplate) bool {
 
 // unsure is what is to be read live of a workload that is held with another template than what is being released:
 // whether a template is lost, or the new one written already, must not rest on a cache.
-func (l *look) unsure() Needs {
+func (l *look) unsure() Reads {
 	current := l.record.Resolved
 	if !l.stop().any() && !l.finishesFirst() || !l.held() || current != nil && l.Workload.Digest == current.Digest {
-		return Needs{}
+		return 0
 	}
-	return Needs{Workload: !l.Workload.Live, Counts: !l.pods.Live}
+	return ReadWorkload | ReadCounts
 }
 
 // lost reports whether the template of what is being released is no longer available: somebody has changed

@@ -142,7 +142,7 @@ func TestLossIsReadLive(t *testing.T) {
 // A revert goes past gates and whatever waits, which must not rest on what a cache says was stable.
 func TestRevertIsProvenLive(t *testing.T) {
 	t.Parallel()
-	unseen := func(o *Observation) { o.KeptLive = false }
+	unseen := func(o *Observation) { o.Live &^= ReadKept }
 	tests := map[string]struct {
 		scene *scene
 		want  bool
@@ -155,7 +155,7 @@ func TestRevertIsProvenLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := next(t, test.scene.but(unseen))
-			if p.Needs.Kept != test.want || test.want && p.Status.UpdateRevision != "v2" {
+			if p.Needs.Has(ReadKept) != test.want || test.want && p.Status.UpdateRevision != "v2" {
 				t.Errorf("needs %q and releases %s; want what is kept to be read: %t", script(p), p.Status.UpdateRevision, test.want)
 			}
 		})

@@ -33,8 +33,8 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 	switch {
 	case d.rollingBackTo(target, asked):
 		return d.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}}), false
-	case !d.KeptLive: // its target asks no gates, and a target that is not found is not looked up again
-		return d.need(Needs{Kept: true}), true
+	case !d.Live.Has(ReadKept): // its target asks no gates, and a target that is not found is not looked up again
+		return d.read(ReadKept), true
 	case target == nil:
 		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: []string{v1alpha1.RollbackAnnotation}})
 		return d.tell(notFound{problem}), false
@@ -250,8 +250,8 @@ func rollBackRejected(d Decision) (Decision, bool) {
 		if w.gate == nil || w.gate.Status.Decision != v1alpha1.DecisionRejected || w.policy.OnReject != v1alpha1.RejectRollback {
 			continue
 		}
-		if !d.GatesLive { // it may wait again: a pull request can be opened again
-			return d.need(Needs{Gates: true}), false
+		if !d.Live.Has(ReadGates) { // it may wait again: a pull request can be opened again
+			return d.read(ReadGates), false
 		}
 		if back, turns := turnBack(d, v1alpha1.TriggerGateRejected, d.rejectionWords(w.gate)); turns {
 			return back, true

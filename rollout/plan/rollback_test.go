@@ -232,7 +232,7 @@ func TestTurnRound(t *testing.T) {
 	t.Parallel()
 	late := watchedFor(tenMinutes)
 	turning := func(o *Observation) { o.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback }
-	failing := func(o *Observation) { o.Failing = new("1 of 1 CrashLoopBackOff") }
+	failing := failing("1 of 1 CrashLoopBackOff")
 	stuck := func() *scene {
 		return held(10).but(late).but(failing).sets(set("v1", 10), set("v2", 1, available(0)))
 	}
@@ -275,7 +275,7 @@ func TestTurnRound(t *testing.T) {
 			rejectedAt(), outcome{StatusFirst: true, Is: turned},
 		},
 		"but not on the word of a cache: its pull request may be open again": {
-			rejectedAt().but(func(o *Observation) { o.GatesLive = false }), outcome{
+			rejectedAt().but(func(o *Observation) { o.Live &^= ReadGates }), outcome{
 				Script:  []string{"needs gates"},
 				Is:      "RollingUpdate 1/2 Blocking GateRejected",
 				Stalled: "GateRejected: batch 1/2: gate web-v2-1-0-0 was rejected: the pull request was closed",

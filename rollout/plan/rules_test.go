@@ -65,7 +65,7 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 			outcome{Script: []string{"needs release, workload"}, Is: upgrading},
 		},
 		"a live workload is not enough: a cached release may have reached the end since": {
-			held(10).deleted().but(func(o *Observation) { o.ReleaseLive = false }),
+			held(10).deleted().but(func(o *Observation) { o.Live &^= ReadRelease }),
 			outcome{Script: []string{"needs release"}, Is: upgrading},
 		},
 		"nothing is left to do without our finalizer and hold": {
@@ -170,7 +170,7 @@ func TestRefuseStrategyThatCantBeRead(t *testing.T) {
 func TestAWorkloadOfAnotherUIDIsReadLive(t *testing.T) {
 	t.Parallel()
 	another := func(o *Observation) { o.Workload.UID = "deployment-2" }
-	cached := func(o *Observation) { o.Workload.Live = false }
+	cached := func(o *Observation) { o.Live &^= ReadWorkload }
 	checkScripts(t, map[string]scripted{
 		"the cache may show one that is gone": {completed(10).but(another).but(cached), []string{"needs workload"}},
 		"the one that is there is released from the first step": {

@@ -71,7 +71,7 @@ func (slots) Bounds(_, _ *intstr.IntOrString, _ int32) mover.Bounds {
 }
 
 func (m slots) Count(digest string) mover.Counts {
-	c := mover.Counts{Live: true, Settled: true}
+	c := mover.Counts{Settled: true}
 	c.Updated.Known, c.Updated.Observed, c.Others.Observed, c.All.Observed = true, true, true, true
 	for _, pod := range m.pods {
 		one := mover.Count{Known: true, Observed: true, Wanted: 1, Current: 1, Most: 1}
@@ -131,12 +131,12 @@ func digestOf(revision string) string { return "digest-" + revision }
 func (k *rack) observation(resolved *plan.Resolved) plan.Observation {
 	given := string(k.release.Spec.Template.Raw)
 	return plan.Observation{
-		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Release: &k.release, ReleaseLive: true, Given: given,
+		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Release: &k.release, Given: given,
 		Workload: &plan.Workload{
-			UID: "rack-1", Name: "web", Live: true, Replicas: int32(len(k.slots)), Digest: digestOf(k.template), Revision: k.template,
+			UID: "rack-1", Name: "web", Replicas: int32(len(k.slots)), Digest: digestOf(k.template), Revision: k.template,
 			Hold: k.hold, Mover: slots{slices.Clone(k.slots), k.hold != nil},
 		},
-		Gates: k.gates, GatesLive: true, Kept: k.kept, KeptLive: true, PodsLive: true, Resolved: resolved, Preflight: &preflight.Findings{},
+		Gates: k.gates, Facts: plan.Facts{Live: ^plan.Reads(0), Kept: k.kept, Resolved: resolved, Preflight: &preflight.Findings{}},
 	}
 }
 

@@ -42,11 +42,11 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		return dropQueued(d), false
 	}
 	if waiting := d.waiting(); waiting != nil {
-		if needs := d.unsure(); needs.Any() {
-			return d.need(needs), true
+		if reads := d.unsure(); !d.Live.Has(reads) {
+			return d.read(reads), true
 		}
-		if needs := d.unproven(waiting); needs.Any() {
-			return d.need(needs), true
+		if reads := d.unproven(waiting); !d.Live.Has(reads) {
+			return d.read(reads), true
 		}
 		if d.mustWait(waiting) {
 			return enqueue(d, *waiting), d.record.Resolved == nil

@@ -23,7 +23,7 @@ func TestStatusOfAnEarlierVersion(t *testing.T) {
 			earlier(held(10).at(1, 5).sets(set("v1", 6), set("v2", 4))), 1, true, "batch 2/3: updating to 5 pods of 10",
 		},
 		"before the first, without live reads": {
-			earlier(held(10).sets(set("v1", 10)).status(noBatch)).but(func(o *Observation) { deploymentOf(o.Workload).SetsLive = false }), 0, false, "taking over the workload",
+			earlier(held(10).sets(set("v1", 10)).status(noBatch)).but(func(o *Observation) { o.Live &^= ReadCounts }), 0, false, "taking over the workload",
 		},
 		"failed": {
 			earlier(held(10).at(1, 5).sets(set("v1", 6), set("v2", 4, available(0))).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed })),

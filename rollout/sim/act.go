@@ -79,12 +79,12 @@ func (x *pass) keep(a plan.Keep) {
 	}
 	for _, k := range w.Kept {
 		if k.Revision == a.Revision {
-			x.kept = append(x.kept, k)
+			x.facts.Kept = append(x.facts.Kept, k)
 			return
 		}
 	}
 	w.Kept = append(w.Kept, kept)
-	x.kept = append(x.kept, kept)
+	x.facts.Kept = append(x.facts.Kept, kept)
 }
 
 // mark writes the record of a kept template.
@@ -95,13 +95,13 @@ func (x *pass) mark(a plan.Mark) {
 		return
 	}
 	x.world.Kept[i].Number, x.world.Kept[i].Record = a.Number, a.Record
-	x.kept = slices.Clone(x.world.Kept)
+	x.facts.Kept = slices.Clone(x.world.Kept)
 }
 
 func (x *pass) forget(a plan.Forget) {
 	named := func(k plan.Kept) bool { return k.Name == a.Name }
 	x.world.Kept = slices.DeleteFunc(x.world.Kept, named)
-	x.kept = slices.DeleteFunc(x.kept, named)
+	x.facts.Kept = slices.DeleteFunc(x.facts.Kept, named)
 }
 
 // writeWorkload writes the workload if spec and hold are still what was decided on.

@@ -21,20 +21,13 @@ func version(n int64) string { return strconv.FormatInt(n, 10) }
 // observation is the pass's view as the plan takes it.
 func (x *pass) observation() plan.Observation {
 	o := plan.Observation{
-		Now:         x.world.Now.Add(x.world.Skew),
-		Release:     x.release.object(),
-		ReleaseLive: x.releaseLive,
-		Given:       Given(x.release.Template),
-		Workload:    x.observedWorkload(),
-		Kept:        x.kept,
-		KeptLive:    x.keptLive,
-		GatesLive:   x.gatesLive,
-		Resolved:    x.resolved,
-		Failing:     x.failing,
-		Drift:       x.drift,
-		Preflight:   x.fits,
-		Refusals:    x.process.refusals,
-		Watched:     x.process.watches.Watched(x.release.Status, x.world.Now),
+		Now:      x.world.Now.Add(x.world.Skew),
+		Release:  x.release.object(),
+		Given:    Given(x.release.Template),
+		Workload: x.observedWorkload(),
+		Facts:    x.facts,
+		Refusals: x.process.refusals,
+		Watched:  x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
 	x.showTimes(&o)
 	o.Gates = make([]v1alpha1.Gate, 0, len(x.gates))
@@ -81,7 +74,7 @@ func (x *pass) observedWorkload() *plan.Workload {
 		return nil
 	}
 	w := &plan.Workload{
-		UID: d.UID, Name: Name, Live: x.workloadLive, Behind: d.behind(),
+		UID: d.UID, Name: Name, Behind: d.behind(),
 		Replicas: d.Replicas, Mover: x.mover(),
 		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
 	}
@@ -96,7 +89,7 @@ func (x *pass) mover() deployment.Mover {
 	d := &x.workload
 	m := deployment.Mover{
 		Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
-		Sets: make([]deployment.Set, 0, len(x.sets)), SetsLive: x.setsListed,
+		Sets: make([]deployment.Set, 0, len(x.sets)),
 	}
 	for i := range x.sets {
 		m.Sets = append(m.Sets, x.sets[i].observed(slices.Contains(x.setsLive, x.sets[i].UID)))

@@ -11,42 +11,52 @@ import (
 
 // satisfy observes what the plan needs to know.
 func (x *pass) satisfy(needs plan.Needs) {
-	if needs.Release {
-		x.readRelease()
+	reads := []struct {
+		what plan.Reads
+		read func()
+	}{
+		{plan.ReadRelease, x.readRelease},
+		{plan.ReadWorkload, x.readWorkload},
+		{plan.ReadCounts, x.readSets},
+		{plan.ReadGates, x.readGates},
+		{plan.ReadKept, x.readKept},
+		{plan.ReadFailing, x.readFailing},
 	}
-	if needs.Workload && x.report.Ended == "" {
-		x.readWorkload()
-	}
-	if needs.Counts && x.report.Ended == "" {
-		x.readSets()
-	}
-	if needs.Gates {
-		x.request()
-		x.gates, x.gatesLive = slices.Clone(x.world.Gates), true
-	}
-	if needs.Kept {
-		x.request()
-		x.kept, x.keptLive = slices.Clone(x.world.Kept), true
-	}
-	if needs.Failing {
-		x.request()
-		text := "pods are failing"
-		x.failing = &text
+	for _, fact := range reads {
+		if needs.Has(fact.what) && x.report.Ended == "" {
+			fact.read()
+			x.facts.Live |= fact.what
+		}
 	}
 	if needs.Drift != nil && x.report.Ended == "" {
 		x.readDrift(*needs.Drift)
 	}
 	if needs.Preflight != nil && x.report.Ended == "" {
 		x.request()
-		x.fits = &preflight.Findings{}
+		x.facts.Preflight = &preflight.Findings{}
 		if x.world.Crowded {
-			x.fits.WillNotFit = []string{"a quota leaves no room"}
+			x.facts.Preflight.WillNotFit = []string{"a quota leaves no room"}
 		}
 	}
 	if needs.Resolve != nil {
 		x.request()
 		x.resolve(*needs.Resolve)
 	}
+}
+
+func (x *pass) readGates() {
+	x.request()
+	x.gates = slices.Clone(x.world.Gates)
+}
+
+func (x *pass) readKept() {
+	x.request()
+	x.facts.Kept = slices.Clone(x.world.Kept)
+}
+
+func (x *pass) readFailing() {
+	x.request()
+	x.facts.Failing = "pods are failing"
 }
 
 func (x *pass) readRelease() {
@@ -56,7 +66,6 @@ func (x *pass) readRelease() {
 		x.outdated("the release")
 		return
 	}
-	x.releaseLive = true
 }
 
 func (x *pass) readWorkload() {
@@ -77,7 +86,7 @@ func (x *pass) rememberWorkload() {
 
 func (x *pass) readSets() {
 	x.request()
-	x.sets, x.setsLive, x.process.sets, x.setsListed = nil, nil, nil, true
+	x.sets, x.setsLive, x.process.sets = nil, nil, nil
 	for _, s := range x.world.Sets {
 		x.sawSet(s)
 	}
@@ -93,9 +102,9 @@ func (x *pass) readDrift(t plan.Template) {
 	case x.workload.Template != asked:
 		x.outdated("the workload")
 	case same(released, asked):
-		x.drift = &plan.Drift{Digest: Digest(released)}
+		x.facts.Drift = &plan.Drift{Digest: Digest(released)}
 	default:
-		x.drift = &plan.Drift{Digest: Digest(released), Fields: []string{released + " -> " + asked}}
+		x.facts.Drift = &plan.Drift{Digest: Digest(released), Fields: []string{released + " -> " + asked}}
 	}
 }
 
@@ -105,14 +114,14 @@ var refusal = "it is refused: " + strings.Repeat("é", 40_000)
 // resolve is the server's dry run.
 func (x *pass) resolve(t plan.Template) {
 	template := x.templateOf(t)
-	x.resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{
+	x.facts.Resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{
 		Digest: Digest(template), Revision: revisionOf(template, x.sets),
 	}}
 	if t.Given {
-		x.resolved.Given = Given(template)
+		x.facts.Resolved.Given = Given(template)
 	}
 	if same(template, x.world.Refused) {
-		x.resolved.Refused = refusal
+		x.facts.Resolved.Refused = refusal
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // maxTurns bounds how often a pass asks the plan.
@@ -76,25 +75,17 @@ type pass struct {
 	mishaps Mishaps
 	report  Report
 
-	release      Release // with the status of the plan before
-	intent       *v1alpha1.BatchReleaseStatus
-	stored       *v1alpha1.BatchReleaseStatus
-	releaseLive  bool
-	workload     Workload
-	workloadLive bool
-	sets         []Set
-	setsLive     []types.UID
-	setsListed   bool
-	gates        []Gate
-	gatesLive    bool
-	kept         []plan.Kept
-	keptLive     bool
-	resolved     *plan.Resolved
-	failing      *string
-	drift        *plan.Drift
-	fits         *preflight.Findings
-	lastScale    time.Time
-	window       window
+	release  Release // with the status of the plan before
+	intent   *v1alpha1.BatchReleaseStatus
+	stored   *v1alpha1.BatchReleaseStatus
+	workload Workload
+	sets     []Set
+	setsLive []types.UID
+	gates    []Gate
+	// facts are passed on as they are.
+	facts     plan.Facts
+	lastScale time.Time
+	window    window
 	// refused says that a write of this turn was refused, and refusedEver that one was refused and not done since.
 	refused, refusedEver bool
 	refusedIn            int64
@@ -180,7 +171,7 @@ func (p *Process) observe(w *World) *pass {
 			x.gates = append(x.gates, gate)
 		}
 	}
-	x.kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
+	x.facts.Kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
 	return x
 }
 
@@ -324,7 +315,8 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 func (x *pass) sawRelease() {
 	status := x.release.Status
 	x.rememberRelease()
-	x.release, x.stored, x.releaseLive = x.world.Release, x.world.Release.Status, true
+	x.release, x.stored = x.world.Release, x.world.Release.Status
+	x.facts.Live |= plan.ReadRelease
 	x.release.Status = status
 }
 
@@ -336,7 +328,8 @@ func (x *pass) rememberRelease() {
 func (x *pass) sawWorkload() {
 	workload := x.world.Workload
 	x.process.workload = &workload
-	x.workload, x.workloadLive = workload, true
+	x.workload = workload
+	x.facts.Live |= plan.ReadWorkload
 }
 
 func (x *pass) sawSet(s Set) {

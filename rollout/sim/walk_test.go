@@ -318,7 +318,7 @@ func copyOf(o plan.Observation) plan.Observation {
 	for i := range o.Gates {
 		o.Gates[i] = *o.Gates[i].DeepCopy()
 	}
-	o.Resolved, o.Failing, o.Drift = copyOfPointer(o.Resolved), copyOfPointer(o.Failing), copyOfPointer(o.Drift)
+	o.Resolved, o.Drift = copyOfPointer(o.Resolved), copyOfPointer(o.Drift)
 	o.Preflight = copyOfPointer(o.Preflight)
 	return o
 }

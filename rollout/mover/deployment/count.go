@@ -9,7 +9,6 @@ import (
 // Count implements mover.Mover. Updated pods are those of the oldest ReplicaSet of the version that is not being deleted.
 func (m Mover) Count(digest string) mover.Counts {
 	c := mover.Counts{
-		Live:      m.SetsLive,
 		Settled:   !slices.ContainsFunc(m.Sets, func(s Set) bool { return !s.Observed || s.shrinking() }),
 		Self:      active(m.Sets) < 2,
 		Uncounted: slices.ContainsFunc(m.Sets, func(s Set) bool { return s.Observed && s.Replicas > 0 && s.Terminating == nil }),

@@ -17,9 +17,6 @@ type Mover struct {
 	Strategy string
 	// Sets are the ReplicaSets that the Deployment owns, by its UID.
 	Sets []Set
-	// SetsLive says that all of them were listed live in this pass: there are no others. One that
-	// was only read, or answered to a write, in this pass is live by itself.
-	SetsLive bool
 }
 
 var _ mover.Mover = Mover{}

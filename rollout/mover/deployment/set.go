@@ -11,8 +11,9 @@ import (
 
 // Set is a ReplicaSet of the Deployment.
 type Set struct {
-	Name     string
-	UID      types.UID
+	Name string
+	UID  types.UID
+	// Live says that it was read live, or answered to a write, in this pass.
 	Live     bool
 	Deleting bool
 	// Digest is the digest of its template, the pod-template-hash label aside.
