@@ -16,8 +16,8 @@ func recallRollback(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 	if !d.forgotten() || bad == nil || bad.stable() {
 		return d, false
 	}
-	if !d.KeptLive { // the cache may be from before it was released again
-		return d.need(Needs{Kept: true}), true
+	if !d.Live.Has(ReadKept) { // the cache may be from before it was released again
+		return d.read(ReadKept), true
 	}
 	target := d.lastGood()
 	if target == nil {

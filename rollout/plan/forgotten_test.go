@@ -30,7 +30,7 @@ func TestRollbackIsRecalled(t *testing.T) {
 		"where nothing else is known, the last stable one is gone back to": {
 			lost(held(10).keep("v2").but(rolledBack).resolved("v2").stable("v2", "")), back,
 		},
-		"it is read as it is first": {lost(completed(10).keep("v2").but(rolledBack).but(func(o *Observation) { o.KeptLive = false })), recalled{Needs: true}},
+		"it is read as it is first": {lost(completed(10).keep("v2").but(rolledBack).but(func(o *Observation) { o.Live &^= ReadKept })), recalled{Needs: true}},
 		"what was stable before is gone back to, as if Git reverted": {
 			lost(completed(10).keep("v2")), recalled{Phase: v1alpha1.PhaseRollingBack, To: "v2", From: "v1", Trigger: v1alpha1.TriggerGitRevert},
 		},
@@ -41,7 +41,7 @@ func TestRollbackIsRecalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := next(t, test.scene)
-			got := recalled{Phase: p.Status.Phase, To: p.Status.RollbackTo, Quarantined: p.Status.Quarantined, Needs: p.Needs.Kept}
+			got := recalled{Phase: p.Status.Phase, To: p.Status.RollbackTo, Quarantined: p.Status.Quarantined, Needs: p.Needs.Has(ReadKept)}
 			if why := p.Status.Rollback; why != nil {
 				got.From, got.Trigger = why.From, why.Trigger
 			}
