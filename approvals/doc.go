@@ -1,4 +1,5 @@
-// Package approvals answers Gates, and tells the forge how releases go.
+// Package approvals opens what a Gate needs on the forge, gathers its facts, writes its decision, and reports
+// progress to the forge.
 //
 // Gates that need no forge are decided by what the cluster says:
 //

@@ -1,5 +1,4 @@
-// Package forge says what a forge knows, as plain values: pull requests, reviews, statuses,
-// checks, and all that an approval is judged by.
+// Package forge defines pull requests, reviews, statuses and checks as plain values.
 //
 // It is between the clients that read a forge and the pure rules that judge what was read:
 //

@@ -1,5 +1,4 @@
-// Package gitsync makes the cluster follow Git: it polls the repositories that
-// ReleaseSources name and writes what they hold as BatchReleases. It owns
+// Package gitsync reads the repositories of ReleaseSources and applies their BatchReleases. It owns
 // BatchRelease.spec and ReleaseSource.status.
 //
 //	ReleaseSource ─▶ credentials ─▶ gitrepo: head ─▶ spec: releases, errors; records of approvals

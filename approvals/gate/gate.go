@@ -1,4 +1,4 @@
-// Package gate decides gates.
+// Package gate turns a Gate, the facts and the time into a decision; pure.
 //
 // Evaluate is a pure function: a Gate, what is known of its release and the time go in, the
 // Gate's complete new status and the time to look again come out. The shell in package

@@ -1,5 +1,5 @@
-// Package lifecycle decides what is to be done next for what Sluice has on a forge: the pull request of a gate, the pull
-// request of a rollback, and the statuses of a release.
+// Package lifecycle turns an object and the state of its pull request or statuses into intents: claim, open,
+// post, close; pure.
 //
 //	object, facts ──► Next ──► intents ──► the executor of each kind, in package approvals
 //

@@ -1,5 +1,4 @@
-// Package report says what to report to a forge: the status of a release on its commit, of a source on
-// the commit with bad files, a release as a deployment, and the words of an approval's pull request.
+// Package report turns objects into commit statuses, deployments, and the text of pull requests; pure.
 //
 //	BatchRelease, Gates ─┬─ Next ────────► statuses to post now ──posted──► After ─► status.report
 //	                     ├─ Waiting ─────► the same of commits not released ──────► status.refusal

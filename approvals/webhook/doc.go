@@ -1,5 +1,4 @@
-// Package webhook takes the webhooks of forges, so that what happens there is read when it happens and not when
-// the next interval is over.
+// Package webhook checks webhooks, and marks the object to read at once.
 //
 //	POST /hooks/<namespace>/<source> ─► rate ─► size ─► signature ─► seen before ─► which object
 //	                                                                                    │

@@ -1,4 +1,5 @@
-// Package check says whether a cluster, what is set up in it, a repository and a forge are fit for Sluice.
+// Package check finds what is missing in a cluster, a source, a release, a repository or a forge, each with
+// what to do about it.
 //
 //	API server, as the user ──► Cluster ─┐
 //	ReleaseSource ──► Source ────────────┼──► Findings, each with what to do about it

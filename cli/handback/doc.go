@@ -1,6 +1,6 @@
-// Package handback gives Deployments back that Sluice holds when the controller can't: it is gone, or
-// is to be. It needs nothing but the Deployments: what each gets back is in its annotation. Where the
-// BatchRelease and the templates that were kept for it are still there, they are used.
+// Package handback hands Deployments back without the controller. It needs nothing but the Deployments: what
+// each gets back is in its annotation. Where the BatchRelease and the templates that were kept for it are
+// still there, they are used.
 //
 //	Deployments ──► decide ──► one guarded write each ──► finalizers, on request
 //

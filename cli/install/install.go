@@ -1,4 +1,4 @@
-// Package install makes the manifests that install Sluice out of those in config.
+// Package install turns options into the manifests that install Sluice.
 //
 //	config (embedded) ──► Options ──► objects ──► YAML, for kubectl apply
 //

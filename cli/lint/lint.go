@@ -1,4 +1,4 @@
-// Package lint finds, before the push, what is wrong with the releases of a repository.
+// Package lint finds errors in the releases of a repository, before the push.
 //
 //	files ─► spec.Read ─► what the controller will refuse ─┐
 //	            │                                          ├─► Report ─► text, JSON, annotations

@@ -1,4 +1,4 @@
-// Package lookup reads a release with what belongs to it, once or whenever something of it changes.
+// Package lookup reads a release with all objects that belong to it, once or after each change.
 //
 //	cluster ──► Whole ──► show.Whole, an object of each thing
 //	cluster ──► Follow ──► a call for each change, with a cache that is as new as the change

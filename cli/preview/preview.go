@@ -1,4 +1,4 @@
-// Package preview says what a change of a repository would release, in which batches, and who decides.
+// Package preview shows what a commit would release, in which batches, and who decides.
 //
 //	commit before, commit after ─► spec.Read ─► Compare ─► Preview ─► text, JSON, Markdown
 //	  earlier commits ─► was the template there before?     │

@@ -1,4 +1,4 @@
-// Package show turns what is known of releases into rows and lines for people.
+// Package show turns releases into the tables and lines that the command prints; pure.
 //
 //	objects of the cluster, the time ──► rows of a table, lines of a tree
 //

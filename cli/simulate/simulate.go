@@ -1,4 +1,4 @@
-// Package simulate runs a release with the planner itself, in a simulated world whose events a trace lists.
+// Package simulate plays a release with the planner, in a simulated world whose events a trace lists.
 //
 //	release, Deployment, Trace ──► Run ──► Timeline ──► table, JSON
 //	                                │

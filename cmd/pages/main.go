@@ -1,9 +1,9 @@
-// Command pages writes the pages of docs/ that are made from other files:
+// Command pages writes the pages of docs/ that are generated from other files:
 //
 //	pages FOLDER    # in the root of the checkout
 //
-// reasons.md comes from the comments in api/v1alpha1/reasons.go, features.md and reliability.md from the YAML files
-// beside them.
+// reasons.md comes from the comments in api/v1alpha1/reasons.go, packages.md from the comments of all packages,
+// features.md and reliability.md from the YAML files beside them.
 package main
 
 import (
@@ -27,6 +27,7 @@ func write(folder string) error {
 	for name, page := range map[string]func() (string, error){
 		"reasons.md":     func() (string, error) { return reasonsPage("api/v1alpha1/reasons.go") },
 		"features.md":    func() (string, error) { return featuresPage("docs/features.yaml", ".") },
+		"packages.md":    func() (string, error) { return packagesPage(".") },
 		"reliability.md": func() (string, error) { return reliabilityPage("docs/reliability.yaml", ".") },
 	} {
 		text, err := page()

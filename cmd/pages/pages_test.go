@@ -80,6 +80,31 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ source, want string }{
+		"Row":       {source: "// Package b turns a\n// into c. It is pure.\npackage b\n", want: "| `gitsync/b` | turns a into c |\n"},
+		"NoComment": {source: "package b\n", want: "package gitsync/b has no comment that says what it does"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			for _, room := range rooms {
+				put(t, root, room.folder+"/doc.go", "// Package p is one.\npackage p\n")
+			}
+			put(t, root, "gitsync/b/b.go", tt.source)
+			put(t, root, "gitsync/b/b_test.go", "package b\n")
+			text, err := packagesPage(root)
+			if err != nil {
+				text = err.Error()
+			}
+			if !strings.Contains(text, tt.want) {
+				t.Errorf("want %q, got %q", tt.want, text)
+			}
+		})
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

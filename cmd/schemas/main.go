@@ -1,5 +1,4 @@
-// Command schemas writes the JSON schemas by which editors check manifests into a folder, one for each CRD that
-// is named, and one for all of them:
+// Command schemas writes the JSON schemas of the CRDs, for editors:
 //
 //	schemas FOLDER CRD...
 package main

@@ -1,4 +1,4 @@
-// Package github is the client for one repository on github.com or on a GitHub Enterprise Server.
+// Package github is the client for one repository on GitHub; it alone imports go-github.
 //
 // It opens, reads and closes approvals, reads statuses and checks, and posts statuses and
 // deployments. Values of package forge go in and come out; it knows no Kubernetes.

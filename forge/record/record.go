@@ -1,5 +1,4 @@
-// Package record defines the form of an approval in Git: one small file on the tracked branch, which names
-// the one gate that it lets through.
+// Package record defines the file that records an approval in Git; pure.
 //
 //	Gate ──Of──► ApprovalRecord ──Format──► .sluice/approvals/<namespace>/<release>.yaml
 //	                  ▲                                    │

@@ -1,5 +1,4 @@
-// Package plan decides what gitsync writes. It is pure: what a commit asks for, what the cluster has, and what this process
-// remembers become a list of writes.
+// Package plan turns what a commit asks for and what the cluster has into writes; pure.
 //
 //	commit ──► tree ──► spec: Desired ──┐
 //	caches and their overlay: Observed ─┼──► Next ──► Plan ──► writes ──► API server

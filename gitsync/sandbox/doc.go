@@ -1,4 +1,4 @@
-// Package sandbox runs one function over bytes from strangers in a process that can do nothing else.
+// Package sandbox runs a function from bytes to bytes in a process that can do nothing else.
 //
 //	caller ─► Pool.Run ─► turn by tenant and source ─► this program again ─► Main ─► limits, then serve(stdin)
 //	   ▲                                                                                        │

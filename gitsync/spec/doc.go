@@ -1,5 +1,4 @@
-// Package spec turns the files of a commit into the releases that they ask for, or
-// into errors that name file and line.
+// Package spec turns a file tree into objects, or errors with file and line; pure.
 //
 //	folder ─► files ─► documents ─► BatchReleases ─┐
 //	            │                   Deployments ───┴► join ─► releases

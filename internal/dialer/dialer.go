@@ -1,5 +1,4 @@
-// Package dialer connects to servers whose address comes from somebody who may not reach all that
-// we can.
+// Package dialer connects to servers, but not to loopback, link-local, metadata or denied addresses.
 package dialer
 
 import (

@@ -1,6 +1,4 @@
-// Package kube has the few things that every shell does to objects in the cluster:
-// telling which of two readings is newer, writing a JSON patch that holds only
-// for what it was decided on, and telling which Secrets are for other servers.
+// Package kube has guarded writes, the overlay over caches, events, and the rules for Secrets.
 package kube
 
 import (

@@ -1,4 +1,4 @@
-// Package lru keeps values up to a total size.
+// Package lru is a least-recently-used cache with a size limit.
 package lru
 
 import (

@@ -1,5 +1,5 @@
-// Package plain makes text from outside fit to be printed: what files, commits, pods and forges say must neither steer a
-// terminal, nor look like another line of ours, nor be a command to the workflow whose log it ends up in.
+// Package plain makes text from outside printable: it neither controls a terminal, nor forges a line, nor
+// commands a workflow.
 //
 //	file names, keys, messages ──► Line, Place, Lines ──► what the command prints
 package plain

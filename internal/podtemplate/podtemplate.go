@@ -1,6 +1,4 @@
-// Package podtemplate names pod templates: by a digest that tells two templates
-// apart, and by the short hash that the native Deployment controller writes into
-// the names and labels of ReplicaSets.
+// Package podtemplate computes digests and hashes of pod templates; pure.
 package podtemplate
 
 import (

@@ -1,4 +1,4 @@
-// Package schema makes of the CRDs the JSON schemas by which an editor checks a manifest while it is written.
+// Package schema turns the CRDs into JSON schemas, for editors.
 //
 //	CRD ─► convert ─► closed objects, rules as far as they can be said ─► KIND_VERSION.json ─┐
 //	                                                                                         ├─► sluice.json

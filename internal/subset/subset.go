@@ -1,4 +1,4 @@
-// Package subset compares decoded JSON where the one side may leave out what the other fills in.
+// Package subset reports whether one piece of decoded JSON is a subset of another.
 package subset
 
 import "slices"

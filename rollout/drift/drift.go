@@ -1,5 +1,5 @@
-// Package drift says in which fields a pod template differs from the one that was released, in
-// words that can be shown to everybody.
+// Package drift finds the fields in which a pod template differs from the released one, without values that
+// may be secret; pure.
 //
 // Both templates have the API server's defaults. What can hold a secret, the values of environment
 // variables, arguments and annotations for example, is named by its path and never printed.

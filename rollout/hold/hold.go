@@ -1,6 +1,5 @@
-// Package hold reads and writes the annotation that says that a Deployment is taken over, and makes
-// the one write by which it is handed back. The controller does that, and the command that does
-// without it.
+// Package hold defines the annotation of a held Deployment, and the one write that hands it back. The
+// controller does that, and the command that does without it.
 //
 // All of it is in the annotation: who holds the Deployment, what it gets back, and which revision it
 // goes back to if the release is gone.

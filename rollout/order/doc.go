@@ -1,4 +1,4 @@
-// Package order puts the old pods of a release in order.
+// Package order turns pods into an order, and into the deletion costs that enforce it; pure.
 //
 // It has no say in which pods go: the ReplicaSet controller removes pods by their stage (not ready
 // before ready), then by their deletion cost. Order works through that cost:

@@ -1,4 +1,4 @@
-// Package plan decides what a release does next.
+// Package plan turns one observation of a release into one plan: actions, status, wake-up; pure.
 //
 // Next is a pure function: one Observation in, one Plan out. It holds no client,
 // reads no clock and leaves its input as it was. The shell in package rollout

@@ -1,5 +1,4 @@
-// Package preflight finds what in a namespace stands against a release, before its workload is
-// taken over: quotas that leave no room, and what people have set elsewhere that conflicts with it.
+// Package preflight finds what in a namespace can block a release, such as quotas; pure.
 //
 //	release, objects of the namespace ──► Check ──► what will not fit, warnings
 //

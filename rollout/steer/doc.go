@@ -1,4 +1,5 @@
-// Package steer says what has to be written for a person who acts on a release.
+// Package steer turns what a person asks of a release into writes, or says why there is nothing to write;
+// pure.
 //
 //	BatchRelease, its Gates, its history ──► Approve, Reject, Force, RollBack, ... ──► Changes, or why there are none
 //

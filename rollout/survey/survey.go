@@ -1,4 +1,4 @@
-// Package survey reads what in a namespace can limit a release: what package preflight judges.
+// Package survey reads what package preflight judges.
 //
 //	cluster ──► Namespace ──► preflight.Namespace, and what could not be read
 //

@@ -1,4 +1,4 @@
-// Package crdcheck holds objects against the schemas of our CRDs, by the library with which the API server does, for tests.
+// Package crdcheck validates objects against the CRDs, with the API server's library, for tests.
 package crdcheck
 
 import (

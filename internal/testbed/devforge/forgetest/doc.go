@@ -1,4 +1,4 @@
-// Package forgetest starts forges for tests and holds them to GitHub's own description.
+// Package forgetest starts forges for tests, and checks their answers against GitHub's OpenAPI description.
 //
 // Start gives a forge whose every answer of the REST API, and every webhook that it sends, is
 // checked against the OpenAPI description that GitHub publishes; what breaks it fails the test.

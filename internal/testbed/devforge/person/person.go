@@ -1,5 +1,5 @@
-// Package person has somebody with an account on the forge do there what people and CI do: by the REST API
-// that GitHub has, too. It is for demos and tests, and so is the forge.
+// Package person acts on the forge as people and CI do, through the REST API of GitHub, for demo and tests. It
+// is for demos and tests, and so is the forge.
 package person
 
 import (
