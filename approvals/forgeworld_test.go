@@ -177,7 +177,7 @@ func (w *forgeWorld) releaseFrom(source, name string) *v1alpha1.BatchRelease {
 		w.Fatalf("label release: %v", err)
 	}
 	w.asRollout(release, func(status *v1alpha1.BatchReleaseStatus) {
-		status.Commit, status.Batch = w.commit, "1/3"
+		status.Commit, status.State, status.StepStartedAt = w.commit, v1alpha1.StateRolling, new(metav1.Now())
 		status.Replicas, status.TargetReplicas, status.UpdatedReplicas = 10, 1, 1
 	})
 	return release

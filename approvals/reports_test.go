@@ -46,8 +46,8 @@ func (w *forgeWorld) awaitStatuses(context string, want ...string) {
 func (w *forgeWorld) complete(release *v1alpha1.BatchRelease) {
 	w.Helper()
 	w.asRollout(release, func(s *v1alpha1.BatchReleaseStatus) {
-		s.Phase, s.CurrentStepState, s.CurrentStepIndex, s.Batch, s.Gates = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted, 2, "3/3", nil
-		s.Reason, s.TargetReplicas, s.UpdatedReplicas, s.UpdatedAvailableReplicas = v1alpha1.ReasonCompleted, 10, 10, 10
+		s.Phase, s.CurrentStepState, s.CurrentStepIndex, s.State, s.Gates = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted, 2, v1alpha1.StateCompleted, nil
+		s.TargetReplicas, s.UpdatedReplicas, s.UpdatedAvailableReplicas = 10, 10, 10
 	})
 }
 

@@ -214,7 +214,8 @@ func (r *reverting) took(written *v1alpha1.BatchRelease, outcome kube.Outcome) (
 // announce publishes the event of a state that people should know about.
 func (r *Reverts) announce(release *v1alpha1.BatchRelease, before *v1alpha1.Revert) {
 	now := release.Status.Revert
-	if now.Message == "" || before != nil && before.State == now.State && before.Message == now.Message {
+	claimed := now.State == v1alpha1.RevertOpening && (before == nil || before.Attempt != now.Attempt)
+	if claimed || before != nil && before.State == now.State && before.Message == now.Message {
 		return
 	}
 	kind := corev1.EventTypeNormal

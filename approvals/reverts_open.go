@@ -56,7 +56,7 @@ func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
 
 // kept is the template that is put back, as the cluster has it.
 func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*appsv1.ControllerRevision, error) {
-	to := release.Status.RollbackTo
+	to := release.Status.RolledBackTo()
 	if built := release.Annotations[v1alpha1.KustomizationAnnotation]; built != "" {
 		return nil, refuse("its template is built by %s", built)
 	}
@@ -90,7 +90,7 @@ func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kep
 			return other, nil
 		}
 	}
-	return nil, refuse("no commit is known that brought revision %s", release.Status.RollbackTo)
+	return nil, refuse("no commit is known that brought revision %s", release.Status.RolledBackTo())
 }
 
 // proposed is what Git is asked to change for a release.
@@ -119,7 +119,7 @@ func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (
 		return forge.ChangeRequest{}, err
 	}
 	if !podtemplate.Within(before.Template(), kept.Data.Raw) {
-		return forge.ChangeRequest{}, refuse("the template in it at commit %s is not that of revision %s", plain.Commit(then), status.RollbackTo)
+		return forge.ChangeRequest{}, refuse("the template in it at commit %s is not that of revision %s", plain.Commit(then), status.RolledBackTo())
 	}
 	changed, err := now.With(before)
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *shop) rolledBack(annotations ...string) *shop {
 	}
 	s.asRollout(s.release, func(status *v1alpha1.BatchReleaseStatus) {
 		status.Phase, status.CurrentStepState, status.Attempt = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted, 2
-		status.RollbackTo, status.UpdateRevision, status.Quarantined = "58d4", "58d4", []string{given}
+		status.UpdateRevision, status.Quarantined = "58d4", []string{given}
 		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDeadline, From: "7f9c", Message: "no progress"}
 	})
 	return s

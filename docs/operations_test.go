@@ -21,7 +21,7 @@ var (
 func TestReasonsAreGiven(t *testing.T) {
 	t.Parallel()
 	for _, name := range found(t, reason, read(t, filepath.Join(root, "api/v1alpha1/reasons.go"))) {
-		word := regexp.MustCompile(`v1alpha1\.` + name + `\b`)
+		word := regexp.MustCompile(`(v1alpha1\.|StallCause = )` + name + `\b`)
 		if !slices.ContainsFunc(source(t), word.MatchString) {
 			t.Errorf("no code gives %s", name)
 		}

@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Phase summarizes the state of a release.
@@ -53,14 +52,26 @@ type BatchReleaseStatus struct {
 	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
 	// +optional
 	CurrentStepState StepState `json:"currentStepState,omitempty"`
-	// Reason is one word for machines.
+	// State is what the release is doing, or waits for. What acts on a release, a script for example, reads it, and StoppedBy
+	// and StalledBy, rather than the reason or the message: those are for people.
+	// +optional
+	State ReleaseState `json:"state,omitempty"`
+	// StoppedBy are the causes for which releases do not advance now, the first one first. A rollback advances all the same,
+	// unless its own steps are invalid.
+	// +listType=atomic
+	// +optional
+	StoppedBy []StopCause `json:"stoppedBy,omitempty"`
+	// StalledBy is what somebody has to change before the release goes on; empty if it goes on by itself.
+	// +optional
+	StalledBy StallCause `json:"stalledBy,omitempty"`
+	// Reason is State in one word, as conditions and events have it.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// Message is a sentence for people.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Batch is the current step, counted from 1: "2/4".
+	// Batch is the current step, counted from 1, for the column of kubectl get: "2/4".
 	// +optional
 	Batch string `json:"batch,omitempty"`
 	// Gates are the gates that the current step waits for. Only a gate that is named here can be
@@ -86,9 +97,6 @@ type BatchReleaseStatus struct {
 	// StableRevision is the pod template hash of what a rollback in mid-release goes back to.
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
-	// RollbackTo is the revision that is being, or was last, rolled back to; empty in a release.
-	// +optional
-	RollbackTo string `json:"rollbackTo,omitempty"`
 	// Rollback says why the current or last rollback began; unset in a release.
 	// +optional
 	Rollback *RollbackRecord `json:"rollback,omitempty"`
@@ -139,10 +147,6 @@ type BatchReleaseStatus struct {
 	// UnavailableReplicas are those that the ReplicaSets want and that are not available.
 	// +optional
 	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty"`
-	// +optional
-	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// +optional
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// Progress is what the progress deadline is measured on.
 	// +optional

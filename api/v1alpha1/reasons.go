@@ -30,10 +30,10 @@ const (
 	// a field of a held Deployment, which Sluice restored at once. Absent otherwise.
 	// Action: find out who did it, by the field manager in the message, and see the reason.
 	ConditionDrifted = "Drifted"
-	// ConditionPreflight: true if preflight has warnings, false with reason `WillNotFit` if the namespace has no room for
-	// the release, absent if preflight found nothing.
+	// ConditionPreflightFailed: true if the namespace has no room for the release, false if it has and preflight has
+	// warnings, absent if preflight found nothing. It begins with an event.
 	// Action: read the message before you let the release continue.
-	ConditionPreflight = "Preflight"
+	ConditionPreflightFailed = "PreflightFailed"
 	// ConditionQuarantined: `spec.template` was rolled back and is not released again. Absent otherwise.
 	// Action: bring Git back in line: merge the pull request named in `status.revert`, run `git revert`, or push a fixed
 	// template.
@@ -162,7 +162,7 @@ const (
 	ReasonWriteRefused = "WriteRefused"
 )
 
-// Preflight reasons. They are those of the condition `Preflight`, beside `WillNotFit`.
+// Preflight reasons. They are those of the condition `PreflightFailed`, beside `WillNotFit`.
 const (
 	// ReasonWarnings: the release starts, but may not do what you intend.
 	// Action: read the message.

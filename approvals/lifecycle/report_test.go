@@ -45,7 +45,8 @@ func updates(commit string, attempt int64, step int32) func(*reportWorld) {
 	return func(w *reportWorld) {
 		s := &w.release.Status
 		s.Phase, s.Commit, s.Attempt, s.CurrentStepIndex = v1alpha1.PhaseRollingUpdate, commit, attempt, step
-		s.Batch, s.Replicas, s.TargetReplicas, s.UpdateRevision = fmt.Sprintf("%d/2", step+1), 10, 1+9*step, "v"+commit[:4]
+		s.State, s.StepStartedAt = v1alpha1.StateRolling, new(metav1.Now())
+		s.Replicas, s.TargetReplicas, s.UpdateRevision = 10, 1+9*step, "v"+commit[:4]
 		s.Queued = nil
 	}
 }

@@ -130,7 +130,7 @@ func NextOfRevert(release *v1alpha1.BatchRelease, facts RevertFacts) []RevertInt
 func claim(release *v1alpha1.BatchRelease, branch string) ClaimRevert {
 	status := &release.Status
 	return ClaimRevert{v1alpha1.Revert{
-		Attempt: status.Attempt, From: status.Rollback.From, To: status.RollbackTo,
+		Attempt: status.Attempt, From: status.Rollback.From, To: status.RolledBackTo(),
 		State: v1alpha1.RevertOpening, File: templateFile(release), Branch: branch,
 	}}
 }

@@ -35,7 +35,7 @@ func newRevertWorld(t testing.TB, crash int) *revertWorld {
 
 func (w *revertWorld) rollBack(from, to string) {
 	status := &w.release.Status
-	status.Phase, status.RollbackTo, status.Quarantined = v1alpha1.PhaseRollingBack, to, []string{from}
+	status.Phase, status.UpdateRevision, status.Quarantined = v1alpha1.PhaseRollingBack, to, []string{from}
 	status.Attempt++
 	status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: from}
 }

@@ -90,7 +90,7 @@ func imageNames(images []string) string {
 // opening says what is asked.
 func opening(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	what, next := "release", "The next batch"
-	if release.Status.RollbackTo != "" {
+	if release.Status.Rollback != nil {
 		what = "rollback"
 	}
 	if lastStep(g, release) {
@@ -111,7 +111,7 @@ func place(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 // steps are those that the release goes through; a rollback that names none has two.
 func steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
 	switch {
-	case release.Status.RollbackTo == "":
+	case release.Status.Rollback == nil:
 		return release.Spec.Strategy.Steps
 	case release.Spec.Rollback != nil:
 		return release.Spec.Rollback.Steps
@@ -244,7 +244,7 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 
 // closing says what happens to a release whose approval is refused.
 func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
-	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.RollbackTo == "" {
+	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.Rollback == nil {
 		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+
 			"Reopening this pull request does not undo that.", Code(g.Spec.Revision))
 	}

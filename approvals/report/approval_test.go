@@ -62,7 +62,7 @@ func TestApproval(t *testing.T) {
 		},
 		"rollback": func(g *v1alpha1.Gate, r *v1alpha1.BatchRelease, _ *Batch) {
 			g.Spec.Step, g.Spec.Revision = 0, "58d4"
-			r.Status.RollbackTo, r.Status.UpdateRevision = "58d4", "58d4"
+			r.Status.Rollback, r.Status.UpdateRevision = reverts(), "58d4"
 		},
 		"many": func(_ *v1alpha1.Gate, _ *v1alpha1.BatchRelease, batch *Batch) {
 			batch.Replicas, batch.Updated, batch.Pods = 100, 23, nil
@@ -192,7 +192,10 @@ func TestVoided(t *testing.T) {
 	}{
 		"superseded":         {next, "revision `7f9c` was superseded by revision `c0de`, of commit " + fix + "."},
 		"superseded by hand": {func(r *v1alpha1.BatchRelease) { next(r); r.Status.Commit = "" }, "revision `7f9c` was superseded by revision `c0de`, of commit -."},
-		"rolled back":        {func(r *v1alpha1.BatchRelease) { next(r); r.Status.RollbackTo = "58d4" }, "revision `7f9c` was rolled back to revision `58d4`."},
+		"rolled back": {func(r *v1alpha1.BatchRelease) {
+			next(r)
+			r.Status.Rollback, r.Status.UpdateRevision = reverts(), "58d4"
+		}, "revision `7f9c` was rolled back to revision `58d4`."},
 		"release deleted":    {func(r *v1alpha1.BatchRelease) { r.DeletionTimestamp = new(metav1.NewTime(made)) }, "the release was deleted."},
 		"release made anew":  {func(r *v1alpha1.BatchRelease) { r.UID = "uid-other" }, "the release was deleted."},
 		"superseded in Git":  {func(r *v1alpha1.BatchRelease) { r.Annotations[v1alpha1.CommitAnnotation] = fix }, "revision `7f9c` was superseded by commit " + fix + "."},
@@ -222,7 +225,7 @@ func TestVoided(t *testing.T) {
 func TestStepsOfARollback(t *testing.T) {
 	t.Parallel()
 	_, release, _ := asked()
-	release.Status.RollbackTo = "58d4"
+	release.Status.Rollback, release.Status.UpdateRevision = reverts(), "58d4"
 	if got := len(steps(release)); got != 2 {
 		t.Errorf("one that names none has the fast plan: got %d steps", got)
 	}

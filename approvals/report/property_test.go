@@ -325,7 +325,7 @@ func (w *world) outcome() {
 		want = []v1alpha1.ReportKind{v1alpha1.ReportRolledBack}
 	case drift(status) != nil:
 		want = []v1alpha1.ReportKind{v1alpha1.ReportDrifted}
-	case status.RollbackTo != "":
+	case status.Rollback != nil:
 		want = []v1alpha1.ReportKind{v1alpha1.ReportReverted}
 	}
 	if !slices.Contains(want, last.Content.Kind) {

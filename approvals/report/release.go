@@ -47,14 +47,14 @@ func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alp
 func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail string) standing {
 	status, now := &release.Status, of(kind, detail)
 	now.Batch, now.Batches = batchOf(release)
-	now.toward, now.target, now.replicas = status.RollbackTo, status.TargetReplicas, status.Replicas
+	now.toward, now.target, now.replicas = status.RolledBackTo(), status.TargetReplicas, status.Replicas
 	return now
 }
 
 // completed is the standing of a release that has completed.
 func completed(status *v1alpha1.BatchReleaseStatus) standing {
-	if status.RollbackTo != "" {
-		return endedAt(v1alpha1.ReportReverted, status.RollbackTo, status.Replicas)
+	if status.Rollback != nil {
+		return endedAt(v1alpha1.ReportReverted, status.RolledBackTo(), status.Replicas)
 	}
 	return endedAt(v1alpha1.ReportReleased, status.UpdateRevision, status.Replicas)
 }
@@ -146,13 +146,13 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 	if ended := endedWith(status, last.Commit); ended != nil && !final(last) {
 		return endOf(ended, last), true
 	}
-	by, back := cmp.Or(plain.Commit(status.Commit), "revision "+status.UpdateRevision), status.RollbackTo != ""
+	by, back := cmp.Or(plain.Commit(status.Commit), "revision "+status.UpdateRevision), status.Rollback != nil
 	kind := v1alpha1.ReportSuperseded
 	if back {
 		kind = v1alpha1.ReportRolledBack
 	}
 	now := of(kind, "")
-	now.by, now.Revision = by, status.RollbackTo
+	now.by, now.Revision = by, status.RolledBackTo()
 	switch {
 	case open(last):
 		now.Batch, now.Batches = batchTold(last)

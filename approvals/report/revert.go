@@ -29,20 +29,20 @@ type RevertWords struct {
 
 // Title of the pull request.
 func (w RevertWords) Title() string {
-	return fmt.Sprintf("Put %s back to revision %s", word(w.Release.Namespace+"/"+w.Release.Name), word(w.Release.Status.RollbackTo))
+	return fmt.Sprintf("Put %s back to revision %s", word(w.Release.Namespace+"/"+w.Release.Name), word(w.Release.Status.RolledBackTo()))
 }
 
 // CommitMessage of its commit.
 func (w RevertWords) CommitMessage() string {
 	status := &w.Release.Status
 	return fmt.Sprintf("%s\n\nRevision %s was rolled back in the cluster. This is the template of revision %s, as of commit %s.\n",
-		w.Title(), word(status.Rollback.From), word(status.RollbackTo), word(w.Commit))
+		w.Title(), word(status.Rollback.From), word(status.RolledBackTo()), word(w.Commit))
 }
 
 // Body of the pull request. What Git has need not be the revision that is left: after one rollback another may follow.
 func (w RevertWords) Body() string {
 	status := &w.Release.Status
-	from, to := Code(status.Rollback.From), Code(status.RollbackTo)
+	from, to := Code(status.Rollback.From), Code(status.RolledBackTo())
 	return strings.Join([]string{
 		fmt.Sprintf("The cluster was rolled back from revision %s to revision %s, but Git still has the other template. This restores that of %s back.", from, to, to),
 		strings.Join([]string{
@@ -132,15 +132,15 @@ func RevertRefused(release *v1alpha1.BatchRelease, file, reason string) string {
 	if file == "" {
 		file = "the repository"
 	}
-	return fmt.Sprintf("put the template of revision %s back into %s by hand, Sluice can't: %s", release.Status.RollbackTo, file, reason)
+	return fmt.Sprintf("put the template of revision %s back into %s by hand, Sluice can't: %s", release.Status.RolledBackTo(), file, reason)
 }
 
 // RevertClosed says why a pull request is no longer needed.
 func RevertClosed(release *v1alpha1.BatchRelease) string {
 	status := &release.Status
 	switch {
-	case len(status.Quarantined) > 0 && status.Revert != nil && status.RollbackTo != status.Revert.To:
-		return fmt.Sprintf("Closed by Sluice: the release was rolled back to revision %s since.", Code(status.RollbackTo))
+	case len(status.Quarantined) > 0 && status.Revert != nil && status.RolledBackTo() != status.Revert.To:
+		return fmt.Sprintf("Closed by Sluice: the release was rolled back to revision %s since.", Code(status.RolledBackTo()))
 	case len(status.Quarantined) > 0:
 		return "Closed by Sluice: the release was rolled back again."
 	default:

@@ -18,7 +18,7 @@ func goesBack(kind v1alpha1.ReportKind) bool {
 // backFrom is how the commit stands that is rolled back from: it has failed, however far that is.
 func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) standing {
 	now := of(v1alpha1.ReportRollingBack, "")
-	now.Revision, now.Cause = status.RollbackTo, whyBack(status, last)
+	now.Revision, now.Cause = status.RolledBackTo(), whyBack(status, last)
 	switch {
 	case done(status):
 		now.Kind = v1alpha1.ReportRolledBack

@@ -29,7 +29,7 @@ func rolling(commit string) *scene {
 		}}},
 		Status: v1alpha1.BatchReleaseStatus{
 			Phase: v1alpha1.PhaseRollingUpdate, CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepUpgrade,
-			Reason: v1alpha1.ReasonUpgrading, Batch: "2/4", Attempt: 3, Commit: commit, UpdateRevision: "7f9c", StableRevision: "58d4",
+			State: v1alpha1.StateRolling, StepStartedAt: &metav1.Time{Time: made}, Attempt: 3, Commit: commit, UpdateRevision: "7f9c", StableRevision: "58d4",
 			Replicas: 10, TargetReplicas: 3, UpdatedReplicas: 2, UpdatedReadyReplicas: 1,
 		},
 	}}
@@ -81,7 +81,7 @@ func merging(content v1alpha1.ReportContent) v1alpha1.ReportContent {
 
 // blockedOn has the batch wait for gates.
 func (s *scene) blockedOn(gates ...v1alpha1.Gate) *scene {
-	s.release.Status.CurrentStepState, s.release.Status.Reason = v1alpha1.StepBlocking, v1alpha1.ReasonBlocking
+	s.release.Status.CurrentStepState, s.release.Status.State = v1alpha1.StepBlocking, v1alpha1.StateBlocked
 	for i := range gates {
 		gates[i].Name = fmt.Sprintf("web-7f9c-3-1-%d", i)
 		s.release.Status.Gates = append(s.release.Status.Gates, v1alpha1.GateReference{Name: gates[i].Name, Type: gates[i].Spec.Type})
@@ -92,13 +92,13 @@ func (s *scene) blockedOn(gates ...v1alpha1.Gate) *scene {
 
 func (s *scene) failed(message string) *scene {
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Reason, status.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded, message
+		status.Phase, status.State, status.Message = v1alpha1.PhaseFailed, v1alpha1.StateFailed, message
 	})
 }
 
 func (s *scene) completed() *scene {
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Batch, status.Gates = v1alpha1.PhaseCompleted, "4/4", nil
+		status.Phase, status.State, status.Gates = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, nil
 		status.TargetReplicas, status.UpdatedReplicas = 10, 10
 	})
 }
@@ -120,15 +120,20 @@ func (s *scene) drifted() *scene {
 }
 
 // standing has the release stand still.
-func (s *scene) standing(reason, message string) *scene {
-	s.release.Status.Reason, s.release.Status.Message = reason, message
+func (s *scene) standing(state v1alpha1.ReleaseState, message string) *scene {
+	s.release.Status.State, s.release.Status.Message = state, message
 	return s
+}
+
+// reverts is why a rollback was begun that a revert in Git asked for.
+func reverts() *v1alpha1.RollbackRecord {
+	return &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: "7f9c"}
 }
 
 // reverted has Git taken back what was released before.
 func (s *scene) reverted() *scene {
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Batch, status.RollbackTo, status.UpdateRevision = v1alpha1.PhaseRollingBack, "1/2", "58d4", "58d4"
+		status.Phase, status.Rollback, status.UpdateRevision = v1alpha1.PhaseRollingBack, reverts(), "58d4"
 		status.TargetReplicas, status.Attempt, status.CurrentStepIndex = 1, status.Attempt+1, 0
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // position is where a release stands, as far as reports tell one place from another. All that reports take from the phase,
-// the reason and the conditions of a status is read in this file.
+// the state and the conditions of a status is read in this file.
 type position int
 
 const (
@@ -55,9 +55,9 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 		return goingAway
 	case stuck(status):
 		return withoutProgress
-	case failing(status): // the message speaks of something else for now
+	case failing(status), status.State == "": // the message is about something else, or the status of an earlier version, for now
 		return between
-	case slices.Contains(stops, status.Reason):
+	case stands(status):
 		return standingStill
 	case !inBatch(status), status.Phase == v1alpha1.PhaseFinalizing:
 		return between
@@ -68,34 +68,36 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 	}
 }
 
-// stops are the reasons of a release that waits until somebody does something.
-var stops = []string{
-	v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen, v1alpha1.ReasonPausePoint, v1alpha1.ReasonDrifted,
-	v1alpha1.ReasonChangedPastGit, v1alpha1.ReasonWillNotFit, v1alpha1.ReasonNativeRollout,
-	v1alpha1.ReasonWriteRefused, v1alpha1.ReasonInvalidStrategy,
+// stands reports whether a release waits until somebody does something, or what its namespace has no room for is gone.
+func stands(status *v1alpha1.BatchReleaseStatus) bool {
+	switch status.State {
+	case v1alpha1.StateStopped, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
+		v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit, v1alpha1.StateNativeRollout:
+		return true
+	default:
+		return status.StalledBy == v1alpha1.StallWriteRefused
+	}
 }
 
-// refusals are the reasons for which a spec is not released until somebody changes something.
-var refusals = []string{
-	v1alpha1.ReasonInvalidTemplate, v1alpha1.ReasonInvalidStrategy, v1alpha1.ReasonNoTemplate, v1alpha1.ReasonWorkloadHeld,
-	v1alpha1.ReasonWouldMixVersions,
+// refusals are what has to be changed before a spec is released at all.
+var refusals = []v1alpha1.StallCause{
+	v1alpha1.StallInvalidTemplate, v1alpha1.StallInvalidStrategy, v1alpha1.StallNoTemplate, v1alpha1.StallWorkloadHeld,
+	v1alpha1.StallWouldMixVersions,
 }
 
 // refusing is the condition that keeps the spec as it is now from being released; nil if it can be.
 func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
-	stalled := meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.ObservedGeneration != release.Generation ||
-		!slices.Contains(refusals, stalled.Reason) {
+	if release.Status.ObservedGeneration != release.Generation || !slices.Contains(refusals, release.Status.StalledBy) {
 		return nil
 	}
-	return stalled
+	return meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)
 }
 
 // takenBack reports whether the present commit is one that is rolled back from, not to: somebody requested
 // that of the cluster, or it did so by itself, and Git had the commit still. A revert in Git is released as a commit of
 // its own, unless it only follows such a rollback: then it takes away only the quarantine.
 func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.RollbackTo != "" && status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
+	return status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
 }
 
 // drift is the condition of a workload that somebody has changed since its release was completed: the commit does not tell
@@ -119,12 +121,12 @@ func failing(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == 
 
 // stuck reports whether no progress was made within the deadline.
 func stuck(status *v1alpha1.BatchReleaseStatus) bool {
-	return failing(status) && status.Reason == v1alpha1.ReasonDeadlineExceeded
+	return failing(status) && status.State == v1alpha1.StateFailed
 }
 
 // broken reports whether a release does not go on because it went wrong, whatever for.
 func broken(status *v1alpha1.BatchReleaseStatus) bool {
-	return failing(status) || status.Reason == v1alpha1.ReasonGateRejected
+	return failing(status) || status.State == v1alpha1.StateRejected
 }
 
 // stop is the condition of a release that people have stopped; nil if nobody has.
@@ -133,7 +135,7 @@ func stop(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
 }
 
 // inBatch reports whether a release has begun with its first batch.
-func inBatch(status *v1alpha1.BatchReleaseStatus) bool { return status.Batch != "" }
+func inBatch(status *v1alpha1.BatchReleaseStatus) bool { return status.Entered() }
 
 // batchOf is the batch that a release is at, counted from 1, and how many there are; 0 before the first.
 func batchOf(release *v1alpha1.BatchRelease) (batch, batches int32) {

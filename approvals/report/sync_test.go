@@ -96,9 +96,9 @@ func TestDeployment(t *testing.T) {
 		"completed": {rolling(good).completed(), "sluice:shop/web:3", forge.DeploymentSuccess, "released: 10/10 updated to 7f9c", true},
 		"failed":    {rolling(good).failed("batch 2/4: no progress"), "sluice:shop/web:3", forge.DeploymentFailure, "batch 2/4: no progress", true},
 		"rejected": {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) {
-			s.Reason, s.Message = v1alpha1.ReasonGateRejected, "batch 2/4: gate web was rejected"
+			s.State, s.Message = v1alpha1.StateRejected, "batch 2/4: gate web was rejected"
 		}), "sluice:shop/web:3", forge.DeploymentFailure, "batch 2/4: gate web was rejected", true},
-		"not begun": {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }), "sluice:shop/web:3", "", "", false},
+		"not begun": {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.StepStartedAt = nil }), "sluice:shop/web:3", "", "", false},
 		"no commit": {rolling(""), "sluice:shop/web:3", forge.DeploymentInProgress, "releasing revision 7f9c", false},
 		"reverted":  {rolling(fix).reverted(), "sluice:shop/web:4", forge.DeploymentInProgress, "releasing revision 58d4", true},
 		"taken back": {

@@ -79,7 +79,7 @@ func dropped(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) standin
 		now.by = plain.Commit(asked)
 	case len(status.Quarantined) > 0:
 		now = of(v1alpha1.ReportNotReleased, "")
-		now.Revision = status.RollbackTo
+		now.Revision = status.RolledBackTo()
 	}
 	return now
 }

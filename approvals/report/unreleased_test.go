@@ -11,19 +11,15 @@ import (
 )
 
 // refused is the release of a commit that stands while Git has another, which can't be released.
-func refused(commit, reason string) *scene {
+func refused(commit string, cause v1alpha1.StallCause) *scene {
 	s := rolling(good).completed()
 	s.release.Generation = 5
 	s.release.Annotations[v1alpha1.CommitAnnotation] = commit
+	s.release.Status.StalledBy, s.release.Status.ObservedGeneration = cause, 5
 	s.release.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: 5,
+		Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
 		Message: "the API server refuses spec.template: no containers",
 	}}
-	return s
-}
-
-func (s *scene) stalled(change func(*metav1.Condition)) *scene {
-	change(&s.release.Status.Conditions[0])
 	return s
 }
 
@@ -39,7 +35,7 @@ func TestRefusal(t *testing.T) {
 	const (
 		why      = "the API server refuses spec.template: no containers"
 		released = "900d success released: 10/10 updated to 7f9c"
-		template = v1alpha1.ReasonInvalidTemplate
+		template = v1alpha1.StallInvalidTemplate
 	)
 	tests := map[string]struct {
 		scene *scene
@@ -52,15 +48,15 @@ func TestRefusal(t *testing.T) {
 		"the first is refused": {
 			refused(bad, template).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Commit = "", "" }), nil, []string{"bad0 failure " + why},
 		},
-		"what is released is refused":        {refused(good, v1alpha1.ReasonInvalidStrategy), []string{"900d failure " + why}, nil},
-		"it would mix versions":              {refused(good, v1alpha1.ReasonWouldMixVersions), []string{"900d failure " + why}, nil},
+		"what is released is refused":        {refused(good, v1alpha1.StallInvalidStrategy), []string{"900d failure " + why}, nil},
+		"it would mix versions":              {refused(good, v1alpha1.StallWouldMixVersions), []string{"900d failure " + why}, nil},
 		"no commit":                          {refused("", template), []string{released}, nil},
-		"it stands still for another reason": {refused(bad, v1alpha1.ReasonGateRejected), []string{released}, nil},
+		"it stands still for another reason": {refused(bad, v1alpha1.StallGateRejected), []string{released}, nil},
 		"an earlier spec was refused": {
-			refused(bad, template).stalled(func(c *metav1.Condition) { c.ObservedGeneration = 4 }), []string{released}, nil,
+			refused(bad, template).status(func(s *v1alpha1.BatchReleaseStatus) { s.ObservedGeneration = 4 }), []string{released}, nil,
 		},
 		"it is refused no more": {
-			refused(bad, template).stalled(func(c *metav1.Condition) { c.Status = metav1.ConditionFalse }), []string{released}, nil,
+			refused(bad, template).status(func(s *v1alpha1.BatchReleaseStatus) { s.StalledBy = "" }), []string{released}, nil,
 		},
 		"nothing is refused": {rolling(good).completed(), []string{released}, nil},
 	}

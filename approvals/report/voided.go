@@ -27,8 +27,8 @@ func voidedBecause(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	asked := release.Annotations[v1alpha1.CommitAnnotation]
 	named := func(reference v1alpha1.GateReference) bool { return reference.Name == g.Name }
 	switch {
-	case status.Attempt != g.Spec.Attempt && status.RollbackTo != "":
-		return fmt.Sprintf("revision %s was rolled back to revision %s.", Code(g.Spec.Revision), Code(status.RollbackTo))
+	case status.Attempt != g.Spec.Attempt && status.Rollback != nil:
+		return fmt.Sprintf("revision %s was rolled back to revision %s.", Code(g.Spec.Revision), Code(status.RolledBackTo()))
 	case status.Attempt != g.Spec.Attempt:
 		return fmt.Sprintf("revision %s was superseded by revision %s, of commit %s.",
 			Code(g.Spec.Revision), Code(status.UpdateRevision), commit(status.Commit))

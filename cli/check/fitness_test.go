@@ -52,7 +52,7 @@ func TestSource(t *testing.T) {
 			"warning releasesource/shop webhooks: none are received: Git and the forge are polled every 0s",
 		}},
 		"NoForge": {v1alpha1.ReleaseSourceSpec{}, v1alpha1.ReleaseSourceStatus{Conditions: []metav1.Condition{
-			condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuspended),
+			condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonSuspended),
 		}}, []string{
 			"warning releasesource/shop repository: Suspended: because",
 			"warning releasesource/shop forge: there is none: pullRequest gates pass by their record on the branch alone, and commits show no progress",
@@ -79,8 +79,8 @@ func TestRelease(t *testing.T) {
 	}{
 		"Well":     {nil, []string{"ok batchrelease/web: all pods run"}, false},
 		"Stalled":  {[]metav1.Condition{condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidTemplate)}, []string{"failed batchrelease/web: InvalidTemplate: because"}, true},
-		"NoRoom":   {[]metav1.Condition{condition(v1alpha1.ConditionPreflight, metav1.ConditionFalse, v1alpha1.ReasonWillNotFit)}, []string{"failed batchrelease/web: WillNotFit: because"}, true},
-		"Warnings": {[]metav1.Condition{condition(v1alpha1.ConditionPreflight, metav1.ConditionTrue, v1alpha1.ReasonWarnings)}, []string{"warning batchrelease/web: Warnings: because"}, false},
+		"NoRoom":   {[]metav1.Condition{condition(v1alpha1.ConditionPreflightFailed, metav1.ConditionTrue, v1alpha1.ReasonWillNotFit)}, []string{"failed batchrelease/web: WillNotFit: because"}, true},
+		"Warnings": {[]metav1.Condition{condition(v1alpha1.ConditionPreflightFailed, metav1.ConditionFalse, v1alpha1.ReasonWarnings)}, []string{"warning batchrelease/web: Warnings: because"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

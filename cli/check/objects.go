@@ -44,7 +44,7 @@ func judged(subject string, condition *metav1.Condition) Finding {
 		return Finding{Warning, subject, "the controller has not looked at it yet", "see that the controller runs, and that it watches this namespace"}
 	case condition.Status == metav1.ConditionTrue:
 		return Finding{OK, subject, condition.Message, ""}
-	case condition.Status == metav1.ConditionUnknown || condition.Reason == v1alpha1.ReasonSuspended:
+	case condition.Status == metav1.ConditionUnknown: // it is suspended, or being read
 		return Finding{Warning, subject, condition.Reason + ": " + condition.Message, page}
 	}
 	return Finding{Failed, subject, condition.Reason + ": " + condition.Message, page}
@@ -60,8 +60,8 @@ func Release(release *v1alpha1.BatchRelease) []Finding {
 		grade     Grade
 	}{
 		{v1alpha1.ConditionStalled, metav1.ConditionTrue, Failed},
-		{v1alpha1.ConditionPreflight, metav1.ConditionFalse, Failed},
-		{v1alpha1.ConditionPreflight, metav1.ConditionTrue, Warning},
+		{v1alpha1.ConditionPreflightFailed, metav1.ConditionTrue, Failed},
+		{v1alpha1.ConditionPreflightFailed, metav1.ConditionFalse, Warning},
 		{v1alpha1.ConditionDrifted, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionQuarantined, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionSuspended, metav1.ConditionTrue, Warning},

@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 	first := &v1alpha1.BatchRelease{} // no pass has lived to write its status
 	proceeding := &v1alpha1.BatchRelease{Spec: v1alpha1.BatchReleaseSpec{DeletionPolicy: v1alpha1.DeletionProceed}}
 	returning := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{
-		Phase: v1alpha1.PhaseRollingBack, RollbackTo: "v1", UpdateRevision: "v1", StableRevision: "v1",
+		Phase: v1alpha1.PhaseRollingBack, Rollback: &v1alpha1.RollbackRecord{From: "v2"}, UpdateRevision: "v1", StableRevision: "v1",
 		Resolved: &v1alpha1.ResolvedTemplate{Digest: digestOf(new(template("web:1")))},
 	}}
 	tests := map[string]struct {

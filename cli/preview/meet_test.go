@@ -37,7 +37,8 @@ func rested() *preview.Live {
 func rolling() *preview.Live {
 	live := rested()
 	status := &live.Release.Status
-	status.Phase, status.Batch, status.Message = v1alpha1.PhaseRollingUpdate, "1/3", "batch 1/3 done with 1 pod of 12"
+	status.Phase, status.State, status.StepStartedAt = v1alpha1.PhaseRollingUpdate, v1alpha1.StateBlocked, &metav1.Time{Time: time.Unix(1, 0)}
+	status.Message = "batch 1/3 done with 1 pod of 12"
 	live.Workload.Hold = &plan.Hold{Release: "web", UID: "release-1"}
 	return live
 }

@@ -14,7 +14,7 @@ import (
 
 // batches are the steps of a release or rollback, each with its gates: as they are, or as they will be.
 func batches(w *Whole) []Node {
-	spec, rollback := &w.Release.Spec, w.Release.Status.RollbackTo != ""
+	spec, rollback := &w.Release.Spec, w.Release.Status.Rollback != nil
 	steps := spec.Steps(rollback)
 	nodes := make([]Node, 0, len(steps))
 	for i, step := range steps {
@@ -49,7 +49,7 @@ func batchState(release *v1alpha1.BatchRelease, step int) State {
 		return Plain
 	case status.Phase == v1alpha1.PhaseCompleted, status.Phase == v1alpha1.PhaseFinalizing, step < current:
 		return Good
-	case step > current, status.Phase == "", status.Phase == v1alpha1.PhaseInitial, status.Batch == "":
+	case step > current, status.Phase == "", status.Phase == v1alpha1.PhaseInitial, !status.Entered():
 		return Plain
 	case status.Phase == v1alpha1.PhaseFailed:
 		return Bad

@@ -40,7 +40,7 @@ func OutcomeOf(release *v1alpha1.BatchRelease) Outcome {
 	switch {
 	case status.ObservedGeneration < release.Generation:
 		return UnderWay
-	case status.Reason == v1alpha1.ReasonGateRejected && status.Phase != v1alpha1.PhaseRollingBack:
+	case status.State == v1alpha1.StateRejected && status.Phase != v1alpha1.PhaseRollingBack:
 		return Rejected
 	case status.Phase == v1alpha1.PhaseFailed, stalled(status):
 		return Failed
@@ -99,7 +99,7 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 
 // unasked reports whether a rollback was done that Git did not bring.
 func unasked(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.RollbackTo != "" && status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
+	return status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
 }
 
 // Progress is how far a release is, in one line.

@@ -12,7 +12,7 @@ func TestOutcome(t *testing.T) {
 	t.Parallel()
 	rollback := func(by v1alpha1.RollbackTrigger) v1alpha1.BatchReleaseStatus {
 		return v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseCompleted, RollbackTo: "old", Rollback: &v1alpha1.RollbackRecord{Trigger: by},
+			Phase: v1alpha1.PhaseCompleted, UpdateRevision: "old", Rollback: &v1alpha1.RollbackRecord{Trigger: by},
 		}
 	}
 	condition := func(name string) []metav1.Condition {
@@ -27,11 +27,11 @@ func TestOutcome(t *testing.T) {
 		"Completed":    {"all pods run it", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted}, Completed},
 		"NotSeen":      {"the controller speaks of an earlier spec", 2, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, ObservedGeneration: 1}, UnderWay},
 		"Nothing":      {"it has just been made", 0, v1alpha1.BatchReleaseStatus{}, UnderWay},
-		"Blocking":     {"a gate may pass yet", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Reason: v1alpha1.ReasonBlocking}, UnderWay},
+		"Blocking":     {"a gate may pass yet", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateBlocked}, UnderWay},
 		"Failed":       {"no progress in time", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseFailed}, Failed},
 		"Stalled":      {"only a change can help", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseInitial, Conditions: condition(v1alpha1.ConditionStalled)}, Failed},
-		"Rejected":     {"though that is a stall as well", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Reason: v1alpha1.ReasonGateRejected, Conditions: condition(v1alpha1.ConditionStalled)}, Rejected},
-		"RollingBack":  {"a rollback has an end of its own", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, RollbackTo: "old"}, UnderWay},
+		"Rejected":     {"though that is a stall as well", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRejected, Conditions: condition(v1alpha1.ConditionStalled)}, Rejected},
+		"RollingBack":  {"a rollback has an end of its own", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, Rollback: &v1alpha1.RollbackRecord{}}, UnderWay},
 		"RolledBack":   {"what is given does not run", 0, rollback(v1alpha1.TriggerDeadline), RolledBack},
 		"ByAnnotation": {"a person has asked for it, and Git has not", 0, rollback(v1alpha1.TriggerAnnotation), RolledBack},
 		"Reverted":     {"Git asked for what runs", 0, rollback(v1alpha1.TriggerGitRevert), Completed},

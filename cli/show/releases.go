@@ -81,13 +81,13 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "resume"
 	case stalled(status):
 		return status.Reason
-	case status.Reason == v1alpha1.ReasonChangedPastGit:
+	case changedPastGit(status):
 		return "sync"
 	case changedOutOfBand(release):
 		return "retry"
 	case status.PausePoint != nil:
 		return "pod/" + status.PausePoint.Pod
-	case status.CurrentStepState == v1alpha1.StepBlocking && status.Reason == v1alpha1.ReasonApprovalRefused:
+	case status.State == v1alpha1.StateApprovalRefused:
 		return "another approval"
 	case status.CurrentStepState == v1alpha1.StepBlocking:
 		return gateTypes(status.Gates)
@@ -95,11 +95,14 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	return ""
 }
 
+// changedPastGit reports whether a release waits until spec.template is again what Git has.
+func changedPastGit(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.State == v1alpha1.StateChangedPastGit || status.Stops() == v1alpha1.StopChangedPastGit
+}
+
 // changedOutOfBand reports whether a release stands because somebody has changed the Deployment that it holds.
 func changedOutOfBand(release *v1alpha1.BatchRelease) bool {
-	status := &release.Status
-	return status.Phase != v1alpha1.PhaseCompleted && status.Reason != v1alpha1.ReasonChangedPastGit &&
-		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted)
+	return release.Status.StoppedFor(v1alpha1.StopWorkloadChanged)
 }
 
 // stalled reports whether only a change can help.

@@ -40,7 +40,7 @@ func TestWaitsFor(t *testing.T) {
 			r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: `{"reason":"holidays","until":"2026-11-21T12:00:00Z"}`}
 		}, ""},
 		"ChangedPastGit": {"Git's template comes back with a look at the repository", func(r *v1alpha1.BatchRelease) {
-			r.Status.Reason, r.Status.CurrentStepState, r.Status.Gates = v1alpha1.ReasonChangedPastGit, v1alpha1.StepBlocking, manual
+			r.Status.State, r.Status.CurrentStepState, r.Status.Gates = v1alpha1.StateChangedPastGit, v1alpha1.StepBlocking, manual
 			r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue}}
 		}, "sync"},
 		"Failed": {"what failed waits for somebody", func(r *v1alpha1.BatchRelease) {

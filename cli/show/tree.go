@@ -60,10 +60,13 @@ func standingSince(release *v1alpha1.BatchRelease) metav1.Time {
 
 // standsFor is the condition that says why a release stands; Stalled if no other does.
 func standsFor(status *v1alpha1.BatchReleaseStatus) string {
-	switch status.Reason {
-	case v1alpha1.ReasonSuspended, v1alpha1.ReasonFrozen:
+	switch stop := status.Stops(); {
+	case status.StalledBy == v1alpha1.StallWriteRefused:
+		return v1alpha1.ConditionStalled
+	case stop == v1alpha1.StopSuspended, stop == v1alpha1.StopFrozen:
 		return v1alpha1.ConditionSuspended
-	case v1alpha1.ReasonDrifted, v1alpha1.ReasonChangedPastGit:
+	case stop == v1alpha1.StopWorkloadChanged, stop == v1alpha1.StopChangedPastGit,
+		status.State == v1alpha1.StateDrifted, status.State == v1alpha1.StateChangedPastGit:
 		return v1alpha1.ConditionDrifted
 	default:
 		return v1alpha1.ConditionStalled
@@ -82,8 +85,7 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 		return Good
 	case outcome != UnderWay, changedOutOfBand(release):
 		return Bad
-	case status.CurrentStepState == v1alpha1.StepBlocking, status.Reason == v1alpha1.ReasonSuspended, status.Reason == v1alpha1.ReasonFrozen,
-		status.Reason == v1alpha1.ReasonChangedPastGit:
+	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "", status.State == v1alpha1.StateChangedPastGit:
 		return Waiting
 	default:
 		return Moving
@@ -114,7 +116,7 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	var nodes []Node
 	if status.Commit != "" {
 		node := Node{Name: "commit " + plain.Commit(status.Commit), Text: bySubject(commitWords(release))}
-		if status.RollbackTo != "" && unasked(status) {
+		if unasked(status) {
 			node.Text = strings.TrimSuffix("rolled back: "+node.Text, ": ")
 		}
 		nodes = append(nodes, node)
@@ -243,7 +245,7 @@ const (
 func (r setRole) word(release *v1alpha1.BatchRelease) string {
 	switch r {
 	case roleNew:
-		if release.Status.RollbackTo != "" {
+		if release.Status.Rollback != nil {
 			return "restored"
 		}
 		return "new"
@@ -274,7 +276,7 @@ func role(set *appsv1.ReplicaSet, w *Whole) setRole {
 		return roleNew
 	case current && OutcomeOf(release) == Drifted:
 		return roleChanged
-	case status.RollbackTo != "" && back != nil && revision == back.From:
+	case back != nil && revision == back.From:
 		return roleLeft
 	case revision == status.StableRevision:
 		return roleStable

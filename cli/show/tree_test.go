@@ -33,8 +33,8 @@ func shop() *Whole {
 			}},
 		},
 		Status: v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseRollingUpdate, Batch: "2/4", CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepBlocking,
-			Reason: v1alpha1.ReasonBlocking, Message: "batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke",
+			Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateBlocked, Batch: "2/4", CurrentStepIndex: 1, CurrentStepState: v1alpha1.StepBlocking,
+			StepStartedAt: &metav1.Time{}, Message: "batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke",
 			UpdateRevision: "new", StableRevision: "old", Commit: "2222222222", Attempt: 3,
 			TargetReplicas: 2, UpdatedReplicas: 2, UpdatedAvailableReplicas: 2, LastUpdateTime: new(at(3 * time.Minute)),
 		},
@@ -201,7 +201,7 @@ func TestTreeTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	drifted := func(w *Whole) {
 		w.Release.Status.Phase, w.Release.Status.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted
-		w.Release.Status.Reason = v1alpha1.ReasonDrifted
+		w.Release.Status.State = v1alpha1.StateDrifted
 		w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, LastTransitionTime: at(time.Minute)}}
 		w.Sets = append(w.Sets, set("hotfix", 4, 4))
 		w.Deployment.Spec.Template = w.Sets[len(w.Sets)-1].Spec.Template
@@ -222,7 +222,7 @@ func TestTreeTellsTheTruth(t *testing.T) {
 		"Drifted": {"what somebody has put in the release's place is not called old", drifted, []string{"✖ batchrelease/web  Drifted", "replicaset/web-hotfix  changed out of band, web:hotfix"}},
 		"Since":   {"drift began after the release had ended", drifted, []string{"waiting for approval #12, ci/smoke (60s)"}},
 		"Stopped": {"a release is on hold since it was stopped, and not since its batch was done", func(w *Whole) {
-			w.Release.Status.Reason = v1alpha1.ReasonFrozen
+			w.Release.Status.State, w.Release.Status.StoppedBy = v1alpha1.StateStopped, []v1alpha1.StopCause{v1alpha1.StopFrozen}
 			w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, LastTransitionTime: at(2 * time.Minute)}}
 		}, []string{"ci/smoke (2m)"}},
 		"Revert":        {"the pull request with which Git is to follow says what to do", backFrom(3, v1alpha1.RevertOpen), []string{"◷ revert #13          merge it to update Git: https://github.com/example/shop/pull/13"}},
@@ -230,7 +230,7 @@ func TestTreeTellsTheTruth(t *testing.T) {
 		"RevertBefore":  {"that of an earlier rollback is over", backFrom(2, v1alpha1.RevertClosed), []string{"web: version 2, by Ada\n├─ deployment/web"}},
 		"RolledBack": {"the commit that was left does not look released", func(w *Whole) {
 			s := &w.Release.Status
-			s.Phase, s.UpdateRevision, s.RollbackTo = v1alpha1.PhaseCompleted, "old", "old"
+			s.Phase, s.UpdateRevision = v1alpha1.PhaseCompleted, "old"
 			s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "new"}
 		}, []string{"✖ batchrelease/web  RolledBack", "rolled back: web: version 2, by Ada", "web-old  restored", "web-new  rolled back"}},
 		"Jump": {"a jump that waits for a gate that can't be skipped is not forgotten", func(w *Whole) {

@@ -122,7 +122,6 @@ func TestStatusIsTheControllers(t *testing.T) {
 		`{"quarantined":["abc"]}`:                                    "status.quarantined",
 		`{"conditions":null}`:                                        "status.conditions",
 		`{"currentStepState":"Initial"}`:                             "status.currentStepState",
-		`{"maxUnavailable":"100%"}`:                                  "status.maxUnavailable",
 		`{"held":{"strategy":"{}"}}`:                                 "status.held",
 		`{"lastUpdateTime":"` + now + `"}`:                           "status.lastUpdateTime",
 		`{"pausePoint":{"pod":"a","uid":"b","since":"` + now + `"}}`: "status.pausePoint.pod, status.pausePoint.uid, status.pausePoint.since",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
@@ -31,7 +32,7 @@ in Git.`,
 		Example: `  sluice rollback web
   sluice rollback web --to 3f2a91c`,
 		RunE: func(command *cobra.Command, args []string) error {
-			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []steer.Template) (steer.Change, error) {
+			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []plan.Kept) (steer.Change, error) {
 				return steer.RollBack(release, kept, flags.to)
 			})
 		},
@@ -54,7 +55,7 @@ which is refused while Sluice holds the Deployment.`,
 			if len(args) == 2 {
 				return usageError{fmt.Errorf("one release at a time; the revision to go back to is a flag: --to-revision=%s", args[1])}
 			}
-			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []steer.Template) (steer.Change, error) {
+			return flags.rollBack(command, args, func(release *v1alpha1.BatchRelease, kept []plan.Kept) (steer.Change, error) {
 				return steer.Undo(release, kept, flags.number)
 			})
 		},
@@ -65,7 +66,7 @@ which is refused while Sluice holds the Deployment.`,
 }
 
 // rollBack asks for a rollback, and waits until it is on record.
-func (f *rollbackFlags) rollBack(command *cobra.Command, args []string, decide func(*v1alpha1.BatchRelease, []steer.Template) (steer.Change, error)) error {
+func (f *rollbackFlags) rollBack(command *cobra.Command, args []string, decide func(*v1alpha1.BatchRelease, []plan.Kept) (steer.Change, error)) error {
 	return f.run(command, args, act{
 		decide: func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
 			kept, err := lookup.Kept(ctx, c, release)
@@ -84,20 +85,20 @@ func rollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
 		return false, nil
 	}
-	if release.Status.RollbackTo == "" {
+	if release.Status.Rollback == nil {
 		return false, errors.New("the rollback was refused: the events of the release say why")
 	}
 	return true, nil
 }
 
 // templates are what a release can, or can't, be rolled back to.
-func templates(kept []appsv1.ControllerRevision) []steer.Template {
-	all := make([]steer.Template, 0, len(kept))
+func templates(kept []appsv1.ControllerRevision) []plan.Kept {
+	all := make([]plan.Kept, 0, len(kept))
 	for i := range kept {
 		labels, annotations := kept[i].Labels, kept[i].Annotations
-		all = append(all, steer.Template{
+		all = append(all, plan.Kept{
 			Number: kept[i].Revision, Revision: labels[v1alpha1.RevisionLabel],
-			Commit: annotations[v1alpha1.CommitAnnotation], Outcome: v1alpha1.Outcome(annotations[v1alpha1.OutcomeAnnotation]),
+			Record: plan.Record{Outcome: v1alpha1.Outcome(annotations[v1alpha1.OutcomeAnnotation]), Commit: annotations[v1alpha1.CommitAnnotation]},
 		})
 	}
 	return all

@@ -188,7 +188,7 @@ func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
 
 // drifted says what was changed since a release was completed. What Git gives can be changed while all pods run what was released.
 func drifted(name string, release *v1alpha1.BatchRelease) string {
-	if release.Status.Reason == v1alpha1.ReasonChangedPastGit {
+	if release.Status.State == v1alpha1.StateChangedPastGit {
 		return name + " completed, and its spec.template has since been changed without Git"
 	}
 	return name + " does not run any more: the Deployment was changed out of band"

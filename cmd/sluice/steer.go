@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/steer"
@@ -49,8 +48,7 @@ func newSuspend(command *cobra.Command, suspend bool) *cobra.Command {
 
 // suspendTaken reports whether the controller goes by what the release says now.
 func suspendTaken(release *v1alpha1.BatchRelease, suspend bool) bool {
-	found := meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionSuspended)
-	stands := found != nil && found.Reason == v1alpha1.ReasonSuspended
+	stands := release.Status.StoppedFor(v1alpha1.StopSuspended)
 	return release.Status.ObservedGeneration >= release.Generation && stands == suspend
 }
 

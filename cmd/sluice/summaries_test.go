@@ -91,7 +91,7 @@ func TestHistoryKeepsAuthors(t *testing.T) {
 	s, viewer := newShopAtGate(t)
 	s.push("web", 1, "3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
 	s.await("web", "back at version 1", func(status *v1alpha1.BatchReleaseStatus) bool {
-		return status.Phase == v1alpha1.PhaseCompleted && status.RollbackTo != ""
+		return status.Phase == v1alpha1.PhaseCompleted && status.Rollback != nil
 	})
 	s.want(s.columns(viewer, "history"), "|web:2|RolledBack|<none>|<none>|2222222|Ada <ada@example.com>|<none>|web: version 2")
 }

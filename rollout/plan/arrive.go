@@ -227,7 +227,7 @@ func recordEnd(d Decision) Decision {
 	}
 	r := &d.record
 	ended := v1alpha1.EndedRelease{Commit: r.Commit, Revision: r.UpdateRevision, Replicas: r.Replicas, Forced: r.Forced}
-	if d.isRollback() && r.Rollback != nil {
+	if r.Rollback != nil {
 		ended.Trigger = r.Rollback.Trigger
 	}
 	all := append(slices.Clone(r.Ended[max(0, len(r.Ended)-maxEnded+1):]), ended)

@@ -27,7 +27,7 @@ func prepareToBegin(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 func (l *look) beginning(template *v1alpha1.ResolvedTemplate) mover.Beginning {
 	b := mover.Beginning{Template: template.Digest, Digest: l.Workload.Digest, Stable: l.stableRevision()}
 	if l.rollingBack() {
-		b.Stable, b.Left = l.record.RollbackTo, l.left()
+		b.Stable, b.Left = l.record.RolledBackTo(), l.left()
 	}
 	b.AtHand = l.Workload.Revision == b.Stable
 	return b

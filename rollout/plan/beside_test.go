@@ -17,7 +17,8 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 	noted := func(s *Set) { s.Noted = true }
 	begun := func(given string, sets ...Set) *scene {
 		s := rollingBack(10).sets(sets...).resolved(given).status(func(status *v1alpha1.BatchReleaseStatus) {
-			status.Batch, status.Rollback = "", &v1alpha1.RollbackRecord{From: "v2"}
+			notEntered(status)
+			status.Rollback = &v1alpha1.RollbackRecord{From: "v2"}
 			status.Quarantined, status.Resolved.Given = nil, "given-v1"
 		})
 		return s
@@ -60,7 +61,8 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 func TestStoppedBeforeItBeginsItKeepsAnOldPod(t *testing.T) {
 	t.Parallel()
 	notBegun := held(2).fence("0", "1").sets(set("v1", 8), set("v2", 2)).but(suspended).status(func(s *v1alpha1.BatchReleaseStatus) {
-		s.Phase, s.Batch, s.Replicas, s.TargetReplicas = v1alpha1.PhaseInitial, "", 0, 0
+		notEntered(s)
+		s.Phase, s.Replicas, s.TargetReplicas = v1alpha1.PhaseInitial, 0, 0
 	})
 	checkScripts(t, map[string]scripted{
 		"scaled down to what is left": {notBegun, []string{"scale v2 2 -> 1" + fewer, "scale v1 8 -> 1: follow spec.replicas"}},

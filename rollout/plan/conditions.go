@@ -33,48 +33,75 @@ func (t *telling) set(kind string, is bool, message, reason string) {
 // drop removes a condition that is kept only while it is true.
 func (t *telling) drop(kind string) { meta.RemoveStatusCondition(&t.status.Conditions, kind) }
 
-// stalled is what needs a change by somebody; nil if there is nothing.
-func (t *telling) stalled() *Event {
-	stall := func(reason, message string) *Event {
-		return &Event{Warning: true, Reason: reason, Message: bounded(message)}
-	}
-	_, failed := t.state.(Failed)
-	_, yields := t.state.(Yielding)
-	_, absent := t.state.(Absent)
-	idle, idles := t.state.(Idle)
-	starting, starts := t.state.(Starting)
-	switch {
-	case failed:
-		return &Event{Reason: t.status.Reason, Message: t.status.Message}
-	case yields, idles && t.refused == nil && (idle.Because == NoTemplate || idle.Because == Refused):
-		return stall(t.words())
-	case absent:
+// stall is what needs a change by somebody; its cause is empty if there is nothing.
+type stall struct {
+	cause   v1alpha1.StallCause
+	message string
+	// told says that the state tells people of it already.
+	told bool
+}
+
+// event is what people read of it; nil if there is nothing.
+func (s stall) event() *Event {
+	if s.cause == "" {
 		return nil
-	case starts && starting.At == WouldMixVersions:
-		return stall(v1alpha1.ReasonWouldMixVersions, t.mixingWords())
+	}
+	return &Event{Warning: !s.told, Reason: string(s.cause), Message: bounded(s.message)}
+}
+
+// stalled is what needs a change by somebody.
+func (t *telling) stalled() stall {
+	switch s := t.state.(type) {
+	case Failed:
+		return stall{v1alpha1.StallDeadlineExceeded, t.status.Message, true}
+	case Yielding:
+		return stall{v1alpha1.StallWorkloadHeld, t.status.Message, false}
+	case Absent:
+		return stall{}
+	case Idle:
+		if cause := s.Because.stalls(); cause != "" && t.refused == nil {
+			return stall{cause, t.status.Message, false}
+		}
+	case Starting:
+		if s.At == WouldMixVersions {
+			return stall{v1alpha1.StallWouldMixVersions, t.mixingWords(), false}
+		}
+	case Leaving, Replaced, Loosened, Completed, Drifted, Waiting, PastGit, Arriving, Entering, Rolling, Paused, Blocked, Stopped, Finishing:
 	}
 	if !t.statusFirst && t.refused != nil {
-		return stall(v1alpha1.ReasonWriteRefused, refusalWords(t.refused))
+		return stall{v1alpha1.StallWriteRefused, refusalWords(t.refused), false}
 	}
-	return t.stalledBeside(stall)
+	return t.stalledBeside()
+}
+
+// stalls is what somebody has to change before anything can be released; empty if it is nothing.
+func (i Idleness) stalls() v1alpha1.StallCause {
+	switch i {
+	case NoTemplate:
+		return v1alpha1.StallNoTemplate
+	case Refused:
+		return v1alpha1.StallInvalidTemplate
+	case RolledBack, Resolving:
+	}
+	return ""
 }
 
 // stalledBeside is what stalls a release beside where it stands.
-func (t *telling) stalledBeside(stall func(reason, message string) *Event) *Event {
+func (t *telling) stalledBeside() stall {
 	blocked, waits := t.state.(Blocked)
 	switch refused := t.refusedTemplate(); {
 	case t.unreadable != nil:
-		return stall(v1alpha1.ReasonInvalidStrategy, t.unreadable.Error())
+		return stall{v1alpha1.StallInvalidStrategy, t.unreadable.Error(), false}
 	case refused != nil:
-		return stall(v1alpha1.ReasonInvalidTemplate, refused.words())
+		return stall{v1alpha1.StallInvalidTemplate, refused.words(), false}
 	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.elder() != "":
-		return stall(v1alpha1.ReasonWorkloadShared, fmt.Sprintf(
+		return stall{v1alpha1.StallWorkloadShared, fmt.Sprintf(
 			"Deployment %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
-			t.Workload.Name, t.elder()))
+			t.Workload.Name, t.elder()), false}
 	case waits && rejectedOf(blocked.By) != nil:
-		return &Event{Reason: t.status.Reason, Message: t.status.Message}
+		return stall{v1alpha1.StallGateRejected, t.status.Message, true}
 	default:
-		return nil
+		return stall{}
 	}
 }
 
@@ -84,7 +111,7 @@ func (t *telling) quarantine() *Event {
 	switch {
 	case !t.quarantined():
 		return nil
-	case !t.isRollback() || back == nil || back.Trigger == v1alpha1.TriggerDrift || back.Trigger == v1alpha1.TriggerGitRevert:
+	case back == nil || back.Trigger == v1alpha1.TriggerDrift || back.Trigger == v1alpha1.TriggerGitRevert:
 		return &Event{Reason: v1alpha1.ReasonRolledBack, Message: "spec.template was rolled back and is not released again; a different template is"}
 	}
 	return &Event{Reason: v1alpha1.ReasonRolledBack, Message: fmt.Sprintf(
@@ -104,17 +131,17 @@ func (l *look) preflight() *Event {
 		return nil
 	}
 	reason := v1alpha1.ReasonWarnings
-	if len(l.Preflight.WillNotFit) > 0 {
+	if l.Preflight.Fails() {
 		reason = v1alpha1.ReasonWillNotFit
 	}
-	return &Event{Reason: reason, Message: bounded(joined(l.Preflight.All()))}
+	return &Event{Warning: true, Reason: reason, Message: bounded(joined(l.Preflight.All()))}
 }
 
 // preflightIsTold reports whether people can read what was found.
 func preflightIsTold(l *look) bool {
-	told := meta.FindStatusCondition(l.Release.Status.Conditions, v1alpha1.ConditionPreflight)
+	told := meta.FindStatusCondition(l.Release.Status.Conditions, v1alpha1.ConditionPreflightFailed)
 	now := l.preflight()
-	return now == nil || told != nil && told.Reason == now.Reason && told.Message == now.Message
+	return now == nil || told != nil && told.Message == now.Message
 }
 
 // wake is after how long to look again, at the end of a freeze at the latest.

@@ -124,7 +124,7 @@ type (
 	jumpRefused struct {
 		to    int32
 		by    string
-		why   jumpProblem
+		why   JumpProblem
 		steps int
 	}
 	// pausedBefore: the release has come to a pod with a pause point.

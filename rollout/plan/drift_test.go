@@ -35,7 +35,8 @@ func TestWatchDrift(t *testing.T) {
 	const rests, drifted = "Completed 3/3 Completed Completed", "Completed 3/3 Completed Drifted"
 	done := func() *scene { return completed(10).resolved("v1") }
 	rolledBack := func(s *v1alpha1.BatchReleaseStatus) {
-		s.RollbackTo, s.Quarantined, s.Reason = "v1", []string{"given-v2"}, v1alpha1.ReasonRolledBack
+		s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v2"}
+		s.Quarantined, s.Reason = []string{"given-v2"}, v1alpha1.ReasonRolledBack
 		s.Resolved.Given = "given-v2"
 	}
 	checkPlans(t, map[string]planned{
@@ -103,7 +104,7 @@ func reverts(o *Observation) { o.Release.Spec.Drift = v1alpha1.DriftRevert }
 
 // revertedNow is the end of a rollback from drift.
 func revertedNow(s *v1alpha1.BatchReleaseStatus) {
-	s.RollbackTo, s.LastUpdateTime = "v1", &metav1.Time{Time: noon}
+	s.LastUpdateTime = &metav1.Time{Time: noon}
 	s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDrift, From: "v9"}
 }
 

@@ -1,13 +1,10 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // events put into words what has happened.
@@ -43,11 +40,11 @@ func (t *telling) event(what happening) Event {
 
 func (j jumpRefused) words() string {
 	switch j.why {
-	case inRollback:
+	case InRollback:
 		return "a rollback has its own steps"
-	case noSuchStep:
+	case NoSuchStep:
 		return fmt.Sprintf("the steps are 0 to %d", j.steps-1)
-	case presentStep:
+	case PresentStep:
 		return "this is the current step"
 	default:
 		return "no release is in progress"
@@ -58,38 +55,35 @@ func (j jumpRefused) words() string {
 const mostNamed = 10
 
 // words say what was asked for, why there is none, and what there is.
-func (n noTarget) words() string {
-	prefix := fmt.Sprintf("rollback=%s: ", n.asked)
+func (n noTarget) words() string { return fmt.Sprintf("rollback=%s: %s", n.asked, n.Error()) }
+
+// Error says why there is nothing to roll back to, and what there is.
+func (n noTarget) Error() string {
 	switch n.why {
 	case runsAlready:
-		return prefix + fmt.Sprintf("revision %q already runs", n.revision)
+		return fmt.Sprintf("revision %q already runs", n.revision)
 	case wasRolledBack:
-		return prefix + "it was rolled back itself; to release it through its gates again, set it as spec.template; " + keptWords(n.kept)
+		return "it was rolled back itself; to release it through its gates again, set it as spec.template; " + keptWords(n.kept)
 	case unknownRevision:
-		return prefix + fmt.Sprintf("revision %q is not in the history; ", n.asked) + keptWords(n.kept)
+		return fmt.Sprintf("revision %q is not in the history; ", n.asked) + keptWords(n.kept)
 	case unknownCommit:
-		return prefix + fmt.Sprintf("no revision or commit %q is in the history; ", n.asked) + keptWords(n.kept)
+		return fmt.Sprintf("no revision or commit %q is in the history; ", n.asked) + keptWords(n.kept)
 	case ambiguousCommit:
-		return prefix + "more than one commit starts like that; " + keptWords(n.kept)
+		return "more than one commit starts like that; " + keptWords(n.kept)
 	default:
-		return prefix + "there is no stable template to go back to; " + keptWords(n.kept)
+		return "there is no stable template to go back to; " + keptWords(n.kept)
 	}
 }
 
 // keptWords names what can be rolled back to, the newest first.
 func keptWords(all []Kept) string {
-	kept := slices.DeleteFunc(slices.Clone(all), func(k Kept) bool { return !k.stable() })
+	kept := Stable(all)
 	if len(kept) == 0 {
 		return "no stable revision is in the history"
 	}
-	slices.SortFunc(kept, func(a, b Kept) int { return cmp.Compare(b.Number, a.Number) })
 	var words []string
-	for _, k := range kept[:min(len(kept), mostNamed)] {
-		word := k.Revision
-		if k.Commit != "" {
-			word += " (commit " + plain.Commit(k.Commit) + ")"
-		}
-		words = append(words, word)
+	for i := range kept[:min(len(kept), mostNamed)] {
+		words = append(words, kept[i].String())
 	}
 	if more := len(kept) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))

@@ -83,11 +83,17 @@ func rollingBack(replicas int32) *scene {
 	s := held(replicas).keep("v2").stable("v2", "v1")
 	s.Workload.Digest, s.Workload.Revision, s.Workload.Hold.Stable = "digest-v1", "v1", ""
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
-		status.Phase, status.Reason, status.RollbackTo = v1alpha1.PhaseRollingBack, v1alpha1.ReasonRollingBack, "v1"
+		status.Phase, status.Reason = v1alpha1.PhaseRollingBack, v1alpha1.ReasonRollingBack
+		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: "v2", Message: "v1 is given again"}
 		status.UpdateRevision, status.StableRevision, status.Batch = "v1", "v2", "1/2"
 		status.Resolved = &v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: "digest-v1", Revision: "v1"}
 		status.Quarantined = []string{"given-v2"}
 	})
+}
+
+// notEntered is before the first step.
+func notEntered(s *v1alpha1.BatchReleaseStatus) {
+	s.Batch, s.StepStartedAt, s.CurrentStepState = "", nil, v1alpha1.StepInitial
 }
 
 func resolved(revision string) *v1alpha1.ResolvedTemplate {
@@ -125,7 +131,7 @@ func (s *scene) fence(surge, unavailable string) *scene {
 func (s *scene) at(index, target int32) *scene {
 	status := &s.Release.Status
 	status.CurrentStepIndex, status.TargetReplicas, status.Replicas = index, target, s.Workload.Replicas
-	status.Batch = fmt.Sprintf("%d/%d", index+1, len(s.Release.Spec.Strategy.Steps))
+	status.Batch, status.StepStartedAt = fmt.Sprintf("%d/%d", index+1, len(s.Release.Spec.Strategy.Steps)), &metav1.Time{Time: noon}
 	return s
 }
 

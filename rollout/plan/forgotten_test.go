@@ -41,7 +41,7 @@ func TestRollbackIsRecalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := next(t, test.scene)
-			got := recalled{Phase: p.Status.Phase, To: p.Status.RollbackTo, Quarantined: p.Status.Quarantined, Needs: p.Needs.Has(ReadKept)}
+			got := recalled{Phase: p.Status.Phase, To: p.Status.RolledBackTo(), Quarantined: p.Status.Quarantined, Needs: p.Needs.Has(ReadKept)}
 			if why := p.Status.Rollback; why != nil {
 				got.From, got.Trigger = why.From, why.Trigger
 			}

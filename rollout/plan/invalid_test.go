@@ -44,7 +44,7 @@ func halfBack() *scene {
 // notBegun is a rollback that is on record, and no more: the workload has the bad template yet.
 func notBegun(s *scene) *scene {
 	s.Workload.Digest, s.Workload.Revision = "digest-v2", "v2"
-	return s.status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch, s.Replicas, s.TargetReplicas = "", 0, 0 })
+	return s.status(func(s *v1alpha1.BatchReleaseStatus) { notEntered(s); s.Replicas, s.TargetReplicas = 0, 0 })
 }
 
 func unpaused(o *Observation) { deploymentOf(o.Workload).Paused = false }
@@ -157,7 +157,7 @@ func TestInvalidStepsHoldUpNoTurn(t *testing.T) {
 	t.Parallel()
 	failed := half().spoiled().status(failedPhase)
 	failed.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
-	if p := next(t, failed); !p.StatusFirst || p.Status.RollbackTo != "v1" {
+	if p := next(t, failed); !p.StatusFirst || p.Status.RolledBackTo() != "v1" {
 		t.Errorf("a failed release is to be rolled back: %+v", outcomeOf(p))
 	}
 }

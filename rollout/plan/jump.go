@@ -66,29 +66,34 @@ func (l *look) unready() bool {
 }
 
 // jumpProblem is why a release can't go to a step; 0 if it can.
-func (l *look) jumpProblem(to int32) jumpProblem {
+func (l *look) jumpProblem(to int32) JumpProblem {
 	switch {
 	case l.rollingBack():
-		return inRollback
+		return InRollback
 	case l.record.Phase != v1alpha1.PhaseRollingUpdate || !l.entered():
-		return notUnderWay
+		return NotUnderWay
 	case to < 0 || int(to) >= len(l.steps()):
-		return noSuchStep
+		return NoSuchStep
 	case to == l.stepIndex():
-		return presentStep
+		return PresentStep
 	default:
 		return 0
 	}
 }
 
-// jumpProblem is why a release can't go to a step.
-type jumpProblem int
+// JumpProblem is why a release can't go to a step.
+type JumpProblem int
 
+// The problems of a jump.
 const (
-	inRollback jumpProblem = iota + 1
-	notUnderWay
-	noSuchStep
-	presentStep
+	// InRollback: a rollback has its own steps.
+	InRollback JumpProblem = iota + 1
+	// NotUnderWay: no release is in progress.
+	NotUnderWay
+	// NoSuchStep: the release has fewer steps.
+	NoSuchStep
+	// PresentStep: the release is at the step.
+	PresentStep
 )
 
 // recordJump answers a request. Earlier requests stay on record: they are still the evidence for gates, and still

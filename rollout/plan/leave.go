@@ -100,9 +100,9 @@ func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchRe
 	}
 	recorded := status.Held != nil && status.Resolved != nil && status.Phase != v1alpha1.PhaseCompleted
 	switch {
-	case status.RollbackTo != "" && status.Phase != v1alpha1.PhaseCompleted:
+	case status.Rollback != nil && status.Phase != v1alpha1.PhaseCompleted:
 		if status.Resolved == nil || w.Digest != status.Resolved.Digest {
-			left.Revision = status.RollbackTo
+			left.Revision = status.RolledBackTo()
 		}
 	case !recorded && w.native().Free: // somebody has taken it back, and left the annotation
 		left.HeldWorkload = w.native().Own
@@ -121,7 +121,7 @@ func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchRe
 func (l *look) goesBackTo() string {
 	switch {
 	case l.isRollback():
-		return l.record.RollbackTo
+		return l.record.RolledBackTo()
 	case l.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed:
 		return ""
 	default:

@@ -45,7 +45,7 @@ func TestReleaseIsDeletedBeforeItsStatusIsWritten(t *testing.T) {
 	unwritten := func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }
 	afterRollback := func(s *v1alpha1.BatchReleaseStatus) {
 		*s = v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseCompleted, RollbackTo: "v1", UpdateRevision: "v1", StableRevision: "v1", Resolved: resolved("v1"),
+			Phase: v1alpha1.PhaseCompleted, Rollback: &v1alpha1.RollbackRecord{From: "v2"}, UpdateRevision: "v1", StableRevision: "v1", Resolved: resolved("v1"),
 		}
 	}
 	deleted := func(o *Observation) { o.Release.DeletionTimestamp = new(metav1.NewTime(noon)) }
@@ -83,7 +83,8 @@ func TestLetGo(t *testing.T) {
 		return func(s *v1alpha1.BatchReleaseStatus) { s.Phase = phase }
 	}
 	turned := func(s *v1alpha1.BatchReleaseStatus) {
-		s.Phase, s.RollbackTo, s.UpdateRevision, s.Resolved = v1alpha1.PhaseRollingBack, "v1", "v1", resolved("v1")
+		s.Phase, s.UpdateRevision, s.Resolved = v1alpha1.PhaseRollingBack, "v1", resolved("v1")
+		s.Rollback = &v1alpha1.RollbackRecord{From: "v2"}
 	}
 	tests := map[string]struct {
 		scene  *scene
@@ -104,7 +105,7 @@ func TestLetGo(t *testing.T) {
 		"one whose status tells that it waits": {held(10).status(func(s *v1alpha1.BatchReleaseStatus) {
 			s.Phase, s.Held, s.StableRevision = v1alpha1.PhaseInitial, nil, "v0"
 		}), revert, false, "v1"},
-		"a status of another workload of the name counts for nothing":       {held(10).status(func(s *v1alpha1.BatchReleaseStatus) { turned(s); s.WorkloadUID, s.RollbackTo = "another", "v0" }), revert, false, "v1"},
+		"a status of another workload of the name counts for nothing":       {held(10).status(func(s *v1alpha1.BatchReleaseStatus) { turned(s); s.WorkloadUID, s.UpdateRevision = "another", "v0" }), revert, false, "v1"},
 		"where the policy was another one when the workload was taken over": {mid(func(s *scene) { s.Workload.Hold.Stable = "" }), revert, false, "v1"},
 		"without a release the annotation is all there is":                  {held(10), revert, true, "v1"},
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// record is what is durable of a release: its status without what that tells people. The reason, the message and the
-// conditions are blank here, so that nothing can be decided by them. What it points to is never changed, only replaced.
+// record is what is durable of a release: its status without what that tells others. The state with its causes, the reason, the
+// message and the conditions are blank here, so that nothing can be decided by them. What it points to is never changed, only replaced.
 type record = v1alpha1.BatchReleaseStatus
 
 // look is a release at one moment: what was observed of it, and what is on record. It is a value: once made, it never
@@ -55,11 +55,24 @@ func lookAt(o Observation) *look {
 // recordOf is what is on record of a release.
 func recordOf(release *v1alpha1.BatchRelease) record {
 	r := release.Status
-	if r.StepStartedAt == nil && r.Batch != "" { // written by a version that did not record it
-		r.StepStartedAt = cmp.Or(r.LastUpdateTime, r.StartedAt, &release.CreationTimestamp)
+	if r.State == "" {
+		r = writtenEarlier(r, release)
 	}
+	r.State, r.StoppedBy, r.StalledBy = "", nil, ""
 	r.Reason, r.Message, r.Batch, r.Conditions = "", "", "", nil
 	r.ObservedGeneration = release.Generation
+	return r
+}
+
+// writtenEarlier is the record in a status that a version without states wrote, or none.
+func writtenEarlier(r record, release *v1alpha1.BatchRelease) record {
+	inStep := r.Phase != "" && r.CurrentStepState != "" && r.CurrentStepState != v1alpha1.StepInitial
+	if r.StepStartedAt == nil && inStep { // it did not record when
+		r.StepStartedAt = cmp.Or(r.LastUpdateTime, r.StartedAt, &release.CreationTimestamp)
+	}
+	if r.UpdateRevision == "" { // it kept the rollback of a workload that was replaced since
+		r.Rollback = nil
+	}
 	return r
 }
 
@@ -102,7 +115,6 @@ func startedOver(r record) record {
 	return record{
 		Attempt:            r.Attempt,
 		Quarantined:        r.Quarantined,
-		Rollback:           r.Rollback,
 		ObservedGeneration: r.ObservedGeneration,
 		Ended:              r.Ended,
 		Superseded:         r.Superseded,
@@ -118,7 +130,7 @@ func (l *look) rollingBack() bool {
 }
 
 // isRollback reports whether what is in progress, or was the last, is a rollback.
-func (l *look) isRollback() bool { return l.record.RollbackTo != "" }
+func (l *look) isRollback() bool { return l.record.Rollback != nil }
 
 // completed reports whether the last release, or rollback, has completed.
 func (l *look) completed() bool { return l.record.Phase == v1alpha1.PhaseCompleted }

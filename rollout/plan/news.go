@@ -10,8 +10,11 @@ import (
 // news is what the new status means to people, told once.
 func (t *telling) news() []Event {
 	var events []Event
-	if stalled := t.stalled(); stalled != nil && stalled.Warning && !t.toldStalled(stalled) {
-		events = append(events, *stalled)
+	if stalled := t.stalled(); stalled.cause != "" && !stalled.told && !t.toldStalled(stalled) {
+		events = append(events, *stalled.event())
+	}
+	if found := t.preflight(); found != nil && t.preflightBegins() {
+		events = append(events, *found)
 	}
 	told := noticeOf(t.state)
 	if t.refusalIsTold() {
@@ -21,6 +24,16 @@ func (t *telling) news() []Event {
 		return events
 	}
 	return append(events, Event{told.warning || t.turnedBack(), t.status.Reason, t.status.Message})
+}
+
+// preflightBegins reports whether preflight finds something that it did not find before, or finds now that there is no room, or is
+// some. A release that waits for room tells that itself.
+func (t *telling) preflightBegins() bool {
+	if starting, starts := t.state.(Starting); starts && starting.At == WillNotFit {
+		return false
+	}
+	told := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionPreflightFailed)
+	return told == nil || (told.Status == metav1.ConditionTrue) != t.Preflight.Fails()
 }
 
 // notice is how a state becomes an event. That a release has started and which batch it is at are in the status; each event
@@ -95,12 +108,12 @@ func needsPeople(waiting []waitingGate) bool {
 // worthTelling reports whether the state is news.
 func (t *telling) worthTelling(n notice) bool {
 	started := t.record.Attempt != t.before.Attempt
-	again := t.status.Reason == t.before.Reason && t.status.CurrentStepIndex == t.before.CurrentStepIndex
+	again := t.sameState() && t.status.CurrentStepIndex == t.before.CurrentStepIndex
 	switch n.tell {
 	case onEntry:
 		return started || !again
 	case onChange:
-		if change := t.change(); change != nil && t.changeIsTold(change) {
+		if t.change() != nil && t.changeIsTold() {
 			return false // though it says by now that pods were lost, or no more
 		}
 		return t.status.Message != t.before.Message
@@ -112,21 +125,33 @@ func (t *telling) worthTelling(n notice) bool {
 // turnedBack reports whether a rollback begins that nobody requested.
 func (t *telling) turnedBack() bool {
 	back := t.record.Rollback
-	return t.rollingBack() && back != nil && (back.Trigger == v1alpha1.TriggerDeadline || back.Trigger == v1alpha1.TriggerGateRejected)
+	return t.rollingBack() && (back.Trigger == v1alpha1.TriggerDeadline || back.Trigger == v1alpha1.TriggerGateRejected)
+}
+
+// sameState reports whether people know of the state: it is the one of before, stopped by the same, and no refused write was told
+// in its place.
+func (t *telling) sameState() bool {
+	was := t.before
+	if was.State == "" { // written by a version that did not record it: whoever upgrades is not told everything again
+		return was.Reason == t.status.Reason
+	}
+	hidden := was.StalledBy == v1alpha1.StallWriteRefused && was.Phase != v1alpha1.PhaseCompleted
+	return was.State == t.status.State && was.Stops() == t.status.Stops() && !hidden
 }
 
 // toldStalled reports whether people know why the release is stalled. They know of a refused write even though the
 // API server says so in other words each time, for example with what a quota has left.
-func (t *telling) toldStalled(stalled *Event) bool {
+func (t *telling) toldStalled(stalled stall) bool {
 	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
 		return was != nil && was.Write == now.Write
 	}
 	old := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionStalled)
-	return old != nil && old.Reason == stalled.Reason && old.Message == stalled.Message
+	return old != nil && old.Message == stalled.event().Message
 }
 
 // changeIsTold reports whether people know what somebody else changed of the workload.
-func (t *telling) changeIsTold(change *ExternalChange) bool {
-	told := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionDrifted)
-	return told != nil && told.Status == metav1.ConditionTrue && told.Message == bounded(change.Message)
+func (t *telling) changeIsTold() bool {
+	was := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionDrifted)
+	is := meta.FindStatusCondition(t.status.Conditions, v1alpha1.ConditionDrifted)
+	return was != nil && is != nil && was.Status == metav1.ConditionTrue && was.Message == is.Message
 }

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
@@ -21,20 +19,13 @@ func (l *look) oldReplicas() int32 { return l.pods.Others.Wanted }
 
 // count records the numbers of the update revision.
 func count(d Decision) Decision {
-	b := d.bounds()
 	return d.with(func(r *record) {
 		if updated := d.pods.Updated; updated.Known {
 			r.UpdatedReplicas = updated.Current
 			r.UpdatedReadyReplicas = updated.Ready
 			r.UpdatedAvailableReplicas = updated.Available
 		}
-		r.MaxSurge, r.MaxUnavailable = fromInt(b.Surge), fromInt(b.Unavailable)
 	})
-}
-
-func fromInt(n int32) *intstr.IntOrString {
-	value := intstr.FromInt32(n)
-	return &value
 }
 
 // countAll records the totals of all versions.

@@ -27,7 +27,7 @@ func preflighted(d Decision) (Decision, bool) {
 
 // wontFit reports whether a release has to wait because the namespace has no room for it.
 func (l *look) wontFit() bool {
-	return !l.rollingBack() && l.Preflight != nil && len(l.Preflight.WillNotFit) > 0 &&
+	return !l.rollingBack() && l.Preflight != nil && l.Preflight.Fails() &&
 		l.Release.Spec.Strategy.Preflight != v1alpha1.PreflightWarn
 }
 

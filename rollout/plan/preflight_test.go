@@ -73,18 +73,18 @@ func TestPreflightCondition(t *testing.T) {
 		want                 *metav1.Condition
 	}{
 		"absent if there is nothing to say": {nil, nil, nil},
-		"true with warnings": {
-			nil, budget, &metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonWarnings, Message: budget[0]},
+		"false with warnings": {
+			nil, budget, &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWarnings, Message: budget[0]},
 		},
-		"false, with everything that was found": {
-			full, budget, &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWillNotFit, Message: full[0] + "; " + budget[0]},
+		"true if it does not fit, with everything that was found": {
+			full, budget, &metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonWillNotFit, Message: full[0] + "; " + budget[0]},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := next(t, completed(10).resolved("v2").finding(test.willNotFit, test.warnings))
-			have := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionPreflight)
+			have := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionPreflightFailed)
 			if have != nil {
 				have = &metav1.Condition{Status: have.Status, Reason: have.Reason, Message: have.Message}
 			}

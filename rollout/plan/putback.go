@@ -14,8 +14,8 @@ const (
 // ExternalChange is what somebody else changed of a workload while it was taken over. The write that undoes the
 // change records it too, so that nothing can come between the two.
 type ExternalChange struct {
-	// Reason is that of the condition Drifted.
-	Reason string `json:"reason"`
+	// Kind is which change it was, and becomes the reason of the condition Drifted.
+	Kind string `json:"reason"`
 	// Message says what was changed and, if that is known, by whom.
 	Message string `json:"message"`
 }
@@ -68,13 +68,13 @@ func (l *look) onRecord(change string) ExternalChange {
 		return w.Hold.Change
 	}
 	by := cmp.Or(l.Workload.ChangedBy, "somebody else")
-	return ExternalChange{Reason: change, Message: whatChanged[change] + " by " + by + "; it was put back"}
+	return ExternalChange{Kind: change, Message: whatChanged[change] + " by " + by + "; it was put back"}
 }
 
 // takesPods reports whether the native controller removes pods for a change (T6).
 func takesPods(change string) bool { return change == v1alpha1.ReasonWorkloadUnpaused }
 
-func (m ExternalChange) takesPods() bool { return takesPods(m.Reason) }
+func (m ExternalChange) takesPods() bool { return takesPods(m.Kind) }
 
 // change is what is on record; nil if there is nothing, or the workload is not held.
 func (l *look) change() *ExternalChange {

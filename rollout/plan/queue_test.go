@@ -32,7 +32,7 @@ func TestQueuedTemplateWaitsItsTurn(t *testing.T) {
 		"a revert of what waits clears the queue":     {grown().resolved("v2").status(waits("v3")), "", "v2"},
 		"a rollback goes at once":                     {grown().annotated(v1alpha1.RollbackAnnotation, "true"), "", "v1"},
 		"what waits is not what is rolled back":       {grown().status(waits("v3")).annotated(v1alpha1.RollbackAnnotation, "true"), "v3", "v1"},
-		"it waits for a rollback that has not begun":  {rollingBack(10).status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "" }).resolved("v3").but(queueing), "v3", "v1"},
+		"it waits for a rollback that has not begun":  {rollingBack(10).status(notEntered).resolved("v3").but(queueing), "v3", "v1"},
 		"without the policy it is rolled back, too":   {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3").status(waits("v3")).annotated(v1alpha1.RollbackAnnotation, "true"), "", "v1"},
 		"a rollback under way is finished first":      {rollingBack(10).resolved("v3").but(queueing), "v3", "v1"},
 		"a failed release does not hold up the next":  {grown().status(phase(v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)), "", "v3"},

@@ -116,7 +116,7 @@ func keepLeft(d Decision) Decision {
 
 // leaves reports whether a rollback in progress leaves a template.
 func (l *look) leaves(kept *Kept) bool {
-	return l.rollingBack() && kept.Revision != l.record.RollbackTo
+	return l.rollingBack() && kept.Revision != l.record.RolledBackTo()
 }
 
 // recordLeft records in the history what a rollback leaves: where the status is lost, nothing else says that it is not to be
@@ -127,7 +127,7 @@ func recordLeft(d Decision) Decision {
 	}
 	d = keepLeft(d)
 	if !d.revertingDrift() {
-		d, _ = markRolledBack(d, d.record.RollbackTo)
+		d, _ = markRolledBack(d, d.record.RolledBackTo())
 	}
 	return d
 }

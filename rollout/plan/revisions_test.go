@@ -110,7 +110,8 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 		},
 		"what was rolled back to keeps its commit, and those who approved it": {
 			release().recorded("v2", approved).status(func(s *v1alpha1.BatchReleaseStatus) {
-				s.RollbackTo, s.Attempt, s.Commit = "v2", 5, "c4"
+				s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v3"}
+				s.Attempt, s.Commit = 5, "c4"
 			}),
 			[]Action{Mark{Reason: why, Name: "web-v2", Number: 2, Record: Record{
 				Outcome: v1alpha1.OutcomeRolledBackTo, Attempt: 5, Commit: "c2", Author: "Ann", Subject: "Two",
@@ -188,7 +189,7 @@ func TestKeepWhatIsLeftInMidRelease(t *testing.T) {
 	t.Parallel()
 	back := func(trigger v1alpha1.RollbackTrigger) func(*v1alpha1.BatchReleaseStatus) {
 		return func(s *v1alpha1.BatchReleaseStatus) {
-			s.Attempt, s.RollbackTo, s.Commit, s.Resolved = 2, "v1", "c2", resolved("v1")
+			s.Attempt, s.Commit, s.Resolved = 2, "c2", resolved("v1")
 			s.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: "v2"}
 		}
 	}

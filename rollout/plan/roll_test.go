@@ -28,7 +28,8 @@ func TestNothingIsScaledWhileTheNativeControllerMayActOnThePast(t *testing.T) {
 func TestEnterFirstStep(t *testing.T) {
 	t.Parallel()
 	begun := func(s *v1alpha1.BatchReleaseStatus) {
-		s.Batch, s.Phase, s.Progress = "", v1alpha1.PhaseInitial, nil
+		notEntered(s)
+		s.Phase, s.Progress = v1alpha1.PhaseInitial, nil
 		s.Reason, s.CurrentStepState, s.Replicas, s.TargetReplicas = v1alpha1.ReasonTakingOver, v1alpha1.StepInitial, 0, 0
 	}
 	const first = "RollingUpdate 1/3 Upgrade StepUpgrading"

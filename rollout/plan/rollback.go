@@ -12,7 +12,7 @@ import (
 // answerRollback turns the rollback annotation into a recorded intent, then removes it.
 func answerRollback(d Decision) (Decision, bool) {
 	asked, found := d.Release.Annotations[v1alpha1.RollbackAnnotation]
-	before := asked == beforeThis
+	before := asked == Previous
 	switch {
 	case !found:
 		return d, false
@@ -24,8 +24,8 @@ func answerRollback(d Decision) (Decision, bool) {
 	return answerTarget(d, asked)
 }
 
-// beforeThis is the value of the rollback annotation that asks for the version before.
-const beforeThis = "true"
+// Previous is the value of the rollback annotation that asks for the stable template in a release, and for the one before after it.
+const Previous = "true"
 
 // answerTarget answers a rollback to what was asked for.
 func answerTarget(d Decision, asked string) (Decision, bool) {
@@ -54,14 +54,14 @@ func (l *look) rollingBackTo(target *Kept, asked string) bool {
 	if !l.rollingBack() {
 		return false
 	}
-	return asked == "true" || target != nil && target.Revision == l.record.RollbackTo
+	return asked == Previous || target != nil && target.Revision == l.record.RolledBackTo()
 }
 
 // rollbackTarget is the stable revision in a release, the last stable one after it, or the one that
 // was named by its revision or commit; nil and the problem if there is none.
 func (l *look) rollbackTarget(asked string) (*Kept, noTarget) {
 	target, why := l.stable(l.before()), noStable
-	if asked != beforeThis {
+	if asked != Previous {
 		target, why = l.named(asked)
 	}
 	problem := noTarget{asked: asked, why: why, kept: l.Kept}
@@ -108,7 +108,7 @@ func keepForRollback(d Decision) (Decision, bool) {
 	planned := len(d.actions)
 	d, kept := keepBefore(d)
 	if kept && len(d.actions) == planned {
-		return answerTarget(d, beforeThis)
+		return answerTarget(d, Previous)
 	}
 	return d, true
 }
@@ -201,7 +201,7 @@ func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
 // sent elsewhere on its way leaves what it left before. A release that has not begun, which waits for room for example, has
 // nothing to leave: the version that runs is left.
 func (l *look) left() string {
-	if l.rollingBack() && l.record.Rollback != nil {
+	if l.rollingBack() {
 		return l.record.Rollback.From
 	}
 	if runs := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]; l.record.Phase == v1alpha1.PhaseInitial && !l.held() && runs != "" {
@@ -265,7 +265,7 @@ func rollBackRejected(d Decision) (Decision, bool) {
 func (l *look) wasStable(digest string) bool {
 	current := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]
 	return slices.ContainsFunc(l.Kept, func(k Kept) bool {
-		left := l.rollingBack() && k.Revision != l.record.RollbackTo && (k.Revision == l.left() || k.Revision == current)
+		left := l.rollingBack() && k.Revision != l.record.RolledBackTo() && (k.Revision == l.left() || k.Revision == current)
 		return k.Digest == digest && k.stable() && !left
 	})
 }
@@ -275,7 +275,7 @@ func (l *look) wasStable(digest string) bool {
 func agree(d Decision) Decision {
 	back, resolved := d.record.Rollback, d.record.Resolved
 	switch {
-	case !d.isRollback() || back == nil || back.Trigger == v1alpha1.TriggerGitRevert || back.Trigger == v1alpha1.TriggerDrift:
+	case back == nil || back.Trigger == v1alpha1.TriggerGitRevert || back.Trigger == v1alpha1.TriggerDrift:
 		return d
 	case len(d.record.Quarantined) > 0 || d.Given == "" || resolved == nil || resolved.Given != d.Given:
 		return d
@@ -300,7 +300,7 @@ func endRollback(d Decision) Decision {
 	if !d.rollingBack() {
 		return d
 	}
-	to := d.record.RollbackTo
+	to := d.record.RolledBackTo()
 	d = d.with(func(r *record) { r.StableRevision = to })
 	d, _ = markRolledBack(d, to)
 	d, _ = markStable(d, to)

@@ -110,7 +110,7 @@ func TestARollbackIsANewAttemptAtTheOldTemplate(t *testing.T) {
 			t.Parallel()
 			s := next(t, test.scene).Status
 			got := start{
-				Attempt: s.Attempt, Update: s.UpdateRevision, Stable: s.StableRevision, To: s.RollbackTo,
+				Attempt: s.Attempt, Update: s.UpdateRevision, Stable: s.StableRevision, To: s.RolledBackTo(),
 				Resolved: *s.Resolved, Quarantined: s.Quarantined, Step: s.CurrentStepIndex, Target: s.TargetReplicas,
 				GatesAndProgressAreReset: s.Gates == nil && s.Progress == nil && s.Replicas == 0,
 			}
@@ -301,7 +301,7 @@ func TestInvalidStepsHoldUpNoRollback(t *testing.T) {
 	t.Parallel()
 	wrong := []v1alpha1.Step{step("1"), step("50%"), step("30%"), step("100%")}
 	p := next(t, held(10).steps(wrong...).annotated(v1alpha1.RollbackAnnotation, "true"))
-	if !p.StatusFirst || p.Status.RollbackTo != "v1" {
+	if !p.StatusFirst || p.Status.RolledBackTo() != "v1" {
 		t.Errorf("the rollback is not put on record: %+v", outcomeOf(p))
 	}
 	if p := next(t, rollingBack(10).steps(wrong...).sets(set("v2", 10))); len(p.Actions) == 0 {

@@ -101,7 +101,7 @@ func stand(d Decision) Decision {
 	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all. Where only the
 	// annotation was taken off, the native controller has added none.
 	change := d.change()
-	t.Blocked = d.awaitsGates() || change != nil && change.Reason != v1alpha1.ReasonHoldRemoved
+	t.Blocked = d.awaitsGates() || change != nil && change.Kind != v1alpha1.ReasonHoldRemoved
 	d, turns := turnRound(d, t.Blocked)
 	if turns {
 		return d

@@ -55,7 +55,8 @@ func TestStoppedReleaseStands(t *testing.T) {
 }
 
 func noBatch(s *v1alpha1.BatchReleaseStatus) {
-	s.Batch, s.Phase = "", v1alpha1.PhaseInitial
+	notEntered(s)
+	s.Phase = v1alpha1.PhaseInitial
 }
 
 func TestStopSaysWhy(t *testing.T) {

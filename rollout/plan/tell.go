@@ -6,8 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// tell puts a decision into words: the reason, the message and the conditions of the status, and the events. Nothing is decided
-// by them; they are compared with those that were told before only to see what is news.
+// tell puts a decision into the values that others read (state, stoppedBy, stalledBy), and into words: the reason, the message and
+// the conditions of the status, and the events. The planner decides nothing by any of them; they are compared with those
+// that were told before only to see what is news.
 func tell(before *look, d Decision) Plan {
 	d = tellable(d)
 	state := d.standing()
@@ -15,6 +16,7 @@ func tell(before *look, d Decision) Plan {
 	status.Batch = d.batchNow()
 	told := telling{Decision: d, state: state, before: &before.Release.Status, status: &status}
 	status.Reason, status.Message = told.words()
+	status.State, status.StoppedBy, status.StalledBy = told.value(), d.stop().causes(), told.stalled().cause
 	told.setConditions()
 	if stood := told.before; status.Phase != stood.Phase || status.CurrentStepIndex != stood.CurrentStepIndex ||
 		status.CurrentStepState != stood.CurrentStepState {
@@ -82,7 +84,7 @@ func (t *telling) setConditions() {
 	phase := t.record.Phase
 	t.setPods()
 	t.set(v1alpha1.ConditionTakenOver, t.record.Held != nil, holdMessage(t.record.Held), orWord(reason, v1alpha1.ReasonCompleted))
-	t.setOrDrop(v1alpha1.ConditionStalled, stalled)
+	t.setOrDrop(v1alpha1.ConditionStalled, stalled.event())
 	t.setOrDrop(v1alpha1.ConditionSuspended, t.suspension())
 	t.setOrDrop(v1alpha1.ConditionQuarantined, t.quarantine())
 	t.setDrifted()
@@ -92,8 +94,8 @@ func (t *telling) setConditions() {
 	moving := under && t.record.CurrentStepState != v1alpha1.StepBlocking && !t.stopped().any() && t.refused == nil
 	t.set(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
 	ready := t.ready()
-	if stalled != nil {
-		ready, reason, message = false, stalled.Reason, stalled.Message
+	if stalled.cause != "" {
+		ready, reason, message = false, string(stalled.cause), stalled.message
 	}
 	t.set(v1alpha1.ConditionReady, ready, message, orWord(reason, v1alpha1.ReasonTakingOver))
 }
@@ -157,7 +159,7 @@ func (t *telling) setDrifted() {
 	_, absent := t.state.(Absent)
 	switch {
 	case change != nil:
-		reason := change.Reason
+		reason := change.Kind
 		if _, known := whatChanged[reason]; !known { // somebody has written into the annotation
 			reason = v1alpha1.ReasonHoldRemoved
 		}
@@ -173,13 +175,17 @@ func (t *telling) setDrifted() {
 
 // setPreflight keeps the condition while the release lasts whose preflight had something to say.
 func (t *telling) setPreflight() {
+	t.drop(conditionPreflight)
 	switch told := t.preflight(); {
 	case t.Preflight != nil && told != nil:
-		t.set(v1alpha1.ConditionPreflight, told.Reason == v1alpha1.ReasonWarnings, told.Message, told.Reason)
+		t.set(v1alpha1.ConditionPreflightFailed, t.Preflight.Fails(), told.Message, told.Reason)
 	case t.Preflight != nil, t.record.Attempt != t.before.Attempt, t.completed() && t.before.Phase != v1alpha1.PhaseCompleted:
-		t.drop(v1alpha1.ConditionPreflight)
+		t.drop(v1alpha1.ConditionPreflightFailed)
 	}
 }
+
+// conditionPreflight is what an earlier version wrote in the place of PreflightFailed: true for warnings, and false for no room.
+const conditionPreflight = "Preflight"
 
 func holdMessage(held *v1alpha1.HeldWorkload) string {
 	if held == nil {

@@ -137,9 +137,9 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 			d.setCommit(r) // else it is the one that is left
 		}
 		r.Superseded = superseded(r, &before)
-		r.RollbackTo, r.Rollback = "", rollback
+		r.Rollback = rollback
 		if rollback != nil {
-			r.RollbackTo, r.Phase = template.Revision, v1alpha1.PhaseRollingBack
+			r.Phase = v1alpha1.PhaseRollingBack
 		}
 	})
 }

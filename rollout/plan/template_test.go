@@ -122,7 +122,7 @@ func TestChooseTemplate(t *testing.T) {
 			outcome{Is: "Completed 3/3 Completed Completed"},
 		},
 		"an unfinished pass of ours had taken the workload over for what was stable: a rollback still": {
-			held(10).keep("v2").resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) { s.Resolved, s.Batch = nil, "" }).
+			held(10).keep("v2").resolved("v2").status(notEntered).status(func(s *v1alpha1.BatchReleaseStatus) { s.Resolved = nil }).
 				sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{Is: "RollingBack 1/2 Upgrade RollingBack", Wake: longestLook},
 		},
@@ -161,7 +161,7 @@ func TestGitFollowsARollback(t *testing.T) {
 	t.Parallel()
 	back := func(phase v1alpha1.Phase, given string, trigger v1alpha1.RollbackTrigger, quarantined ...string) *scene {
 		return completed(10).resolved("v1").keep("v1").stable("v1", "").annotated(v1alpha1.CommitAnnotation, "c0ffee").status(func(s *v1alpha1.BatchReleaseStatus) {
-			s.Phase, s.RollbackTo, s.Commit, s.Attempt, s.Quarantined = phase, "v1", "bad", 2, quarantined
+			s.Phase, s.Commit, s.Attempt, s.Quarantined = phase, "bad", 2, quarantined
 			s.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: "v2", Message: "it was asked for"}
 			s.Resolved.Given = given
 		})
@@ -184,8 +184,8 @@ func TestGitFollowsARollback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := next(t, test.scene).Status
-			if got.Phase != v1alpha1.PhaseCompleted || got.RollbackTo != "v1" || got.Commit != test.commit || got.Rollback.Trigger != test.trigger {
-				t.Errorf("%s of commit %s, rolled back to %s: %+v; want it of commit %s, by %s", got.Phase, got.Commit, got.RollbackTo, got.Rollback, test.commit, test.trigger)
+			if got.Phase != v1alpha1.PhaseCompleted || got.RolledBackTo() != "v1" || got.Commit != test.commit || got.Rollback.Trigger != test.trigger {
+				t.Errorf("%s of commit %s, rolled back to %s: %+v; want it of commit %s, by %s", got.Phase, got.Commit, got.RolledBackTo(), got.Rollback, test.commit, test.trigger)
 			}
 			if diff := cmp.Diff(test.ended, got.Ended); diff != "" {
 				t.Errorf("ended (-want +got):\n%s", diff)

@@ -51,7 +51,7 @@ func TestStatusIsTakenWhateverItQuotes(t *testing.T) {
 		"a rollback while it is frozen": {
 			held(10).sets(set("v1", 9), set("v2", 1)).annotated(v1alpha1.FreezeAnnotation, freeze).
 				annotated(v1alpha1.RollbackAnnotation, "true"),
-			func(p Plan) bool { return p.StatusFirst && p.Status.RollbackTo == "v1" },
+			func(p Plan) bool { return p.StatusFirst && p.Status.RolledBackTo() == "v1" },
 		},
 		"a template that is refused": {
 			completed(10).but(func(o *Observation) {
@@ -72,7 +72,7 @@ func TestStatusIsTakenWhateverItQuotes(t *testing.T) {
 		},
 		"a hold that somebody wrote into": {
 			held(10).sets(set("v1", 9), set("v2", 1)).but(func(o *Observation) {
-				o.Workload.Hold.Change = ExternalChange{Reason: "no word at all", Message: long}
+				o.Workload.Hold.Change = ExternalChange{Kind: "no word at all", Message: long}
 			}),
 			func(p Plan) bool { return p.Status.Reason == v1alpha1.ReasonDrifted },
 		},

@@ -152,8 +152,8 @@ func (t *telling) beginWords() (reason, message string) {
 	switch {
 	case t.record.Resolved == nil:
 		return "", ""
-	case t.isRollback() && back != nil:
-		return v1alpha1.ReasonRollingBack, "rolling back to " + t.record.RollbackTo + ": " + back.Message
+	case back != nil:
+		return v1alpha1.ReasonRollingBack, "rolling back to " + t.record.RolledBackTo() + ": " + back.Message
 	default:
 		return v1alpha1.ReasonTakingOver, takeOverWords
 	}

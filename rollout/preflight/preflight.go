@@ -49,6 +49,9 @@ type Findings struct {
 // All are both, the worse first.
 func (f *Findings) All() []string { return slices.Concat(f.WillNotFit, f.Warnings) }
 
+// Fails reports whether the release does not fit.
+func (f *Findings) Fails() bool { return len(f.WillNotFit) > 0 }
+
 // Check looks for what stands against a release. A workload of no pods needs nothing.
 func Check(r Release, n Namespace) Findings {
 	var found Findings

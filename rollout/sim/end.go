@@ -127,7 +127,7 @@ func (w *World) End() string {
 	}
 	fmt.Fprintf(&text, "release purged=%t phase=%s reason=%s batch=%s attempt=%d update=%s stable=%s rollback=%s quarantined=%v held=%v\n",
 		w.Release.Purged, status.Phase, status.Reason, status.Batch, status.Attempt,
-		status.UpdateRevision, status.StableRevision, status.RollbackTo, status.Quarantined, status.Held)
+		status.UpdateRevision, status.StableRevision, status.RolledBackTo(), status.Quarantined, status.Held)
 	fmt.Fprintf(&text, "annotations %v\n", w.Release.Annotations)
 	if rollback := status.Rollback; rollback != nil {
 		fmt.Fprintf(&text, "rolled back from %s by %s: %s\n", rollback.From, rollback.Trigger, rollback.Message)

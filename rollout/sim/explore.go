@@ -249,9 +249,9 @@ func calmTurns(s *State) []Event {
 	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
-	case s.Release.Status.Reason == v1alpha1.ReasonGateRejected:
+	case s.Release.Status.State == v1alpha1.StateRejected:
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
-	case s.Release.Status.Reason == v1alpha1.ReasonNativeRollout && s.Workload.Paused:
+	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused:
 		events = append(events, Event{Kind: Unpause})
 	case s.unacknowledged():
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})

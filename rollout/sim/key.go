@@ -93,8 +93,8 @@ func (e *encoder) release(r *Release) {
 
 func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	for _, text := range []string{
-		string(s.Phase), string(s.CurrentStepState), s.Reason, s.Batch,
-		s.UpdateRevision, s.StableRevision, s.RollbackTo, string(s.WorkloadUID),
+		string(s.Phase), string(s.CurrentStepState), string(s.State), string(s.StalledBy), s.Reason, s.Batch,
+		s.UpdateRevision, s.StableRevision, s.RolledBackTo(), string(s.WorkloadUID),
 	} {
 		e.text(text)
 	}
@@ -122,6 +122,10 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 		e.text(s.Resolved.Digest)
 	}
 	e.number(int64(len(s.Gates)))
+	e.number(int64(len(s.StoppedBy)))
+	for _, cause := range s.StoppedBy {
+		e.text(string(cause))
+	}
 	for _, quarantined := range s.Quarantined {
 		e.text(quarantined)
 	}

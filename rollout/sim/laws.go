@@ -131,7 +131,7 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 		}
 	}
 	switch {
-	case intent.Batch == "": // no step is entered yet
+	case !intent.Entered(): // no step is entered yet
 		p.Step = -1
 	case p.Step != intent.CurrentStepIndex:
 		p.Step = intent.CurrentStepIndex
@@ -227,10 +227,10 @@ func withinStep(w *World, c change) string {
 		return ""
 	}
 	limit := c.share()
-	if status.RollbackTo != "" && w.Past.OutOfBand {
+	if status.Rollback != nil && w.Past.OutOfBand {
 		return "" // good pods that were there when the step began are made up for
 	}
-	if status.RollbackTo != "" {
+	if status.Rollback != nil {
 		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas))
 	}
 	if s.Replicas <= limit {
@@ -243,7 +243,7 @@ func withinStep(w *World, c change) string {
 // steps allow, it is the same as if updated pods had come.
 func keepsOld(w *World, c change) string {
 	s, status := c.shrunk(), c.pass.intent
-	if s == nil || same(s.Revision, status.UpdateRevision) || status.RollbackTo != "" || w.Past.OutOfBand {
+	if s == nil || same(s.Revision, status.UpdateRevision) || status.Rollback != nil || w.Past.OutOfBand {
 		return ""
 	}
 	old := total(w.Sets)
@@ -306,7 +306,7 @@ func most(steps []v1alpha1.Step, replicas int32) int32 {
 
 // steps are those that were approved, however somebody has changed them since.
 func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
-	if status.RollbackTo == "" {
+	if status.Rollback == nil {
 		return w.Sound.Strategy.Steps
 	}
 	if w.Sound.Rollback != nil {
@@ -322,7 +322,7 @@ func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int) bool
 		return true
 	}
 	step, wanted := steps[index], len(steps[index].Gates)
-	if wanted == 0 && status.RollbackTo == "" && index < len(steps)-1 && !jumpedOver(status, index) {
+	if wanted == 0 && status.Rollback == nil && index < len(steps)-1 && !jumpedOver(status, index) {
 		wanted = 1
 	}
 	for _, policy := range step.Gates {

@@ -26,11 +26,11 @@ func (p *Past) wrote(w *World, c change) {
 		if acknowledges(c, a) {
 			p.Acknowledged = true
 		}
-		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.RollbackTo != "" {
+		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.Rollback != nil {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
-		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && w.keptStable(c.pass.intent.RollbackTo) {
-			p.nowStable(c.pass.intent.RollbackTo) // it may have been left by a rollback that somebody has turned round
+		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && w.keptStable(c.pass.intent.RolledBackTo()) {
+			p.nowStable(c.pass.intent.RolledBackTo()) // it may have been left by a rollback that somebody has turned round
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (w *World) returning() string {
 	if status.Phase == v1alpha1.PhaseCompleted || status.WorkloadUID != "" && status.WorkloadUID != w.Workload.UID {
 		return ""
 	}
-	return status.RollbackTo
+	return status.RolledBackTo()
 }
 
 // HandBack is what sluice handback does where no controller runs. The release may be gone with all that it knew. It

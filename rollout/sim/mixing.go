@@ -22,7 +22,7 @@ func (w *World) allowMixedVersions() bool {
 func keepsOneVersion(w *World, c change) string {
 	own := w.Past.Own
 	_, takes := c.action.(plan.TakeOver)
-	started := c.workload.Hold != nil || c.pass.stored.Held != nil || c.pass.intent.RollbackTo != ""
+	started := c.workload.Hold != nil || c.pass.stored.Held != nil || c.pass.intent.Rollback != nil
 	if !takes || started || own.Strategy != Recreate || own.Disputed || w.Past.OutOfBand || c.pass.release.Spec.Strategy.AllowMixedVersions {
 		return ""
 	}

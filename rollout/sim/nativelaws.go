@@ -7,7 +7,7 @@ import "fmt"
 // many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
 	d, status := &w.Workload, w.Release.Status
-	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.RollbackTo != "" {
+	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil {
 		return
 	}
 	if w.made == 1 || w.Past.isStable(s.Revision) {
@@ -30,7 +30,7 @@ func (w *World) judgeNative(s *Set, replicas int32) {
 func (n native) judgeSaturated() {
 	w, d, status := n.World, &n.Workload, n.Release.Status
 	emptied := total(n.Sets) > n.current().Replicas
-	if !emptied || d.Hold == nil || w.Past.OutOfBand || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.RollbackTo != "" {
+	if !emptied || d.Hold == nil || w.Past.OutOfBand || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.Rollback != nil {
 		return
 	}
 	if most(w.allowed(status), d.Replicas) < d.Replicas {

@@ -13,7 +13,7 @@ import (
 func (w *World) judgeRest() {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || status.RollbackTo != "" || !w.settled() || status.Attempt != w.Past.Attempt {
+	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || status.Rollback != nil || !w.settled() || status.Attempt != w.Past.Attempt {
 		return
 	}
 	if w.made == 1 {
@@ -29,7 +29,7 @@ func (w *World) judgeRest() {
 // to maxSurge more. No native controller follows spec.replicas there (T3), whatever the release waits for.
 func (w *World) judgeFollowed() {
 	d, status := &w.Workload, w.Release.Status
-	under := status.Held != nil && status.Batch != "" && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == w.Past.Attempt
+	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == w.Past.Attempt
 	if d.Hold == nil || !under || w.Release.Deleting || w.Refusing != "" || !w.settled() || !w.allAvailable() || w.updated() == nil {
 		return
 	}
@@ -122,15 +122,13 @@ func (w *World) mistold() string {
 func (w *World) miscounted() string {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	under := status.Batch != "" && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
+	under := status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
 	if !under || update == nil || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
 		return ""
 	}
-	surge, unavailable := d.fence(d.Replicas)
 	told, is := counts{
 		status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.ReadyReplicas, status.AvailableReplicas,
-		status.MaxSurge.IntValue(), status.MaxUnavailable.IntValue(),
-	}, counts{update.Status.Current, update.Status.Ready, update.Status.Available, 0, 0, int(surge), int(unavailable)}
+	}, counts{update.Status.Current, update.Status.Ready, update.Status.Available, 0, 0}
 	for i := range w.Sets {
 		s := &w.Sets[i]
 		is.ready += min(s.Status.Ready, s.Replicas)
@@ -145,5 +143,4 @@ func (w *World) miscounted() string {
 // counts are the numbers that a release reports of its pods.
 type counts struct {
 	updated, updatedReady, updatedAvailable, ready, available int32
-	maxSurge, maxUnavailable                                  int
 }

@@ -28,7 +28,7 @@ func TestRolledBackWhileAnotherWaits(t *testing.T) {
 		pass()
 		s.SyncWorkload()
 	}
-	if len(s.Broken) > 0 || s.Release.Status.RollbackTo != "" {
-		t.Errorf("v2 returns as a revert, by the rollback to %q: %v", s.Release.Status.RollbackTo, s.Broken)
+	if len(s.Broken) > 0 || s.Release.Status.Rollback != nil {
+		t.Errorf("v2 returns as a revert, by the rollback to %q: %v", s.Release.Status.RolledBackTo(), s.Broken)
 	}
 }

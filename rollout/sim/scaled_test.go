@@ -198,7 +198,7 @@ func TestSlowReleaseIsNeverFailed(t *testing.T) {
 					s.Confirm()
 				}
 			}
-			if status := s.Release.Status; !completed(s) || status.RollbackTo != "" {
+			if status := s.Release.Status; !completed(s) || status.Rollback != nil {
 				t.Errorf("scaled from 20 to %d at %d updated pods, a pod every 6 minutes, deadline 10: %s %s", to, from, s.World, status.Message)
 			}
 			wantLaws(t, fmt.Sprintf("scaled to %d", to), s)

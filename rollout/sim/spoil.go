@@ -42,7 +42,7 @@ func (w *World) Repair() bool {
 
 // unreadable reports whether the steps that count now are invalid.
 func (r *Release) unreadable(status *v1alpha1.BatchReleaseStatus) bool {
-	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.RollbackTo == ""
+	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.Rollback == nil
 }
 
 // proportion is how many updated pods there are to be when somebody scales the workload while nobody can read whether

@@ -18,9 +18,9 @@ func (x *pass) stands() bool {
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
 	switch {
-	case intent.RollbackTo != "" && c.pass.release.unreadable(intent):
+	case intent.Rollback != nil && c.pass.release.unreadable(intent):
 		return onlyFollows(c)
-	case !c.pass.stands() || intent.RollbackTo != "":
+	case !c.pass.stands() || intent.Rollback != nil:
 		return ""
 	}
 	if s := c.grown(); s != nil && same(s.Revision, intent.UpdateRevision) && !same(s.Revision, c.pass.release.stable()) {
@@ -51,7 +51,7 @@ func (r *Release) stable() string { return r.Annotations[v1alpha1.CurrentStableA
 // judgeStep: no step is entered by a process that knows of a suspension, or of steps that can't be read, unless in a rollback.
 func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
-	stands := release.Spec.Suspend && status.RollbackTo == "" || release.unreadable(status)
+	stands := release.Spec.Suspend && status.Rollback == nil || release.unreadable(status)
 	if stands && status.Phase != v1alpha1.PhaseCompleted &&
 		status.Attempt == was.Attempt && status.CurrentStepIndex > was.CurrentStepIndex {
 		w.breach("what is stopped stands", fmt.Sprintf("step %d is entered", status.CurrentStepIndex))
@@ -62,11 +62,11 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 // unless it is one to roll back to. A release that fails in the very pass has done so by the plan before.
 func waitsItsTurn(w *World, c change) string {
 	was, intent := c.pass.release.Status, c.pass.intent
-	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.OutOfBand || intent.RollbackTo != "" {
+	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.OutOfBand || intent.Rollback != nil {
 		return ""
 	}
-	began := was.Batch != "" && was.Phase != v1alpha1.PhaseCompleted && was.Phase != v1alpha1.PhaseFailed
-	if began && was.Reason != v1alpha1.ReasonGateRejected && intent.Attempt > was.Attempt && intent.WorkloadUID == was.WorkloadUID {
+	began := was.Entered() && was.Phase != v1alpha1.PhaseCompleted && was.Phase != v1alpha1.PhaseFailed
+	if began && was.State != v1alpha1.StateRejected && intent.Attempt > was.Attempt && intent.WorkloadUID == was.WorkloadUID {
 		return intent.UpdateRevision + " takes the place of " + was.UpdateRevision
 	}
 	return ""

@@ -88,7 +88,7 @@ func inState(index int32, state v1alpha1.StepState) func(*State) bool {
 
 func completed(s *State) bool { return s.Release.Status.Phase == v1alpha1.PhaseCompleted }
 
-func rolledBack(s *State) bool { return completed(s) && s.Release.Status.RollbackTo != "" }
+func rolledBack(s *State) bool { return completed(s) && s.Release.Status.Rollback != nil }
 
 // failing is when the first step is in progress and an updated pod fails.
 func failing(s *State) bool {

@@ -50,19 +50,19 @@ func turning(step v1alpha1.Step) bool {
 func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	p.approved(w, was)
-	if status.RollbackTo == "" || status.Phase == v1alpha1.PhaseCompleted {
+	if status.Rollback == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return
 	}
-	if was.RollbackTo != status.RollbackTo || was.Attempt != status.Attempt {
+	if was.RolledBackTo() != status.RolledBackTo() || was.Attempt != status.Attempt {
 		p.Bad, p.Barred = w.runs(was), barred(w, status.Rollback)
 		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
 			p.Bad = status.Rollback.From
 		}
 	}
-	if same(p.Barred, status.RollbackTo) {
+	if same(p.Barred, status.RolledBackTo()) {
 		p.Barred = "" // it is what Git brings back
 	}
-	if same(p.Bad, status.RollbackTo) {
+	if same(p.Bad, status.RolledBackTo()) {
 		p.Bad = ""
 	}
 	if bad := p.Bad; p.isFull(bad) {
@@ -73,7 +73,7 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 // approved notes a revision whose steps are approved up to that of all pods, before another status takes its place.
 func (p *Past) approved(w *World, status *v1alpha1.BatchReleaseStatus) {
 	all := func(step v1alpha1.Step) bool { return step.Replicas.StrVal == "100%" }
-	if status.Batch == "" || status.RollbackTo != "" || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(status), all) {
+	if !status.Entered() || status.Rollback != nil || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(status), all) {
 		return
 	}
 	p.Full = append(slices.Clone(p.Full), status.UpdateRevision)

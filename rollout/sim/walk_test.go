@@ -294,12 +294,16 @@ func (w *walk) next(o plan.Observation) plan.Plan {
 	return answer
 }
 
-// reword puts other words into a status: nothing may be decided by those that people are told. Two conditions are kept as they
+// reword puts other words into a status, and another state: nothing may be decided by
+// those. Two conditions are kept as they
 // are while nobody looks at what they say.
 func reword(status *v1alpha1.BatchReleaseStatus) {
+	if status.State != "" {
+		status.State, status.StoppedBy, status.StalledBy = v1alpha1.StateIdle, nil, ""
+	}
 	status.Reason, status.Message = "Other", "in other words; next: revision v0"
 	for i := range status.Conditions {
-		if c := &status.Conditions[i]; c.Type != v1alpha1.ConditionPreflight && c.Type != v1alpha1.ConditionDrifted {
+		if c := &status.Conditions[i]; c.Type != v1alpha1.ConditionPreflightFailed && c.Type != v1alpha1.ConditionDrifted {
 			c.Reason, c.Message = "Other", "in other words"
 		}
 	}

@@ -40,7 +40,7 @@ func TestClockThatJumpsFailsNothing(t *testing.T) {
 				s.slow(t, deadline)
 			}
 			wantLaws(t, name, s)
-			if status := s.Release.Status; !completed(s) || status.RollbackTo != "" {
+			if status := s.Release.Status; !completed(s) || status.Rollback != nil {
 				t.Errorf("a pod every 6 minutes, deadline 10: %s %s", s.World, status.Message)
 			}
 		})
@@ -71,7 +71,7 @@ func TestStuckReleaseFailsInTime(t *testing.T) {
 			}
 			began, leap := s.Now, test.leap
 			writes := s.Release.Version
-			for look := 1; s.Release.Status.RollbackTo == "" && s.Now.Sub(began) < time.Hour; look++ {
+			for look := 1; s.Release.Status.Rollback == nil && s.Now.Sub(began) < time.Hour; look++ {
 				if test.restarts > 0 && look%test.restarts == 0 {
 					Event{Kind: Restart}.Apply(s)
 				}

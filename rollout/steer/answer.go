@@ -22,7 +22,7 @@ type Words struct {
 
 // Approve passes the manual gates that a release waits for, or the pause point that it holds at.
 func Approve(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words) ([]Change, error) {
-	if at := release.Status.PausePoint; at != nil && release.Status.Reason == v1alpha1.ReasonPausePoint && at.Confirmed != at.Pod {
+	if at := release.Status.PausePoint; at != nil && release.Status.State == v1alpha1.StatePausePoint && at.Confirmed != at.Pod {
 		return []Change{{
 			Status: true, Patch: to(at.Pod, "status", "pausePoint", "confirmed"), Done: "may go on past pod " + at.Pod,
 		}}, nil
@@ -160,8 +160,8 @@ func Waits(gates []v1alpha1.Gate) string {
 func wait(gate *v1alpha1.Gate) string {
 	status := &gate.Status
 	text := string(gate.Spec.Type) + " gate: " + cmp.Or(status.Message, "not looked at yet")
-	if pull := status.PullRequest; pull != nil && pull.URL != "" && !strings.Contains(text, pull.URL) {
-		text += ": " + pull.URL
+	if pull := status.PullRequest; pull != nil && pull.URL != "" && status.Refusal == nil {
+		text = fmt.Sprintf("%s gate: waits for pull request #%d: %s", gate.Spec.Type, pull.Number, pull.URL)
 	}
 	if policy := gate.Spec.Policy.PullRequest; policy != nil {
 		text += approvers(policy)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // release is one of three steps, with a status.
@@ -23,7 +24,7 @@ func release(status v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
 
 func rolling() v1alpha1.BatchReleaseStatus {
 	return v1alpha1.BatchReleaseStatus{
-		Phase: v1alpha1.PhaseRollingUpdate, Batch: "2/3", CurrentStepIndex: 1, Message: "batch 2/3 updates", StableRevision: "v1", UpdateRevision: "v2",
+		Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRolling, StepStartedAt: &metav1.Time{}, Batch: "2/3", CurrentStepIndex: 1, Message: "batch 2/3 updates", StableRevision: "v1", UpdateRevision: "v2",
 	}
 }
 
@@ -84,7 +85,7 @@ func TestApprove(t *testing.T) {
 func TestApprovePausePoint(t *testing.T) {
 	t.Parallel()
 	status := rolling()
-	status.Reason, status.PausePoint = v1alpha1.ReasonPausePoint, &v1alpha1.PausePoint{Pod: "web-x"}
+	status.State, status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-x"}
 	changes, err := Approve(release(status), nil, ada)
 	if err != nil || len(changes) != 1 {
 		t.Fatalf("want one change, got %+v, %v", changes, err)
@@ -108,11 +109,11 @@ func TestForce(t *testing.T) {
 }
 
 // history has a template of each outcome, and two of commits that begin alike.
-var history = []Template{
-	{Number: 1, Revision: "v1", Outcome: v1alpha1.OutcomeAdopted},
-	{Number: 2, Revision: "v2", Commit: "abcdef0123", Outcome: v1alpha1.OutcomeReleased},
-	{Number: 3, Revision: "v3", Commit: "abcdef0987", Outcome: v1alpha1.OutcomeRolledBackTo},
-	{Number: 4, Revision: "v4", Commit: "4444444444", Outcome: v1alpha1.OutcomeRolledBack},
+var history = []plan.Kept{
+	{Number: 1, Revision: "v1", Record: plan.Record{Outcome: v1alpha1.OutcomeAdopted}},
+	{Number: 2, Revision: "v2", Record: plan.Record{Outcome: v1alpha1.OutcomeReleased, Commit: "abcdef0123"}},
+	{Number: 3, Revision: "v3", Record: plan.Record{Outcome: v1alpha1.OutcomeRolledBackTo, Commit: "abcdef0987"}},
+	{Number: 4, Revision: "v4", Record: plan.Record{Outcome: v1alpha1.OutcomeRolledBack, Commit: "4444444444"}},
 }
 
 // TestRollBack: what is gone back to is named by its revision, its commit, its number, or not at all.
@@ -144,17 +145,18 @@ func TestRollBack(t *testing.T) {
 // TestJumpSaysWhatIsInTheWay: whoever asks for a jump reads what has to come first.
 func TestJumpSaysWhatIsInTheWay(t *testing.T) {
 	t.Parallel()
-	held := func(reason string, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
+	held := func(by v1alpha1.StopCause, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 		status := rolling()
-		status.CurrentStepIndex, status.Batch, status.Reason = 0, "1/3", reason
+		status.CurrentStepIndex, status.Batch = 0, "1/3"
+		if by != "" {
+			status.State, status.StoppedBy = v1alpha1.StateStopped, []v1alpha1.StopCause{by}
+		}
 		r := release(status)
 		copy(r.Spec.Strategy.Steps, steps)
 		return r
 	}
 	gated := v1alpha1.Step{Gates: []v1alpha1.GatePolicy{soak}}
-	changed := held(v1alpha1.ReasonDrifted)
-	changed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue}}
-	refused := held(v1alpha1.ReasonWriteRefused)
+	refused := held("")
 	refused.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet of revision v2"}
 	cases := map[string]struct {
 		release *v1alpha1.BatchRelease
@@ -162,8 +164,8 @@ func TestJumpSaysWhatIsInTheWay(t *testing.T) {
 	}{
 		"nothing":             {held(""), "goes from batch 1/3 to batch 3/3"},
 		"gates":               {held("", gated, gated), "goes from batch 1/3 to batch 3/3, once the soak gate of batch 1 passes and the soak gate of batch 2 passes"},
-		"a freeze":            {held(v1alpha1.ReasonFrozen), "goes from batch 1/3 to batch 3/3, once the freeze ends"},
-		"a change to be seen": {changed, "goes from batch 1/3 to batch 3/3, once 'sluice retry' lets the release go on"},
+		"a freeze":            {held(v1alpha1.StopFrozen), "goes from batch 1/3 to batch 3/3, once the freeze ends"},
+		"a change to be seen": {held(v1alpha1.StopWorkloadChanged), "goes from batch 1/3 to batch 3/3, once 'sluice retry' lets the release go on"},
 		"a refused write":     {refused, "goes from batch 1/3 to batch 3/3, once the API server takes the write that it refuses: create the ReplicaSet of revision v2"},
 	}
 	for name, tc := range cases {
@@ -192,10 +194,10 @@ func TestRetryOfARefusedWrite(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	completed := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, UpdateRevision: "v2", Message: "all pods run revision v2"}
-	failed := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, RollbackTo: "v1", Batch: "1/2"}
+	failed := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, Rollback: &v1alpha1.RollbackRecord{From: "v2"}, UpdateRevision: "v1"}
 	final := gate("a", manual, v1alpha1.GateStatus{Decision: v1alpha1.DecisionRejected, Message: "rejected by grace"})
 	pull := gate("p", reviewed, v1alpha1.GateStatus{
-		Message: "waits for pull request #7", PullRequest: &v1alpha1.PullRequestReference{URL: "https://forge.example/7"},
+		Message: "waits for pull request #7", PullRequest: &v1alpha1.PullRequestReference{Number: 7, URL: "https://forge.example/7"},
 	})
 	answeredByGrace := rolling()
 	answeredByGrace.Answers = []v1alpha1.Answer{{Gate: "b", Verdict: v1alpha1.VerdictReject, By: "grace"}}
@@ -213,13 +215,13 @@ func TestRefusals(t *testing.T) {
 		"rejected":            {second(Reject(release(rolling()), []v1alpha1.Gate{final}, ada)), "gate web-a is final: rejected by grace"},
 		"answered by another": {second(Approve(release(answeredByGrace), []v1alpha1.Gate{gate("b", manual, waiting)}, ada)), "grace has answered gate web-b already (Reject)"},
 		"another gate":        {second(Force(release(rolling()), []v1alpha1.Gate{pull}, another)), `no gate "checkRun" is open; the release waits for web-p (pullRequest)`},
-		"two commits":         {second(RollBack(release(rolling()), history, "abcdef0")), `more than one commit starts with "abcdef0"`},
+		"two commits":         {second(RollBack(release(rolling()), history, "abcdef0")), "more than one commit starts like that"},
 		"rolled back":         {second(RollBack(release(rolling()), history, "v4")), "was rolled back itself"},
 		"not kept":            {second(Undo(release(rolling()), history, 9)), "revision 9 is not in the history; choose one of 3: v3 (commit abcdef0), 2: v2 (commit abcdef0), 1: v1"},
 		"runs":                {second(Undo(release(completed), history, 2)), "already runs"},
 		"nothing before":      {second(RollBack(release(completed), history, "")), "there is no earlier template"},
 		"goes back":           {second(RollBack(release(failed), history, "")), "it is rolling back to v1 already; a revision"},
-		"goes back there":     {second(Undo(release(failed), history, 1)), "it is rolling back to 1: v1 already"},
+		"goes back there":     {second(Undo(release(failed), history, 1)), "it is rolling back to v1 already"},
 		"paused":              {second(Suspend(suspended, true, "")), "it is paused already"},
 		"paused by Git":       {second(Suspend(suspended, false, "web.yaml")), "Git suspends it: take suspend: true out of web.yaml"},
 		"not paused":          {second(Suspend(release(rolling()), false, "")), "it is not paused"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,13 +78,21 @@ func (s *story) pass(ctx context.Context, v *version, gate *v1alpha1.Gate) error
 // hold has CI post something else, and sees that the release stays where it is and says why.
 func (s *story) hold(ctx context.Context, v *version, gate *v1alpha1.Gate, state string) error {
 	v.heldBy = gate.Spec.Policy.CommitStatus.Context
+	step := int(gate.Spec.Step)
+	waits := func(scene *scene) bool {
+		gate := scene.gate(v.commit, step)
+		return gate != nil && gate.Status.Decision == v1alpha1.DecisionWaiting
+	}
+	before, err := s.await(ctx, fmt.Sprintf("the gate of %s waits", v), waits)
+	if err != nil {
+		return err
+	}
 	if err := s.test(ctx, gate, state); err != nil {
 		return err
 	}
-	step := int(gate.Spec.Step)
-	_, err := s.await(ctx, fmt.Sprintf("the gate of %s tells of the %s", v, state), func(scene *scene) bool {
-		gate := scene.gate(v.commit, step)
-		return gate != nil && gate.Status.Decision == v1alpha1.DecisionWaiting && strings.Contains(gate.Status.Message, state)
+	waiting := before.gate(v.commit, step).Status
+	_, err = s.await(ctx, fmt.Sprintf("the gate of %s tells of the %s", v, state), func(scene *scene) bool {
+		return waits(scene) && scene.gate(v.commit, step).Status.Message != waiting.Message
 	})
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func drawPanel(s *scene, note string, style styler) []string {
 	lines = append(lines, bars(s, style)...)
 	total := s.total()
 	lines = append(lines, fmt.Sprintf("  %d available, %d starting, %d ending", total.available, total.starting, total.ending))
-	if s.release != nil && s.release.Status.Message != "" {
+	if s.release != nil && s.release.Status.Phase != "" {
 		lines = append(lines, "  "+style("2", s.release.Status.Message))
 	}
 	return append(lines, "  "+note)

@@ -137,7 +137,7 @@ func (r *recorder) await(ctx context.Context, what string, done func(*scene) boo
 // standing tells where things stand, for an error.
 func standing(s *scene) string {
 	text := headline(s.release) + " " + versions(s)
-	if s.release != nil && s.release.Status.Message != "" {
+	if s.release != nil && s.release.Status.Phase != "" {
 		text += ": " + s.release.Status.Message
 	}
 	return text

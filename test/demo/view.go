@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // redraw is how often the panel is drawn again when nothing happens, for what counts down in it.
@@ -61,23 +63,23 @@ func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
 // narrator prints what the release and its gates say of themselves, whenever that is something new.
 type narrator struct {
 	screen *screen
-	last   string
-	gates  map[types.UID]string
+	last   v1alpha1.BatchReleaseStatus
+	gates  map[types.UID]v1alpha1.GateStatus
 }
 
 func newNarrator(screen *screen) *narrator {
-	return &narrator{screen: screen, gates: map[types.UID]string{}}
+	return &narrator{screen: screen, gates: map[types.UID]v1alpha1.GateStatus{}}
 }
 
 func (n *narrator) hear(s *scene) {
-	if s.release != nil && s.release.Status.Message != n.last {
-		n.last = s.release.Status.Message
-		n.screen.say("%s: %s %s", s.release.Name, n.last, n.screen.dim(versions(s)))
+	if s.release != nil && s.release.Status.Message != n.last.Message {
+		n.last = s.release.Status
+		n.screen.say("%s: %s %s", s.release.Name, n.last.Message, n.screen.dim(versions(s)))
 	}
 	for uid, gate := range s.gates {
-		if text := gate.Status.Message; text != "" && text != n.gates[uid] {
-			n.gates[uid] = text
-			n.screen.say("%s gate after batch %d: %s", gate.Spec.Type, gate.Spec.Step+1, text)
+		if gate.Status.Message != n.gates[uid].Message {
+			n.gates[uid] = gate.Status
+			n.screen.say("%s gate after batch %d: %s", gate.Spec.Type, gate.Spec.Step+1, gate.Status.Message)
 		}
 	}
 }

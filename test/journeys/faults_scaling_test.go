@@ -96,7 +96,7 @@ func rollBackHalfway(w *world) {
 // writes, has the numbers of the moment in which it was completed.
 func forgetSizes(e *ending) {
 	s := &e.Release
-	s.Replicas, s.TargetReplicas, s.MaxSurge, s.MaxUnavailable = 0, 0, nil, nil
+	s.Replicas, s.TargetReplicas = 0, 0
 	s.UpdatedReplicas, s.UpdatedReadyReplicas, s.UpdatedAvailableReplicas = 0, 0, 0
 	s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0
 	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionAvailable) // it follows the pods within seconds

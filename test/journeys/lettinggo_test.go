@@ -42,7 +42,7 @@ func TestLetGoBeforeEachWriteOfARollback(t *testing.T) {
 				t.Run(name+"/"+string(policy)+"/"+momentName(write, writesOfRollback), func(t *testing.T) {
 					w := newWorld(t)
 					c := w.rollingBackTo(policy, write)
-					recorded := w.now().releases["web"].Status.RollbackTo != ""
+					recorded := w.now().releases["web"].Status.Rollback != nil
 					letGo(w, c)
 					if policy == v1alpha1.DeletionProceed && !recorded {
 						w.await(all(web.handedBack, either(web.serves("web:1", 4), web.serves("web:2", 4))))

@@ -26,7 +26,7 @@ func TestWillNotFit(t *testing.T) {
 	w.quota("full", corev1.ResourcePods, "4")
 	w.create(release("web:2", step(1), step("100%")))
 	says := "ResourceQuota full (pods: 4 of 4 used) leaves no room"
-	s := w.await(all(web.reason(v1alpha1.ReasonWillNotFit), web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWillNotFit, says)))
+	s := w.await(all(web.reason(v1alpha1.ReasonWillNotFit), web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, says)))
 	if held(s.deployments["web"]) {
 		t.Error("the Deployment was taken over for a release that does not fit")
 	}
@@ -35,7 +35,7 @@ func TestWillNotFit(t *testing.T) {
 		t.Errorf("the Deployment has %s, want web:1", image)
 	}
 	w.kubectl("delete", "resourcequota", "full")
-	s = w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflight)))
+	s = w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflightFailed)))
 	if !held(s.deployments["web"]) {
 		t.Error("the Deployment is not taken over")
 	}
@@ -50,7 +50,7 @@ func TestWarnOfWhatWillNotFit(t *testing.T) {
 	r := release("web:2", step(1), step("100%"))
 	r.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
 	w.create(r)
-	w.await(all(web.takenOver, web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWillNotFit, "leaves no room")))
+	w.await(all(web.takenOver, web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "leaves no room")))
 	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
 	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
 }
@@ -62,11 +62,11 @@ func TestQuotaWantsLimits(t *testing.T) {
 	w.deployed(deployment(2))
 	w.quota("memory", corev1.ResourceLimitsMemory, "10Gi")
 	w.create(release("web:2", step(1), step("100%")))
-	w.await(web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWillNotFit, "takes no pod without it"))
+	w.await(web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "takes no pod without it"))
 	template := podTemplate("web:2", nil)
 	template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 	w.release(template)
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflight)))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflightFailed)))
 }
 
 // Budgets and autoscalers that conflict with a release cause warnings, and do not delay anything.
@@ -90,13 +90,14 @@ func TestPreflightWarns(t *testing.T) {
 		},
 	)
 	w.create(release("web:2", step(1), step("100%")))
-	s := w.await(all(web.blocksAt(0), web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWarnings, "PodDisruptionBudget web lets 1 of 4")))
-	if c := web.find(s, v1alpha1.ConditionPreflight); strings.Contains(c.Message, "HorizontalPodAutoscaler") {
+	s := w.await(all(web.blocksAt(0), web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWarnings, "PodDisruptionBudget web lets 1 of 4")))
+	w.awaitEvent(v1alpha1.ReasonWarnings, "PodDisruptionBudget web lets 1 of 4")
+	if c := web.find(s, v1alpha1.ConditionPreflightFailed); strings.Contains(c.Message, "HorizontalPodAutoscaler") {
 		t.Errorf("an autoscaler that goes with the release is warned of: %s", c.Message)
 	}
 	w.recordedBeforeTakeOver()
 	w.confirm("web")
-	w.await(all(web.completed, web.withoutCondition(v1alpha1.ConditionPreflight), web.serves("web:2", 4)))
+	w.await(all(web.completed, web.withoutCondition(v1alpha1.ConditionPreflightFailed), web.serves("web:2", 4)))
 }
 
 // recordedBeforeTakeOver wants the warnings to have been in the status before the Deployment was changed.
@@ -110,7 +111,7 @@ func (w *world) recordedBeforeTakeOver() {
 	for _, e := range entries {
 		s.apply(e)
 		if d := s.deployments["web"]; d != nil && held(d) {
-			if web.find(s, v1alpha1.ConditionPreflight) == nil {
+			if web.find(s, v1alpha1.ConditionPreflightFailed) == nil {
 				w.Error("the Deployment was taken over before the status said what was found")
 			}
 			return
@@ -138,12 +139,12 @@ func (w *world) quota(name string, of corev1.ResourceName, hard string) {
 	})
 }
 
-// preflight wants the condition Preflight of the release.
+// preflight wants the condition PreflightFailed of the release.
 func (name subject) preflight(status metav1.ConditionStatus, reason, says string) check {
 	return func(s *scene) error {
-		c := name.find(s, v1alpha1.ConditionPreflight)
+		c := name.find(s, v1alpha1.ConditionPreflightFailed)
 		if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, says) {
-			return fmt.Errorf("want Preflight %s of %s, %s, with %q; have %+v", status, name, reason, says, c)
+			return fmt.Errorf("want PreflightFailed %s of %s, %s, with %q; have %+v", status, name, reason, says, c)
 		}
 		return nil
 	}

@@ -66,7 +66,7 @@ func TestRollbackThatFails(t *testing.T) {
 	r := impatient(podTemplate("web:2", behaving(controlplane.NeverReady)))
 	r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
 	w.create(r)
-	w.await(all(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.RollbackTo != "" }), failed("no progress")))
+	w.await(all(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Rollback != nil }), failed("no progress")))
 	w.await(all(web.attempt(2), failed("no progress"))) // and not a third one
 	w.kubectl("annotate", "batchrelease", "web", "retry=true")
 	w.wantEvent(v1alpha1.ReasonRetrying, "a retry was requested")
