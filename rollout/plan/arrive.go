@@ -30,11 +30,12 @@ func takeBack(d Decision) Decision {
 	})
 }
 
-// sweepGates deletes what nobody decides any more, and what passes that died on lagging caches have
-// overlooked: otherwise people would give an approval that counts for nothing.
+// sweepGates deletes the gates of earlier attempts, whose deletion may have been refused, what nobody decides any more, and what
+// passes that died on lagging caches have overlooked: otherwise people would give an approval that counts for nothing.
 func sweepGates(d Decision) Decision {
 	for _, gate := range d.Gates {
-		over := gate.Spec.Attempt <= d.record.Attempt && gate.Status.Decision != v1alpha1.DecisionPassed
+		void, last := gate.Spec.Attempt < d.record.Attempt, gate.Spec.Attempt == d.record.Attempt
+		over := void || last && gate.Status.Decision != v1alpha1.DecisionPassed
 		switch {
 		case !over || gate.DeletionTimestamp != nil:
 		case !d.Live.Has(ReadGates):

@@ -43,6 +43,10 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 			done().gates(gate(1, 0, 0), gate(1, 1, 0, passed), gate(1, 1, 1, leaving), gate(2, 0, 0)),
 			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed"}, Is: rests},
 		},
+		"one of an earlier attempt is closed, though it has passed: its deletion may have been refused": {
+			done().status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).gates(gate(1, 0, 0, passed), gate(2, 0, 0, passed)),
+			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed"}, Is: rests},
+		},
 		"but not on the word of a cache either: it may have passed": {
 			done().gates(gate(1, 0, 0)).but(func(o *Observation) { o.Live &^= ReadGates }), outcome{Script: []string{"needs gates"}, Is: rests},
 		},

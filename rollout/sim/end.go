@@ -106,6 +106,9 @@ func (w *World) releaseLeft() string {
 		if w.Gates[i].Decision != v1alpha1.DecisionPassed {
 			return "gate " + w.Gates[i].Name + " waits for ever"
 		}
+		if w.Gates[i].Spec.Attempt < status.Attempt {
+			return "gate " + w.Gates[i].Name + " of an earlier attempt is left"
+		}
 	}
 	return ""
 }

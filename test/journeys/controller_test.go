@@ -40,7 +40,7 @@ type controller struct {
 	mu sync.Mutex
 	// requested counts what it has sent, by verb and resource.
 	requested map[string]int
-	// answered are the requests that have had an answer, by method and path.
+	// answered are the writes that have had an answer, by method and path.
 	answered map[string]bool
 }
 
@@ -223,9 +223,9 @@ func (c *controller) note(request *http.Request) {
 	c.requested[verb+" "+resource]++
 }
 
-// hasAnswer notes that a request was answered, unless it failed.
+// hasAnswer notes that a write was answered, unless it failed.
 func (c *controller) hasAnswer(request *http.Request, err error) {
-	if err != nil {
+	if err != nil || !c.w.changes(request) {
 		return
 	}
 	c.mu.Lock()

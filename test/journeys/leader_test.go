@@ -64,7 +64,7 @@ func TestLateWriteOfAStoppedLeader(t *testing.T) {
 	}
 }
 
-// hasDone wants the controller to have had an answer to a request, by its method and path.
+// hasDone wants the controller to have had an answer to a write, by its method and path.
 func (c *controller) hasDone(request string) check {
 	return func(*scene) error {
 		c.mu.Lock()

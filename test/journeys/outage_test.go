@@ -63,7 +63,7 @@ func TestAPIServerIsAway(t *testing.T) {
 
 func (o outage) strike(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
-	calm := releaseOn(t, cp, releaseWrites+slack)
+	calm := releaseOn(t, cp, releaseWrites+afterTheEnd)
 	calm.finish()
 	calm.leader.kill()
 	var struck []*interrupted

@@ -97,12 +97,8 @@ func refusal(policy string) scenario {
 			w.awaitConfirming(either(told, all(web.completed, web.observed)))
 			w.refuse(policy, false)
 		},
-		extra: refusedWrites,
 	}
 }
-
-// refusedWrites is how many writes it may take to be refused for a while: those that are sent again, and what is told.
-const refusedWrites = 12
 
 // F25: from any write of a release on the API server refuses what the controller writes. That is told, and once it takes
 // writes again the release comes to the end of one that nobody refused; the laws hold all along.
