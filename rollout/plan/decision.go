@@ -113,7 +113,7 @@ type (
 	// retried: somebody asked a failed release to go on.
 	retried struct{}
 	// notFound: the target of a rollback is missing.
-	notFound struct{ problem noTarget }
+	notFound struct{ problem noTargetError }
 	// jumpMade: the release went from one step to another.
 	jumpMade struct {
 		from, to int32

@@ -55,10 +55,10 @@ func (j jumpRefused) words() string {
 const mostNamed = 10
 
 // words say what was asked for, why there is none, and what there is.
-func (n noTarget) words() string { return fmt.Sprintf("rollback=%s: %s", n.asked, n.Error()) }
+func (n noTargetError) words() string { return fmt.Sprintf("rollback=%s: %s", n.asked, n.Error()) }
 
 // Error says why there is nothing to roll back to, and what there is.
-func (n noTarget) Error() string {
+func (n noTargetError) Error() string {
 	switch n.why {
 	case runsAlready:
 		return fmt.Sprintf("revision %q already runs", n.revision)

@@ -59,12 +59,12 @@ func (l *look) rollingBackTo(target *Kept, asked string) bool {
 
 // rollbackTarget is the stable revision in a release, the last stable one after it, or the one that
 // was named by its revision or commit; nil and the problem if there is none.
-func (l *look) rollbackTarget(asked string) (*Kept, noTarget) {
+func (l *look) rollbackTarget(asked string) (*Kept, noTargetError) {
 	target, why := l.stable(l.before()), noStable
 	if asked != Previous {
 		target, why = l.named(asked)
 	}
-	problem := noTarget{asked: asked, why: why, kept: l.Kept}
+	problem := noTargetError{asked: asked, why: why, kept: l.Kept}
 	switch {
 	case target == nil:
 		return nil, problem
@@ -72,7 +72,7 @@ func (l *look) rollbackTarget(asked string) (*Kept, noTarget) {
 		problem.why, problem.revision = runsAlready, target.Revision
 		return nil, problem
 	default:
-		return target, noTarget{}
+		return target, noTargetError{}
 	}
 }
 
@@ -166,8 +166,8 @@ const (
 	runsAlready
 )
 
-// noTarget is a requested target that is missing.
-type noTarget struct {
+// noTargetError is a requested target that is missing.
+type noTargetError struct {
 	asked    string
 	why      targetProblem
 	revision string

@@ -91,7 +91,15 @@ func (e *encoder) release(r *Release) {
 	e.status(r.Status)
 }
 
+func (e *encoder) stops(causes []v1alpha1.StopCause) {
+	e.number(int64(len(causes)))
+	for _, cause := range causes {
+		e.text(string(cause))
+	}
+}
+
 func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
+	e.stops(s.StoppedBy)
 	for _, text := range []string{
 		string(s.Phase), string(s.CurrentStepState), string(s.State), string(s.StalledBy), s.Reason, s.Batch,
 		s.UpdateRevision, s.StableRevision, s.RolledBackTo(), string(s.WorkloadUID),
@@ -122,10 +130,6 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 		e.text(s.Resolved.Digest)
 	}
 	e.number(int64(len(s.Gates)))
-	e.number(int64(len(s.StoppedBy)))
-	for _, cause := range s.StoppedBy {
-		e.text(string(cause))
-	}
 	for _, quarantined := range s.Quarantined {
 		e.text(quarantined)
 	}
