@@ -56,7 +56,7 @@ func TestSteer(t *testing.T) {
 	}
 	second := s.await("web", "at version 2", completed(func(r string) bool { return r != first })).Status.UpdateRevision
 
-	refused(`no revision or commit "abcdef0" is in the history; choose one of 2: `+second+" (commit 2222222), 1: "+first, "rollback", "--to=abcdef0")
+	refused(`no revision or commit "abcdef0" is in the history; choose one of `+second+" (commit 2222222), "+first, "rollback", "--to=abcdef0")
 	refused("already runs", "undo", "--to-revision=2")
 	says("rolling back to "+first, "rollback", "--wait=false")
 	s.await("web", "back at version 1", completed(func(r string) bool { return r == first }))
