@@ -9,9 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -36,22 +34,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: newScheme(t)})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
+	c := cptest.Client(t)
 	return &world{TB: t, Client: c, namespace: cptest.Namespace(t)}
-}
-
-func newScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatalf("build scheme: %v", err)
-		}
-	}
-	return scheme
 }
 
 // startApprovals runs the controller, by the named user agent, until stop is called or the test ends.

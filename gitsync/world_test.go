@@ -19,8 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -51,25 +49,11 @@ type world struct {
 	syncs     int
 }
 
-func newScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return scheme
-}
-
 // newWorld makes a namespace and an empty repository. No controller runs yet.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: newScheme(t)})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
+	c := cptest.Client(t)
 	root := t.TempDir()
 	repo, err := gittest.Init(root, "app")
 	if err != nil {

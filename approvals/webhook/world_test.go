@@ -17,9 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -50,25 +48,11 @@ type world struct {
 	guids    int
 }
 
-func newScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return scheme
-}
-
 // newWorld makes a namespace with a source "shop" of the repository acme/shop, and its secret.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: newScheme(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cptest.Client(t)
 	w := &world{
 		T: t, Client: c, namespace: cptest.Namespace(t), requests: &requests{},
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)),

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
-	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
@@ -36,7 +36,7 @@ func TestWithoutKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(cfg, client.Options{Scheme: app.NewScheme()})
+	c, err := client.New(cfg, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

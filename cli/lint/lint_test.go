@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/lint"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 const deployment = `apiVersion: apps/v1
@@ -187,11 +188,11 @@ func TestWrite(t *testing.T) {
 		{File: "a,b:c.yaml", Line: 7, Column: 5, Severity: lint.Error, Message: "50% is\nno number"},
 		{File: "apps", Severity: lint.Warning, Message: "there is no BatchRelease"},
 	}}
-	for format, want := range map[lint.Format]string{
-		lint.Text: "a,b:c.yaml:7:5: error: 50% is no number\napps: warning: there is no BatchRelease\n1 release in 2 files: 1 error, 1 warning\n",
-		lint.GitHub: "::error file=a%2Cb%3Ac.yaml,line=7,col=5,title=sluice lint::50%25 is%0Ano number\n" +
+	for format, want := range map[plain.Format]string{
+		plain.Text: "a,b:c.yaml:7:5: error: 50% is no number\napps: warning: there is no BatchRelease\n1 release in 2 files: 1 error, 1 warning\n",
+		plain.GitHub: "::error file=a%2Cb%3Ac.yaml,line=7,col=5,title=sluice lint::50%25 is%0Ano number\n" +
 			"::warning file=apps,title=sluice lint::there is no BatchRelease\n1 release in 2 files: 1 error, 1 warning\n",
-		lint.JSON: `{
+		plain.JSON: `{
   "files": 2,
   "releases": 1,
   "errors": 1,

@@ -8,54 +8,39 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Format is how a report is written.
-type Format string
-
-// The formats.
-const (
-	// Text is a line for each finding, as compilers write them.
-	Text Format = "text"
-	// JSON is one object.
-	JSON Format = "json"
-	// GitHub are workflow commands, which GitHub Actions shows next to the lines of a pull request.
-	GitHub Format = "github"
-)
+// Formats are those of a report. Text has a line for each finding, as compilers write them.
+var Formats = []plain.Format{plain.Text, plain.JSON, plain.GitHub}
 
 // Write writes the report.
-func (r *Report) Write(to io.Writer, format Format) error {
-	switch format {
-	case JSON:
-		return r.writeJSON(to)
-	case GitHub:
-		return r.writeLines(to, annotation)
-	case Text:
-		return r.writeLines(to, line)
-	}
-	return fmt.Errorf("format %q is none of text, json, github", format)
+func (r *Report) Write(to io.Writer, format plain.Format) error {
+	return plain.Write(to, format, r.summary(), map[plain.Format]func() string{
+		plain.Text:   func() string { return r.lines(line) },
+		plain.GitHub: func() string { return r.lines(annotation) },
+	})
 }
 
-func (r *Report) writeJSON(to io.Writer) error {
+// summary is the report as JSON has it.
+func (r *Report) summary() any {
 	findings := r.Findings
 	if findings == nil {
 		findings = []Finding{} // an empty list, not null
 	}
-	return plain.WriteJSON(to, struct {
+	return struct {
 		Files    int       `json:"files"`
 		Releases int       `json:"releases"`
 		Errors   int       `json:"errors"`
 		Warnings int       `json:"warnings"`
 		Findings []Finding `json:"findings"`
-	}{r.Files, r.Releases, r.Count(Error), r.Count(Warning), findings})
+	}{r.Files, r.Releases, r.Count(Error), r.Count(Warning), findings}
 }
 
-func (r *Report) writeLines(to io.Writer, write func(Finding) string) error {
+func (r *Report) lines(write func(Finding) string) string {
 	var text strings.Builder
 	for _, finding := range r.Findings {
 		text.WriteString(write(finding) + "\n")
 	}
 	fmt.Fprintf(&text, "%s in %s: %s\n", count(r.Releases, "release"), count(r.Files, "file"), r.found())
-	_, err := io.WriteString(to, text.String())
-	return err
+	return text.String()
 }
 
 // found says how many findings there are.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/cli/preview"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -118,7 +119,7 @@ func TestGolden(t *testing.T) {
 func goldenOf(t *testing.T, shown *preview.Preview, name string) {
 	t.Helper()
 	var text strings.Builder
-	for _, format := range []preview.Format{preview.Text, preview.Markdown} {
+	for _, format := range []plain.Format{plain.Text, plain.Markdown} {
 		text.WriteString("=== " + string(format) + "\n")
 		if err := shown.Write(&text, format); err != nil {
 			t.Fatalf("write: %v", err)

@@ -12,32 +12,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Format is how a preview is written.
-type Format string
-
-// The formats.
-const (
-	// Text is for a terminal.
-	Text Format = "text"
-	// JSON is one object.
-	JSON Format = "json"
-	// Markdown is for a comment on a pull request.
-	Markdown Format = "markdown"
-)
+// Formats are those of a preview.
+var Formats = []plain.Format{plain.Text, plain.JSON, plain.Markdown}
 
 // Write writes the preview.
-func (p *Preview) Write(to io.Writer, format Format) error {
-	switch format {
-	case JSON:
-		return plain.WriteJSON(to, p)
-	case Markdown:
-		_, err := io.WriteString(to, p.markdown())
-		return err
-	case Text:
-		_, err := io.WriteString(to, p.text())
-		return err
-	}
-	return fmt.Errorf("format %q is none of text, json, markdown", format)
+func (p *Preview) Write(to io.Writer, format plain.Format) error {
+	return plain.Write(to, format, p, map[plain.Format]func() string{plain.Text: p.text, plain.Markdown: p.markdown})
 }
 
 // told lists which changes are written out, the weightiest first. What is unchanged is only counted.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/simulate"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -62,7 +63,7 @@ func TestGolden(t *testing.T) {
 				t.Errorf("want no promise broken, got %v", timeline.Broken)
 			}
 			var got strings.Builder
-			if err := timeline.Write(&got, simulate.Text); err != nil {
+			if err := timeline.Write(&got, plain.Text); err != nil {
 				t.Fatalf("write: %v", err)
 			}
 			path := filepath.Join("testdata", name+".txt")

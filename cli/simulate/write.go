@@ -9,27 +9,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Format is how a timeline is written.
-type Format string
-
-// The formats.
-const (
-	// Text is a table.
-	Text Format = "text"
-	// JSON is one object.
-	JSON Format = "json"
-)
+// Formats are those of a timeline. Text is a table.
+var Formats = []plain.Format{plain.Text, plain.JSON}
 
 // Write writes the timeline.
-func (t *Timeline) Write(to io.Writer, format Format) error {
-	switch format {
-	case JSON:
-		return plain.WriteJSON(to, t)
-	case Text:
-		_, err := io.WriteString(to, t.text())
-		return err
-	}
-	return fmt.Errorf("format %q is none of text, json", format)
+func (t *Timeline) Write(to io.Writer, format plain.Format) error {
+	return plain.Write(to, format, t, map[plain.Format]func() string{plain.Text: t.text})
 }
 
 func (t *Timeline) text() string {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
-	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -44,10 +43,7 @@ func TestNoServer(t *testing.T) {
 func TestController(t *testing.T) {
 	t.Parallel()
 	access, namespace := cptest.Access(t), cptest.Namespace(t)
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: app.NewScheme()})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
+	c := cptest.Client(t)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log")) // libraries may log a line after the end
 	if err != nil {
 		t.Fatalf("create log: %v", err)

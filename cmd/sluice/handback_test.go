@@ -8,10 +8,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -19,11 +17,8 @@ import (
 func TestHandbackBesideController(t *testing.T) {
 	t.Parallel()
 	access, namespace := cptest.Access(t), cptest.Namespace(t)
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: app.NewScheme()})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
-	err = c.Create(t.Context(), &coordinationv1.Lease{
+	c := cptest.Client(t)
+	err := c.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.LeaseName},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new("somebody"), LeaseDurationSeconds: new(int32(3600)), RenewTime: new(metav1.NewMicroTime(time.Now())),

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // kubeFlags say which cluster, user and namespace a verb is about, as kubectl's do.
@@ -97,7 +97,7 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	config.UserAgent = "sluice/" + buildVersion()
 	config.QPS, config.Burst = 50, 300 // as kubectl has it: a check asks for each right by itself
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
-	c, err := client.NewWithWatch(config, client.Options{Scheme: app.NewScheme()})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster: %w", err)
 	}

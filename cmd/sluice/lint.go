@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/lint"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // lintFlags are the flags of "sluice lint" as they were given.
@@ -71,16 +72,15 @@ The exit code is 0 on success, 1 on errors (with --strict also on warnings), and
 		RunE: func(cmd *cobra.Command, paths []string) error { return flags.run(cmd, paths) },
 	}
 	flags.source.register(command.Flags())
-	command.Flags().StringVarP(&flags.output, "output", "o", string(lint.Text),
+	command.Flags().StringVarP(&flags.output, "output", "o", string(plain.Text),
 		"output `format`: text, json, or github for annotations in GitHub Actions")
 	command.Flags().BoolVar(&flags.strict, "strict", false, "treat warnings as errors")
 	return command
 }
 
 func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
-	formats := []lint.Format{lint.Text, lint.JSON, lint.GitHub}
-	if !slices.Contains(formats, lint.Format(f.output)) {
-		return usageError{fmt.Errorf("--output %q is not one of text, json, github", f.output)}
+	if err := plain.Format(f.output).Check(lint.Formats); err != nil {
+		return usageError{fmt.Errorf("--output %w", err)}
 	}
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -97,7 +97,7 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 		}
 		all.Merge(report)
 	}
-	if err := all.Write(cmd.OutOrStdout(), lint.Format(f.output)); err != nil {
+	if err := all.Write(cmd.OutOrStdout(), plain.Format(f.output)); err != nil {
 		return fmt.Errorf("write what was found: %w", err)
 	}
 	return all.Err(f.strict)
@@ -138,7 +138,7 @@ func (f *lintFlags) check(ctx context.Context, trees []worktree) (*lint.Report, 
 	report.Keep(func(file string) bool {
 		return slices.ContainsFunc(trees, func(named worktree) bool { return named.means(file) })
 	})
-	if f.output != string(lint.GitHub) {
+	if f.output != string(plain.GitHub) {
 		fromHere(report, tree.root)
 	}
 	return report, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,8 +13,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/sluice-dev/sluice/internal/app"
 )
 
 // formatWide is the table with more columns.
@@ -29,7 +28,7 @@ type outputFlags struct {
 // newOutputFlags are those of a verb. What it does to an object is said in a word, such as "approved"; empty for one
 // that only reads.
 func newOutputFlags(done string) *outputFlags {
-	return &outputFlags{print: genericclioptions.NewPrintFlags(done).WithTypeSetter(app.NewScheme())}
+	return &outputFlags{print: genericclioptions.NewPrintFlags(done).WithTypeSetter(kube.NewScheme())}
 }
 
 // register gives a command the flags.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/preview"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // planFlags are the flags of "sluice plan" as they were given.
@@ -58,7 +58,7 @@ The exit code is 1 if files are invalid after the commits, and 2 on a usage erro
 	set.StringVar(&flags.to, "to", "HEAD", "`revision` after")
 	set.BoolVar(&flags.mergeBase, "merge-base", false, "compare with the common ancestor of --from and --to")
 	set.IntVar(&flags.history, "history", 20, "`number` of commits before --from to search for the template")
-	set.StringVarP(&flags.output, "output", "o", string(preview.Text), "output `format`: text, json, or markdown for a comment on a pull request")
+	set.StringVarP(&flags.output, "output", "o", string(plain.Text), "output `format`: text, json, or markdown for a comment on a pull request")
 	set.BoolVar(&flags.cluster, "cluster", false, "also read the cluster")
 	flags.source.register(set)
 	flags.kube.register(command)
@@ -66,10 +66,10 @@ The exit code is 1 if files are invalid after the commits, and 2 on a usage erro
 }
 
 func (f *planFlags) run(cmd *cobra.Command, path string) error {
-	formats := []preview.Format{preview.Text, preview.JSON, preview.Markdown}
+	if err := plain.Format(f.output).Check(preview.Formats); err != nil {
+		return usageError{fmt.Errorf("--output %w", err)}
+	}
 	switch {
-	case !slices.Contains(formats, preview.Format(f.output)):
-		return usageError{fmt.Errorf("--output %q is not one of text, json, markdown", f.output)}
 	case f.mergeBase && f.from == "":
 		return usageError{errors.New("--merge-base needs --from")}
 	case f.history < 0:
@@ -87,7 +87,7 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
-	if err := shown.Write(cmd.OutOrStdout(), preview.Format(f.output)); err != nil {
+	if err := shown.Write(cmd.OutOrStdout(), plain.Format(f.output)); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	return shown.Err()

@@ -49,10 +49,7 @@ const controllerAccount = "system:serviceaccount:sluice-system:sluice-controller
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig}
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: app.NewScheme()})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
+	c := cptest.Client(t)
 	s.client = c
 	cfg := cptest.Config(t)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/simulate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // simulateFlags are the flags of "sluice simulate" as they were given.
@@ -50,14 +50,14 @@ The exit code is 1 if an expectation in the trace is not met.`,
 	set := command.Flags()
 	set.StringVar(&flags.release, "release", "", "`name` or namespace/name of the release (default the only one)")
 	set.StringVar(&flags.trace, "trace", "", "`file` with the events")
-	set.StringVarP(&flags.output, "output", "o", string(simulate.Text), "output `format`: text or json")
+	set.StringVarP(&flags.output, "output", "o", string(plain.Text), "output `format`: text or json")
 	flags.source.register(set)
 	return command
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
-	if !slices.Contains([]simulate.Format{simulate.Text, simulate.JSON}, simulate.Format(f.output)) {
-		return usageError{fmt.Errorf("--output %q is none of text, json", f.output)}
+	if err := plain.Format(f.output).Check(simulate.Formats); err != nil {
+		return usageError{fmt.Errorf("--output %w", err)}
 	}
 	trace, err := f.readTrace()
 	if err != nil {
@@ -71,7 +71,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := timeline.Write(cmd.OutOrStdout(), simulate.Format(f.output)); err != nil {
+	if err := timeline.Write(cmd.OutOrStdout(), plain.Format(f.output)); err != nil {
 		return fmt.Errorf("write the timeline: %w", err)
 	}
 	return timeline.Err()

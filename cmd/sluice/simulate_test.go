@@ -42,7 +42,7 @@ func TestSimulate(t *testing.T) {
 		"Broken":     {"what is at fault can't be played", "broken", nil, exitError, "", "web.yaml:1: broken YAML"},
 		"NoSuch":     {"a trace must be there", "one", []string{"--trace", "none.yaml"}, exitError, "", "read trace"},
 		"Odd":        {"and make sense", "one", []string{"--trace", "odd.yaml"}, exitError, "", "unknown field"},
-		"NoFormat":   {"formats are few", "one", []string{"-o", "xml"}, exitUsage, "", "none of text, json"},
+		"NoFormat":   {"formats are few", "one", []string{"-o", "xml"}, exitUsage, "", "not one of text, json"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
-	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // The exit codes by which "sluice status" tells how a release ended.
@@ -196,5 +196,5 @@ func drifted(name string, release *v1alpha1.BatchRelease) string {
 
 // watched are objects in the namespace that the verb works in.
 func (c *cluster) watched(objects lookup.Objects) lookup.Watched {
-	return lookup.Watched{Config: c.config, Scheme: app.NewScheme(), Namespace: c.namespace, Objects: objects}
+	return lookup.Watched{Config: c.config, Scheme: kube.NewScheme(), Namespace: c.namespace, Objects: objects}
 }

@@ -110,7 +110,7 @@ func restConfig(cfg *rest.Config, opts Options) *rest.Config {
 
 func managerOptions(cfg *rest.Config, opts Options) (manager.Options, error) {
 	options := manager.Options{
-		Scheme:                        NewScheme(),
+		Scheme:                        kube.NewScheme(),
 		Logger:                        opts.Logger,
 		Cache:                         cacheOptions(opts.Namespaces),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: readLive()}},

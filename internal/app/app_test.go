@@ -61,10 +61,7 @@ func (c *controller) stop() error {
 
 func newClient(t *testing.T) client.Client {
 	t.Helper()
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: app.NewScheme()})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
+	c := cptest.Client(t)
 	return c
 }
 

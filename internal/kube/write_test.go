@@ -11,29 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
-
-func newClient(t *testing.T) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // name is the outcome without the answer.
 func name(o kube.Outcome) string { return fmt.Sprintf("%T", o) }
@@ -75,7 +58,7 @@ type sender = func(context.Context, client.Writer, *corev1.ConfigMap, *corev1.Co
 // TestPatchHoldsForWhatWasObserved: the guards, as a real API server reads them.
 func TestPatchHoldsForWhatWasObserved(t *testing.T) {
 	t.Parallel()
-	c, namespace := newClient(t), cptest.Namespace(t)
+	c, namespace := cptest.Client(t), cptest.Namespace(t)
 	made := func(data string) *corev1.ConfigMap {
 		t.Helper()
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"}, Data: map[string]string{"by": data}}
@@ -137,7 +120,7 @@ func TestPatchHoldsForWhatWasObserved(t *testing.T) {
 // TestStatusHoldsForWhatWasObserved: the same for a status of ours, and a change of it that outlasts changes by others.
 func TestStatusHoldsForWhatWasObserved(t *testing.T) {
 	t.Parallel()
-	c, namespace := newClient(t), cptest.Namespace(t)
+	c, namespace := cptest.Client(t), cptest.Namespace(t)
 	made := func() *v1alpha1.ReleaseSource {
 		t.Helper()
 		s := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"}}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // standing is a release at a step.
@@ -37,7 +37,7 @@ func confirmed(t *testing.T, told func(path, patch string)) client.Client {
 	t.Cleanup(server.Close)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("BatchRelease"), meta.RESTScopeNamespace)
-	c, err := client.New(&clientrest.Config{Host: server.URL}, client.Options{Scheme: app.NewScheme(), Mapper: mapper})
+	c, err := client.New(&clientrest.Config{Host: server.URL}, client.Options{Scheme: kube.NewScheme(), Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
@@ -116,7 +116,7 @@ func (l *lab) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read kubeconfig: %w", err)
 	}
-	if l.client, err = client.NewWithWatch(cfg, client.Options{Scheme: app.NewScheme()}); err != nil {
+	if l.client, err = client.NewWithWatch(cfg, client.Options{Scheme: kube.NewScheme()}); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	if err := l.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/test/node"
 )
 
@@ -49,7 +49,7 @@ func open(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatalf("read kubeconfig: %v", err)
 	}
-	c, err := client.New(cfg, client.Options{Scheme: app.NewScheme()})
+	c, err := client.New(cfg, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		t.Fatalf("make client: %v", err)
 	}

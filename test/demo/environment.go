@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/dialer"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
@@ -103,7 +104,7 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 	if e.config, err = plane.Config(); err != nil {
 		return fmt.Errorf("read kubeconfig: %w", err)
 	}
-	if e.cluster, err = client.New(e.config, client.Options{Scheme: app.NewScheme()}); err != nil {
+	if e.cluster, err = client.New(e.config, client.Options{Scheme: kube.NewScheme()}); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	e.screen.say("control plane is up after %s at %s", since(begin, time.Now()), e.config.Host)

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // States of a commit status.
@@ -111,7 +112,7 @@ func (s *story) test(ctx context.Context, gate *v1alpha1.Gate, state string) err
 	if err := s.people[tester].post(ctx, gate.Spec.Commit, status); err != nil {
 		return err
 	}
-	s.screen.say("%s: posts %s on %s: %s", tester, status.Context, short(gate.Spec.Commit), state)
+	s.screen.say("%s: posts %s on %s: %s", tester, status.Context, plain.Commit(gate.Spec.Commit), state)
 	return nil
 }
 

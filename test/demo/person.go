@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
@@ -34,7 +35,7 @@ func (p somebody) approve(ctx context.Context, number int64, remark string) erro
 // post puts a status onto a commit.
 func (p somebody) post(ctx context.Context, commit string, status commitStatus) error {
 	if err := p.Call(ctx, http.MethodPost, "/statuses/"+commit, status, nil); err != nil {
-		return fmt.Errorf("post %s on %s as %s: %w", status.Context, short(commit), p.Login, err)
+		return fmt.Errorf("post %s on %s as %s: %w", status.Context, plain.Commit(commit), p.Login, err)
 	}
 	return nil
 }
@@ -43,7 +44,7 @@ func (p somebody) post(ctx context.Context, commit string, status commitStatus) 
 func (p somebody) statuses(ctx context.Context, commit string) ([]commitStatus, error) {
 	var listed []commitStatus
 	if err := p.Call(ctx, http.MethodGet, "/commits/"+commit+"/statuses?per_page=100", nil, &listed); err != nil {
-		return nil, fmt.Errorf("list statuses of %s: %w", short(commit), err)
+		return nil, fmt.Errorf("list statuses of %s: %w", plain.Commit(commit), err)
 	}
 	return listed, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sluice-dev/sluice/internal/plain"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -87,7 +88,7 @@ func following(ctx context.Context, watch *recorder, screen *screen, note *note)
 func conclude(ctx context.Context, s *story, records []record) error {
 	s.screen.chapter("What the forge lists on each commit, newest first")
 	for _, v := range s.versions[1:] {
-		s.screen.print(fmt.Sprintf("  %s web: %s\n", short(v.commit), v.image))
+		s.screen.print(fmt.Sprintf("  %s web: %s\n", plain.Commit(v.commit), v.image))
 		if err := s.listStatuses(ctx, v); err != nil {
 			return err
 		}

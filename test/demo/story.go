@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Names of the sample in examples/repo, and of the namespace that it is released to.
@@ -173,7 +174,7 @@ func (s *story) push(ctx context.Context) (*version, error) {
 	next.commit, next.pushed = commit, time.Now()
 	s.versions = append(s.versions, next)
 	s.claims.images[commit] = next.image
-	s.screen.say("%s: $ git pull && git commit -am 'web: %s' && git push   # %s", developer, next.image, short(commit))
+	s.screen.say("%s: $ git pull && git commit -am 'web: %s' && git push   # %s", developer, next.image, plain.Commit(commit))
 	return next, nil
 }
 
@@ -207,5 +208,3 @@ func (s *story) await(ctx context.Context, what string, done func(*scene) bool) 
 	defer cancel()
 	return s.watch.await(ctx, what, done)
 }
-
-func short(commit string) string { return commit[:min(7, len(commit))] }

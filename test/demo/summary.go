@@ -5,6 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // summary is the end of the story in a table: what was pushed when, how far it came, and what
@@ -15,7 +17,7 @@ func summary(s *story, found findings) string {
 	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "  VERSION\tIMAGE\tCOMMIT\tPUSHED AT\tPASSED GATES\tOUTCOME")
 	for i, v := range s.versions {
-		fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\t%s\n", v.number, v.image, short(v.commit),
+		fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\t%s\n", v.number, v.image, plain.Commit(v.commit),
 			since(start, v.pushed), confirmed(s.claims, v), outcome(s.versions, i, start))
 	}
 	table.Flush()

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/install"
 	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
@@ -56,7 +57,7 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(cfg, client.Options{Scheme: app.NewScheme()})
+	c, err := client.New(cfg, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		t.Fatalf("make client: %v", err)
 	}

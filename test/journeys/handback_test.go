@@ -7,21 +7,16 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
-	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // handBackAll is sluice handback --all in the namespace of the journey. It returns what was said.
 func (w *world) handBackAll(options handback.Options) string {
 	w.Helper()
-	c, err := client.New(cptest.Config(w), client.Options{Scheme: app.NewScheme()})
-	if err != nil {
-		w.Fatalf("make client: %v", err)
-	}
+	c := cptest.Client(w)
 	options.Namespace = w.namespace
 	var said []string
 	if err := handback.New(c, options, func(line string) { said = append(said, line) }).Run(w.Context()); err != nil {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/sluice-dev/sluice/internal/kube"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -16,8 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
-
-	"github.com/sluice-dev/sluice/internal/app"
 )
 
 // sight is up to which revision a controller had seen its Deployments when it decided on a write. What it
@@ -106,7 +105,7 @@ func (s *sight) of(request *http.Request) *uint64 {
 }
 
 var decoder = sync.OnceValue(func() runtime.Decoder {
-	return serializer.NewCodecFactory(app.NewScheme()).UniversalDeserializer()
+	return serializer.NewCodecFactory(kube.NewScheme()).UniversalDeserializer()
 })
 
 // answered notes in the journal what a write rested on. The answer, nil if there was none, can still be read.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
@@ -61,7 +62,7 @@ func makeWorld(t *testing.T) *world {
 // worldOn is a journey in a namespace of a control plane.
 func worldOn(t *testing.T, access controlplane.Access, cfg *rest.Config, namespace string) *world {
 	t.Helper()
-	c, err := client.NewWithWatch(cfg, client.Options{Scheme: app.NewScheme()})
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		t.Fatalf("make client: %v", err)
 	}

@@ -26,7 +26,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
@@ -119,12 +121,22 @@ func Config(tb testing.TB) *rest.Config {
 	return cfg
 }
 
+// Client is the administrator's, for the types of Kubernetes and of Sluice.
+func Client(tb testing.TB) client.Client {
+	tb.Helper()
+	c, err := client.New(Config(tb), client.Options{Scheme: kube.NewScheme()})
+	if err != nil {
+		tb.Fatalf("make client: %v", err)
+	}
+	return c
+}
+
 // Namespace makes a namespace in which pods can be created, named after the test. When the test ends, nothing goes
 // on in it any more, whatever finalizers there were; what was in it is logged if the test failed.
 func Namespace(tb testing.TB) string {
 	tb.Helper()
 	cfg := Config(tb)
-	client, err := kubernetes.NewForConfig(cfg)
+	clients, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -132,7 +144,7 @@ func Namespace(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	namespace, err := client.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{
+	namespace, err := clients.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(tb.Name())},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -148,7 +160,7 @@ func Namespace(tb testing.TB) string {
 		}
 	})
 	Eventually(tb, 30*time.Second, func() error {
-		return controlplane.ServiceAccountExists(tb.Context(), client, name)
+		return controlplane.ServiceAccountExists(tb.Context(), clients, name)
 	})
 	return name
 }
