@@ -93,7 +93,7 @@ func TestApps(t *testing.T) {
 	signed := w.client(signJWT(t, app, now))
 	self, _, err := signed.Apps.Get(w.ctx(), "")
 	must(t, err)
-	found, _, err := signed.Apps.FindOrganizationInstallation(w.ctx(), owner)
+	found, _, err := signed.Apps.FindRepositoryInstallation(w.ctx(), owner, web)
 	must(t, err)
 	if self.GetSlug() != "sluice" || found.GetID() != installation {
 		t.Errorf("an app finds itself and where it is installed: got %v, %v", self, found)

@@ -59,10 +59,6 @@ func (c *call) getPermission() (answer, error) {
 
 func (c *call) getApp() (answer, error) { return ok(c.forge.shape.integration(c.by.app)) }
 
-func (c *call) getAccountInstallation() (answer, error) {
-	return c.findInstallation(func(i *installation) bool { return strings.EqualFold(i.account.login, c.req.PathValue("org")) })
-}
-
 func (c *call) getRepositoryInstallation() (answer, error) {
 	repo, err := c.forge.repository(c.ctx, c.req.PathValue("owner")+"/"+c.req.PathValue("repo"))
 	if err != nil {

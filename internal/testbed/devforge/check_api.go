@@ -217,24 +217,3 @@ func (c *call) asksForApp(a *app) bool {
 	id := c.query("app_id")
 	return id == "" || id == strconv.FormatInt(a.id, 10)
 }
-
-func (c *call) listCheckSuites() (answer, error) {
-	sha, err := c.namedCommit()
-	if err != nil {
-		return answer{}, err
-	}
-	var found []*checkSuite
-	for _, suite := range c.repo.suites {
-		if suite.sha == sha && c.asksForApp(suite.app) {
-			found = append(found, suite)
-		}
-	}
-	commit, err := c.repo.git.Commit(c.ctx, sha)
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(object{
-		"total_count":  len(found),
-		"check_suites": each(pageOf(c, found), func(suite *checkSuite) object { return c.forge.shape.fullSuite(c.repo, suite, commit) }),
-	})
-}

@@ -66,8 +66,6 @@ func accountRoutes() []route {
 		},
 		{"GET", "/app", need{signed: true}, (*call).getApp},
 		{"POST", "/app/installations/{installation_id}/access_tokens", need{signed: true}, (*call).createAccessToken},
-		{"GET", "/orgs/{org}/installation", need{signed: true}, (*call).getAccountInstallation},
-		{"GET", "/users/{org}/installation", need{signed: true}, (*call).getAccountInstallation},
 		{"GET", "/repos/{owner}/{repo}/installation", need{signed: true}, (*call).getRepositoryInstallation},
 	}
 }
@@ -133,9 +131,7 @@ func reportRoutes() []route {
 	return []route{
 		{"POST", repo + "/statuses/{sha}", writes("statuses"), (*call).createStatus},
 		{"GET", repo + "/commits/{ref...}/statuses", reads("statuses"), (*call).listStatuses},
-		{"GET", repo + "/commits/{ref...}/status", reads("statuses"), (*call).getCombinedStatus},
 		{"GET", repo + "/commits/{ref...}/check-runs", reads("checks"), (*call).listCheckRuns},
-		{"GET", repo + "/commits/{ref...}/check-suites", reads("checks"), (*call).listCheckSuites},
 		{"GET", repo + "/commits/{commit_sha...}/pulls", reads("pull_requests"), (*call).listPullsOfCommit},
 		{"GET", repo + "/commits/{ref...}", reads("contents"), (*call).getCommit},
 		{"GET", repo + "/commits", reads("contents"), (*call).listCommits},

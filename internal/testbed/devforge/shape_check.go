@@ -62,11 +62,6 @@ func (s shapes) suite(r *repository, suite *checkSuite, commit gitcmd.Commit) ob
 	}
 }
 
-// fullSuite is a check suite as lists have it.
-func (s shapes) fullSuite(r *repository, suite *checkSuite, commit gitcmd.Commit) object {
-	return with(s.suite(r, suite, commit), object{"repository": s.repository(r)})
-}
-
 // pullsAt are the open pull requests whose head is at the commit.
 func (s shapes) pullsAt(r *repository, sha string) []object {
 	found := []object{}

@@ -108,20 +108,6 @@ func (c *call) listStatuses() (answer, error) {
 	return ok(each(pageOf(c, newest), func(v *status) object { return c.forge.shape.statusWithCreator(c.repo, sha, v) }))
 }
 
-func (c *call) getCombinedStatus() (answer, error) {
-	sha, err := c.repo.git.Resolve(c.ctx, c.req.PathValue("ref"))
-	if err != nil {
-		return answer{}, err
-	}
-	latest := latestStatuses(c.repo.statuses[sha])
-	s, url := c.forge.shape, c.forge.shape.api("/repos/%s/commits/%s", c.repo.fullName(), sha)
-	return ok(object{
-		"state": combined(latest), "sha": sha, "total_count": len(latest), "repository": s.repository(c.repo),
-		"commit_url": url, "url": url + "/status",
-		"statuses": each(pageOf(c, latest), func(v *status) object { return s.status(c.repo, sha, v) }),
-	})
-}
-
 // latestStatuses are the last ones of each context, by context; contexts differ by more than case.
 func latestStatuses(all []*status) []*status {
 	latest := map[string]*status{}

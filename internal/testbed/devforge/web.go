@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/gitcmd"
 )
 
@@ -18,7 +19,7 @@ import (
 var pageFiles embed.FS
 
 var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"short": func(sha string) string { return sha[:min(len(sha), 10)] },
+	"short": plain.Commit,
 	"lower": strings.ToLower,
 }).ParseFS(pageFiles, "pages/*.html"))
 
