@@ -157,7 +157,7 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 	return content, nil
 }
 
-// longestWait between looks after failures, unless the interval is longer.
+// longestWait between polls after failures, unless the interval is longer.
 const longestWait = 5 * time.Minute
 
 // next is how long to wait until the next look: the interval, doubled with each
@@ -176,5 +176,5 @@ func (m *memory) next(interval time.Duration, result outcome) time.Duration {
 			break
 		}
 	}
-	return wait + rand.N(wait/10+1) //nolint:gosec // spreading looks needs no secret
+	return wait + rand.N(wait/10+1) //nolint:gosec // spreading polls needs no secret
 }

@@ -24,7 +24,7 @@ func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.L
 	set.Func("git-denied-networks", "comma-separated `networks` (a.b.c.d/n) to which connections for Git and forges are refused; "+
 		"loopback, link-local and the metadata addresses of clouds always are", networks(&options.Networks.Denied))
 	registerAllowedNetworks(set, options)
-	set.IntVar(&options.Looks, "git-looks", 0, "`number` of repositories to poll at once; a namespace may use an eighth of it (default 256)")
+	set.IntVar(&options.Polls, "git-polls", 0, "`number` of repositories to poll at once; a namespace may use an eighth of it (default 256)")
 	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories to fetch, and hold in memory, at once; a namespace may use an eighth of it (default 24)")
 	set.Func("git-memory", "memory `size` for all repositories together (default 256Mi)", size(&options.MemoryBytes))
 	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// maxLook is how many bytes of answers one approval may take to be judged: many times what a release of as many commits as are
+// maxAnswers is how many bytes of answers one approval may take to be judged: many times what a release of as many commits as are
 // read has.
-const maxLook = 64 << 20
+const maxAnswers = 64 << 20
 
 type allowanceKey struct{}
 

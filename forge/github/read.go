@@ -15,7 +15,7 @@ import (
 // branch has gone on since. A pull request that is not there is of kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
-	ctx = withAllowance(ctx, maxLook)
+	ctx = withAllowance(ctx, maxAnswers)
 	var err error
 	if approval.Repository, err = c.Repository(ctx); err != nil {
 		return forge.Approval{}, err

@@ -10,7 +10,7 @@ import (
 // whose content was seen, so what it proves stays true.
 type history map[plumbing.Hash][]plumbing.Hash
 
-// maxHistory is how many commits are remembered between looks.
+// maxHistory is how many commits are remembered between polls.
 const maxHistory = 256
 
 // trim forgets all but the head, if there is too much to remember.

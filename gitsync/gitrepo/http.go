@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// httpConnector speaks smart HTTP. Connections are kept between looks.
+// httpConnector speaks smart HTTP. Connections are kept between polls.
 type httpConnector struct {
 	endpoint  *transport.Endpoint
 	auth      transport.AuthMethod

@@ -10,7 +10,7 @@ import (
 
 // memory is what a Reader may hold, of all repositories together:
 //
-//	what each look may unpack before it has to ask     256 KiB each, in the slots of looks
+//	what each poll may unpack before it has to ask     256 KiB each, in the slots of polls
 //	small, medium and large fetches, in lanes          three quarters of Options.MemoryBytes
 //	heads that are kept to make the next fetch small   a quarter of it
 //

@@ -17,9 +17,9 @@ type Options struct {
 	// MemoryBytes is what all repositories together may take in memory, while they are fetched and
 	// to make the next fetch smaller. Default 256 MiB.
 	MemoryBytes int64
-	// Looks and Fetches are how many run at once. A look holds next to nothing in memory, and a
+	// Polls and Fetches are how many run at once. A poll holds next to nothing in memory, and a
 	// fetch what it has received. Defaults 256 and 24.
-	Looks, Fetches int
+	Polls, Fetches int
 }
 
 // Limits on one repository. What is above them is an error of kind
@@ -50,7 +50,7 @@ const treeBytes = 4 << 20
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.MemoryBytes, 256<<20)
-	setDefault(&o.Looks, 256)
+	setDefault(&o.Polls, 256)
 	setDefault(&o.Fetches, 24)
 	setDefault(&o.Limits.AdvertisementBytes, 16<<20)
 	setDefault(&o.Limits.PackBytes, 100<<20)

@@ -11,7 +11,7 @@ import (
 // Reader reads repositories. It is safe for use by many goroutines.
 type Reader struct {
 	opts   Options
-	looks  *Slots
+	polls  *Slots
 	memory *memory
 
 	mu      sync.Mutex
@@ -24,7 +24,7 @@ func NewReader(opts Options) *Reader {
 	opts = opts.withDefaults()
 	return &Reader{
 		opts:    opts,
-		looks:   NewSlots(opts.Looks, opts.Looks/8, "a connection to a Git server"),
+		polls:   NewSlots(opts.Polls, opts.Polls/8, "a connection to a Git server"),
 		memory:  newMemory(opts),
 		remotes: map[sourceKey]*remote{},
 	}
@@ -81,7 +81,7 @@ func (r *Reader) head(ctx context.Context, remote *remote, asked time.Time, q qu
 		}
 		return remote.content(ctx, q, nil)
 	}
-	release, err := r.looks.Acquire(ctx, q.caller, q.host)
+	release, err := r.polls.Acquire(ctx, q.caller, q.host)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Source names a branch of a repository and how to get at it. Sources that are
-// equal, Timeout and Caller aside, share looks and fetches.
+// equal, Timeout and Caller aside, share polls and fetches.
 type Source struct {
 	// URL is https://, ssh:// or user@host:path; http:// and file:// where Options allow them.
 	URL string

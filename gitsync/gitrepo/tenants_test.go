@@ -31,7 +31,7 @@ func TestHangingServersHoldUpNobodyElse(t *testing.T) {
 	evil.write(t, map[string]string{"a": "a"})
 	good := newServer(t, nil)
 	good.write(t, map[string]string{"a": "a"})
-	r := newReader(gitrepo.Options{Looks: 16, Fetches: 4})
+	r := newReader(gitrepo.Options{Polls: 16, Fetches: 4})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	waits := make(chan string, 100)

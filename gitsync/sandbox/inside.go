@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// looks is how often the memory is checked.
-const looks = 5 * time.Millisecond
+// checkInterval is how often the memory is checked.
+const checkInterval = 5 * time.Millisecond
 
 // watch ends the process when it holds more memory than it may. The limits of the kernel back it up: they are
 // coarser, since Go takes memory from the kernel in large parts.
@@ -17,7 +17,7 @@ func watch(limit int64) {
 	runtime.GOMAXPROCS(2) // one works, and one watches
 	debug.SetMemoryLimit(limit / 4 * 3)
 	debug.SetMaxStack(int(limit / 4))
-	ticker := time.NewTicker(looks) // before there can't be a new descriptor, which the first timer takes
+	ticker := time.NewTicker(checkInterval) // before there can't be a new descriptor, which the first timer takes
 	go func() {
 		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		for range ticker.C {
