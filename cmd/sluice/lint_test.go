@@ -71,7 +71,7 @@ func TestLint(t *testing.T) {
 		"Part":       {"a part of a kustomization is read as that builds it", []string{"overlay/parts/release.yaml"}, exitError, "overlay/parts/release.yaml:6:23: error: spec.strategy.steps[0].replicas", ""},
 		"BrokenPart": {"nor can it be fine if that can't be built", []string{"broken/web.yaml"}, exitError, "broken/kustomization.yaml: error: kustomize: ", ""},
 		"GitHub":     {"GitHub knows files from the root", []string{"bad/web.yaml", "-o", "github"}, exitError, "::error file=bad/web.yaml,line=13,col=23,title=sluice lint::spec.strategy.steps[0].replica: unknown", ""},
-		"Namespace":  {"a source writes into its own namespace", []string{"good", "-n", "other"}, exitError, "its source may write to other only", ""},
+		"Namespace":  {"a source writes into its own namespace", []string{"good", "-n", "other"}, exitError, "its source may only write to other", ""},
 		"Shared":     {"and into those that are shared", []string{"good", "-n", "other", "--shared-namespaces=shop"}, exitOK, "", ""},
 		"Limit":      {"limits are the controller's", []string{"good", "--git-max-file=64"}, exitError, "the file is too large", ""},
 		"Warning":    {"a warning alone is no error", []string{"elsewhere"}, exitOK, "there is no BatchRelease", ""},

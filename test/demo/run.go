@@ -7,8 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sluice-dev/sluice/internal/plain"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // mostShown is how many broken promises are told one by one.

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/sluice-dev/sluice/internal/kube"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -17,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // sight is up to which revision a controller had seen its Deployments when it decided on a write. What it
