@@ -15,10 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/turns"
 )
-
-// maxTurns bounds how often one pass asks the plan. A release needs about four.
-const maxTurns = 20
 
 // countsInterval is how long a status that only counts pods may wait to be written.
 const countsInterval = 5 * time.Second
@@ -28,53 +26,47 @@ var errOutdated = errors.New("the object has changed since it was observed")
 
 func outdated(err error) bool { return errors.Is(err, errOutdated) }
 
-// advance asks the plan and does what it says until there is nothing left to do now. It
-// returns after how long to look again.
-func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
-	var told []plan.Event
-	for range maxTurns {
-		next := plan.Next(v.observation(r.clock.Now()))
-		again, err := r.turn(ctx, v, next)
-		if errors.Is(err, errRefused) {
-			continue // the plan is asked what happens to the release without that write
-		}
-		if err != nil {
-			if len(next.Actions) > 0 {
-				err = errors.Join(err, r.keepStatus(ctx, v, told))
-			}
-			return 0, err
-		}
-		if again && len(next.Actions) == 0 && !next.StatusFirst {
-			continue // only more was observed: the plan starts from the same status
-		}
-		told = append(told, next.Events...)
-		v.release.Status = next.Status
-		if !again {
-			return r.settle(ctx, v, next, told)
-		}
-		if next.StatusFirst { // it is written, whatever becomes of the rest of the pass
-			r.tell(v.release, told)
-			told = nil
-		}
-	}
-	return 0, fmt.Errorf("plan of BatchRelease %s does not come to an end", client.ObjectKeyFromObject(v.release))
+// shell is the cluster as a pass acts on it.
+type shell struct {
+	r *Reconciler
+	v *view
 }
 
-// turn carries out one plan. It reports whether to ask again.
-func (r *Reconciler) turn(ctx context.Context, v *view, next plan.Plan) (bool, error) {
-	switch {
-	case next.StatusFirst:
-		if err := r.act(ctx, v, next.Records); err != nil {
-			return true, err
-		}
-		return true, r.writeStatus(ctx, v, &next.Status)
-	case len(next.Actions) > 0:
-		return true, r.act(ctx, v, next.Actions)
-	case next.Needs.Any():
-		return true, r.satisfy(ctx, v, next.Needs)
-	default:
-		return false, nil
+var _ turns.Shell = shell{}
+
+// advance runs a pass. It returns after how long to look again.
+func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
+	wake, err := turns.Run(ctx, shell{r, v})
+	if errors.Is(err, turns.ErrEndless) {
+		return 0, fmt.Errorf("BatchRelease %s: %w", client.ObjectKeyFromObject(v.release), err)
 	}
+	return wake, err
+}
+
+func (s shell) Plan() plan.Plan { return plan.Next(s.v.observation(s.r.clock.Now())) }
+
+func (s shell) Act(ctx context.Context, actions []plan.Action) error {
+	return s.r.act(ctx, s.v, actions)
+}
+
+func (s shell) Satisfy(ctx context.Context, needs plan.Needs) error {
+	return s.r.satisfy(ctx, s.v, needs)
+}
+
+func (s shell) WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseStatus) error {
+	return s.r.writeStatus(ctx, s.v, status)
+}
+
+func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) { s.v.release.Status = *status }
+
+func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
+
+func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
+	return s.r.settle(ctx, s.v, last, told)
+}
+
+func (s shell) Keep(ctx context.Context, told []plan.Event) error {
+	return s.r.keepStatus(ctx, s.v, told)
 }
 
 // settle writes the status of a pass that has nothing left to do, and then tells people.
@@ -169,7 +161,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 		if refused := refusedFor(err); refused != nil {
 			logger.Info("The API server refuses a write", "write", action.String(), "why", refused.Why)
 			v.process.refuse(v.release, action, *refused, r.clock.Now())
-			return errRefused
+			return turns.ErrRefused
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)

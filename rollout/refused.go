@@ -10,9 +10,6 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// errRefused says that a write was refused because of its content. The process knows it.
-var errRefused = errors.New("the API server refuses the write")
-
 // refusal reports whether the API server refuses a request because of its content.
 func refusal(err error) bool {
 	_, refused := kube.OutcomeOf(err).(kube.Refused)

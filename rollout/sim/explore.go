@@ -163,7 +163,7 @@ func (x *explorer) budget(kind Kind) (uint8, bool) {
 
 // offers are the events that may happen next to a state, of which a pass makes another.
 func (x *explorer) offers(s, passed *State) []Event {
-	events := turns(s)
+	events := always(s)
 	for _, offer := range x.Offers {
 		if limit, _ := x.budget(offer.Kind); s.Used[offer.Kind] >= limit {
 			continue
@@ -180,8 +180,8 @@ func (x *explorer) offers(s, passed *State) []Event {
 	return events
 }
 
-// turns are the events that always may happen.
-func turns(s *State) []Event {
+// always returns the events that may happen at any time.
+func always(s *State) []Event {
 	events := []Event{{Kind: Pass}, {Kind: SyncWorkload}, {Kind: Approve}, {Kind: Thaw}}
 	for i := range s.Sets {
 		revision := s.Sets[i].Revision
@@ -207,7 +207,7 @@ func deaths(passed *State) []Event {
 // races are a pass in which each other offer happens before each of its requests.
 func (x *explorer) races(s, passed *State) []Event {
 	var events []Event
-	for _, offer := range append(turns(s), x.Offers...) {
+	for _, offer := range append(always(s), x.Offers...) {
 		limit, limited := x.budget(offer.Kind)
 		if limited && s.Used[offer.Kind] >= limit || offer.Kind <= Restart || offer.Kind == Thaw {
 			continue

@@ -1,7 +1,8 @@
 package sim
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -11,10 +12,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/turns"
 )
-
-// maxTurns bounds how often a pass asks the plan.
-const maxTurns = 30
 
 // Process is one run of the controller: what it remembers from pass to pass. A new one
 // starts after a crash.
@@ -103,36 +102,14 @@ func (p *Process) Pass(w *World, mishaps Mishaps) Report {
 	x := p.observe(w)
 	x.mishaps = mishaps
 	defer x.noteLook()
-	var told []plan.Event
-	for range maxTurns {
-		next := x.next()
-		again := x.turn(next)
-		if x.refused && x.report.Ended == "" {
-			x.refused, x.refusedEver = false, true
-			continue // the plan is asked what happens to the release without that write
-		}
-		if x.report.Ended != "" || x.world.Release.Purged {
-			x.keepStatus(next, told)
-			return x.report
-		}
-		if again && len(next.Actions) == 0 && !next.StatusFirst {
-			continue // only more was observed
-		}
-		told = append(told, next.Events...)
-		x.release.Status = &next.Status
-		if !again {
-			if x.settle(next, told); x.report.Ended == "" {
-				x.judgeTold(next)
-			}
-			return x.report
-		}
-		if next.StatusFirst { // it is written, whatever becomes of the rest of the pass
-			x.report.Events, told = append(x.report.Events, told...), nil
-		}
+	if _, err := turns.Run(context.Background(), x); errors.Is(err, turns.ErrEndless) {
+		w.breach("a pass comes to an end", "the plan was asked too often")
 	}
-	w.breach("a pass comes to an end", fmt.Sprintf("the plan was asked %d times", maxTurns))
 	return x.report
 }
+
+// errEnded is why a turn fails: the report says more.
+var errEnded = errors.New("the pass has ended")
 
 // noteLook notes how a pass has ended, for deadlines.
 func (x *pass) noteLook() {
@@ -141,11 +118,15 @@ func (x *pass) noteLook() {
 	}
 }
 
-func (x *pass) next() plan.Plan {
+// Plan is what to do by what the pass sees.
+func (x *pass) Plan() plan.Plan {
+	next := plan.Next
 	if x.mishaps.Next != nil {
-		return x.mishaps.Next(x.observation())
+		next = x.mishaps.Next
 	}
-	return plan.Next(x.observation())
+	p := next(x.observation())
+	x.intent = &p.Status
+	return p
 }
 
 // observe reads the caches, and what the process remembers newer.
@@ -200,59 +181,70 @@ func (p *Process) recall(w *World) {
 	}
 }
 
-// turn carries out one plan. It reports whether to ask again.
-func (x *pass) turn(next plan.Plan) bool {
-	x.intent = &next.Status
-	switch {
-	case next.StatusFirst:
-		if x.act(next.Records) {
-			x.writeStatus(&next.Status)
-		}
-		return true
-	case len(next.Actions) > 0:
-		x.act(next.Actions)
-		return true
-	case next.Needs.Any():
-		x.satisfy(next.Needs)
-		return true
-	default:
-		return false
-	}
-}
-
-// act carries out actions up to the first that fails, and reports whether none does.
-func (x *pass) act(actions []plan.Action) bool {
+// Act carries out actions up to the first that fails.
+func (x *pass) Act(_ context.Context, actions []plan.Action) error {
 	for i, action := range actions {
-		if x.carryOut(action); x.report.Ended != "" || x.refused {
-			x.partly = x.partly || x.refused && i > 0
-			return false
+		switch x.carryOut(action); {
+		case x.ended() != nil:
+			return x.ended()
+		case x.refused:
+			x.refused, x.refusedEver, x.partly = false, true, x.partly || i > 0
+			return turns.ErrRefused
 		}
 	}
-	return true
+	return nil
 }
 
-// settle writes the status of a pass that has nothing left to do, and then tells people.
-func (x *pass) settle(next plan.Plan, told []plan.Event) {
-	if sameStatus(x.stored, &next.Status) {
-		x.report.Events = append(x.report.Events, told...)
-		return
+// ended is the error of a turn after which the pass does not go on; nil if it does.
+func (x *pass) ended() error {
+	if x.report.Ended != "" || x.world.Release.Purged {
+		return errEnded
 	}
-	if x.writeStatus(&next.Status); x.report.Ended == "" {
-		x.report.Events = append(x.report.Events, told...)
-	}
+	return nil
 }
 
-// keepStatus writes the status that a pass had reached before an action ended it, unless its process has ended too.
-func (x *pass) keepStatus(next plan.Plan, told []plan.Event) {
-	if len(next.Actions) == 0 || x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
-		return
+// Satisfy observes what a plan needs to know.
+func (x *pass) Satisfy(_ context.Context, needs plan.Needs) error {
+	x.satisfy(needs)
+	return x.ended()
+}
+
+// WriteStatus writes a status.
+func (x *pass) WriteStatus(_ context.Context, status *v1alpha1.BatchReleaseStatus) error {
+	x.writeStatus(status)
+	return x.ended()
+}
+
+// Intend has the next plan start from a status.
+func (x *pass) Intend(status *v1alpha1.BatchReleaseStatus) { x.release.Status = status }
+
+// Tell reports events.
+func (x *pass) Tell(events []plan.Event) { x.report.Events = append(x.report.Events, events...) }
+
+// Settle writes the status of a pass that has nothing left to do, and then tells people.
+func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
+	if !sameStatus(x.stored, &last.Status) {
+		x.writeStatus(&last.Status)
+	}
+	if x.report.Ended == "" {
+		x.Tell(told)
+		x.judgeTold(last)
+	}
+	return 0, x.ended()
+}
+
+// Keep writes the status that a pass had reached before an action ended it, unless its process has ended too.
+func (x *pass) Keep(_ context.Context, told []plan.Event) error {
+	if x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
+		return nil
 	}
 	why := x.report.Ended
 	x.report.Ended, x.intent = "", x.release.Status
 	if x.writeStatus(x.release.Status); x.report.Ended == "" {
-		x.report.Events = append(x.report.Events, told...)
+		x.Tell(told)
 		x.report.Ended = why
 	}
+	return nil
 }
 
 // sameStatus makes the slow comparison only of two that are otherwise alike and not identical.

@@ -1,0 +1,113 @@
+// Package turns runs one pass of a release: turn after turn it asks for a plan and has a shell carry it out, until there is
+// nothing left to do now.
+//
+//	Shell.Plan ──► status first? ──► WriteStatus ──┐
+//	    ▲      ├─► actions?      ──► Act ──────────┤
+//	    │      ├─► needs?        ──► Satisfy ──────┤
+//	    │      └─► none          ──► Settle: done  │
+//	    └──────────────────────────────────────────┘
+//
+// The controller and the simulated world run the same turns, each with a shell of its own.
+package turns
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// most bounds how many turns a pass has. A release needs about four.
+const most = 30
+
+var (
+	// ErrRefused is the error of a shell whose write was refused for its content. The shell knows that from now on, and the plan
+	// is asked what happens to the release without the write.
+	ErrRefused = errors.New("the API server refuses the write")
+	// ErrEndless says that a plan does not come to an end.
+	ErrEndless = errors.New("the plan does not come to an end")
+)
+
+// Shell observes a release and writes what is decided.
+type Shell interface {
+	Doer
+	Teller
+	Ender
+}
+
+// Doer carries plans out.
+type Doer interface {
+	// Plan is what to do by what is observed so far.
+	Plan() plan.Plan
+	// Act carries out actions in their order, up to the first that fails.
+	Act(ctx context.Context, actions []plan.Action) error
+	// Satisfy observes what a plan needs to know.
+	Satisfy(ctx context.Context, needs plan.Needs) error
+}
+
+// Teller keeps the status, and tells people what happened.
+type Teller interface {
+	// WriteStatus writes a status at once.
+	WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseStatus) error
+	// Intend takes over a status: the next plan starts from it.
+	Intend(status *v1alpha1.BatchReleaseStatus)
+	// Tell publishes events of a status that is written.
+	Tell(events []plan.Event)
+}
+
+// Ender ends a pass.
+type Ender interface {
+	// Settle writes the status of a pass that has nothing left to do, and then tells people. It returns after how long to look again.
+	Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error)
+	// Keep writes the status that a pass had reached before an action failed. Without it the next pass would not know that a
+	// step was entered, and would take its pods for a mistake.
+	Keep(ctx context.Context, told []plan.Event) error
+}
+
+// Run runs a pass. It returns after how long to look again.
+func Run(ctx context.Context, s Shell) (time.Duration, error) {
+	var told []plan.Event
+	for range most {
+		next := s.Plan()
+		again, err := turn(ctx, s, &next)
+		switch {
+		case errors.Is(err, ErrRefused):
+			continue
+		case err != nil && len(next.Actions) > 0:
+			return 0, errors.Join(err, s.Keep(ctx, told))
+		case err != nil:
+			return 0, err
+		case again && len(next.Actions) == 0 && !next.StatusFirst:
+			continue // only more was observed: the plan starts from the same status
+		}
+		told = append(told, next.Events...)
+		s.Intend(&next.Status)
+		if !again {
+			return s.Settle(ctx, next, told)
+		}
+		if next.StatusFirst { // it is written, whatever becomes of the rest of the pass
+			s.Tell(told)
+			told = nil
+		}
+	}
+	return 0, ErrEndless
+}
+
+// turn carries out one plan. It reports whether to ask again.
+func turn(ctx context.Context, s Shell, next *plan.Plan) (bool, error) {
+	switch {
+	case next.StatusFirst:
+		if err := s.Act(ctx, next.Records); err != nil {
+			return true, err
+		}
+		return true, s.WriteStatus(ctx, &next.Status)
+	case len(next.Actions) > 0:
+		return true, s.Act(ctx, next.Actions)
+	case next.Needs.Any():
+		return true, s.Satisfy(ctx, next.Needs)
+	default:
+		return false, nil
+	}
+}
