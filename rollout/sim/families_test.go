@@ -256,11 +256,12 @@ func explorations() map[string]Exploration {
 		"writes rewritten": {
 			Offers: append(refusals(Stamped, StampedLate, Resumed, Stripped), Event{Kind: Elapse}, Event{Kind: Cure}, Event{Kind: Unpause}, rollback),
 		},
-		"people meddle":     {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}, {Kind: Retry}}},
-		"out of band, dies": {Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Retry}, rollback, {Kind: PassDies}}, Budget: map[Kind]uint8{Retry: 2}},
-		"the release goes":  {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
-		"it goes, stale":    {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
-		"the workload goes": {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
+		"people meddle":      {Offers: []Event{{Kind: Unpause}, {Kind: EditTemplate, Text: "v9"}, {Kind: StripHold}, {Kind: Retry}}},
+		"out of band, dies":  {Offers: []Event{{Kind: Unpause}, {Kind: StripHold}, {Kind: Retry}, rollback, {Kind: PassDies}}, Budget: map[Kind]uint8{Retry: 2}},
+		"the status is lost": {Offers: []Event{{Kind: LoseStatus}, rollback, {Kind: PassDies}}},
+		"the release goes":   {Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}}},
+		"it goes, stale":     {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), Event{Kind: DeleteRelease})},
+		"the workload goes":  {Offers: []Event{{Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v1"}, {Kind: CreateWorkload, Text: "v2"}}},
 		"suspended": {
 			Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Give, Text: "v3"}, {Kind: Scale, N: 4}, {Kind: PassDies}},
 			Budget: map[Kind]uint8{Suspend: 2, Resume: 2},
