@@ -219,11 +219,11 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return r.openGate(ctx, v, a)
 	case plan.CloseGate:
 		return r.closeGate(ctx, v, a)
-	case plan.Keep:
+	case plan.RecordRevision:
 		return r.keep(ctx, v, a)
-	case plan.Mark:
+	case plan.UpdateRevision:
 		return r.mark(ctx, v, a)
-	case plan.Forget:
+	case plan.PruneRevision:
 		return r.forget(ctx, v, a)
 	case plan.Annotate:
 		return r.annotate(ctx, v, a)

@@ -21,7 +21,7 @@ import (
 
 // keep records the Deployment's template as a ControllerRevision. The ReplicaSet is no place
 // to keep it: the native controller deletes those beyond revisionHistoryLimit.
-func (r *Reconciler) keep(ctx context.Context, v *view, a plan.Keep) error {
+func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) error {
 	if v.wholeTemplate() == nil {
 		if err := r.readDeployment(ctx, v); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (v *view) goneKept(name string) {
 }
 
 // mark rewrites the record of a kept template.
-func (r *Reconciler) mark(ctx context.Context, v *view, a plan.Mark) error {
+func (r *Reconciler) mark(ctx context.Context, v *view, a plan.UpdateRevision) error {
 	annotations := map[string]any{}
 	for key, value := range recorded(a.Number, a.Record) {
 		if annotations[key] = value; value == "" {
@@ -93,7 +93,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	return errOutdated
 }
 
-func newRevision(v *view, a plan.Keep) *appsv1.ControllerRevision {
+func newRevision(v *view, a plan.RecordRevision) *appsv1.ControllerRevision {
 	annotations := recorded(a.Number, a.Record)
 	annotations[v1alpha1.DigestAnnotation] = a.Digest
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })
@@ -172,7 +172,7 @@ func (r *Reconciler) keptTemplate(ctx context.Context, v *view, name string) (js
 }
 
 // forget deletes a kept template.
-func (r *Reconciler) forget(ctx context.Context, v *view, a plan.Forget) error {
+func (r *Reconciler) forget(ctx context.Context, v *view, a plan.PruneRevision) error {
 	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: a.Name}}
 	if err := r.client.Delete(ctx, revision); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete ControllerRevision: %w", err)

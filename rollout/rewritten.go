@@ -32,10 +32,10 @@ func (e *rewritten) Error() string {
 	return "a mutating admission webhook or policy changes " + strings.Join(e.fields, ", ")
 }
 
-// foreseeTakeOver asks the API server for the result of a take-over. A workload that was set to Recreate and not
+// dryRunTakeOver asks the API server for the result of a take-over. A workload that was set to Recreate and not
 // paused would lose its pods; one whose template is another one each time it is written would never be the one that
 // is released. What the API server merely fills in today and did not before is the same each time.
-func (r *Reconciler) foreseeTakeOver(ctx context.Context, v *view, patch client.Patch, a plan.TakeOver) error {
+func (r *Reconciler) dryRunTakeOver(ctx context.Context, v *view, patch client.Patch, a plan.TakeOver) error {
 	foreseen, err := r.dryRun(ctx, v, patch)
 	if err != nil {
 		return err
@@ -101,9 +101,9 @@ func otherTemplate(a, b *appsv1.Deployment, written bool) error {
 	return &rewritten{fields: fields, written: written}
 }
 
-// foreseeHandBack asks the API server for the result of a hand-back. The native controller rolls a template at
+// dryRunHandBack asks the API server for the result of a hand-back. The native controller rolls a template at
 // once that is not the one that the pods have.
-func (r *Reconciler) foreseeHandBack(ctx context.Context, v *view, patch client.Patch, a plan.HandBack) error {
+func (r *Reconciler) dryRunHandBack(ctx context.Context, v *view, patch client.Patch, a plan.HandBack) error {
 	foreseen, err := r.dryRun(ctx, v, patch)
 	if err != nil {
 		return err

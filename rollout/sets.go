@@ -139,7 +139,7 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create
 
 // tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
 func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
-	err := r.foreseeSet(ctx, set)
+	err := r.dryRunSet(ctx, set)
 	if err == nil {
 		asked := set.DeepCopy()
 		if err = r.client.Create(ctx, set); err == nil {
@@ -171,9 +171,9 @@ func (r *Reconciler) madeSet(v *view, asked, answer *unstructured.Unstructured) 
 	return otherSet(asked, answer, true)
 }
 
-// foreseeSet asks the API server for the result of creating a ReplicaSet: nobody would find one of another
+// dryRunSet asks the API server for the result of creating a ReplicaSet: nobody would find one of another
 // template, and the next would be made beside it.
-func (r *Reconciler) foreseeSet(ctx context.Context, set *unstructured.Unstructured) error {
+func (r *Reconciler) dryRunSet(ctx context.Context, set *unstructured.Unstructured) error {
 	foreseen := set.DeepCopy()
 	if err := r.client.Create(ctx, foreseen, client.DryRunAll); err != nil {
 		return err

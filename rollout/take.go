@@ -39,7 +39,7 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 		return err
 	}
 	if !urgent(v.deployment) {
-		if err := r.foreseeTakeOver(ctx, v, encoded, a); err != nil {
+		if err := r.dryRunTakeOver(ctx, v, encoded, a); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) err
 	if err != nil {
 		return err
 	}
-	if err := r.foreseeHandBack(ctx, v, patch, a); err != nil {
+	if err := r.dryRunHandBack(ctx, v, patch, a); err != nil {
 		return err
 	}
 	if err := r.patchDeployment(ctx, v, patch); err != nil {

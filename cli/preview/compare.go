@@ -161,7 +161,7 @@ func (c *Change) batches(workload *plan.Workload) {
 		workload = &plan.Workload{Mover: deployment.Mover{}}
 	}
 	rollback := c.Kind == RolledBack
-	forecast := plan.Foresee(c.object, workload, rollback)
+	forecast := plan.ForecastOf(c.object, workload, rollback)
 	c.Surge, c.Unavailable, c.Batches = forecast.Surge, forecast.Unavailable, nil
 	for i, share := range plan.Shares(c.object, rollback) {
 		c.Batches = append(c.Batches, batchOf(&forecast.Batches[i], share, known))

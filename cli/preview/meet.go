@@ -37,8 +37,8 @@ type Found struct {
 	// Now is how far the release is there.
 	Now string `json:"now,omitempty"`
 	// Prospect is what happens to a new template, and Why what it waits for.
-	Prospect plan.Prospect `json:"prospect,omitempty"`
-	Why      string        `json:"why,omitempty"`
+	Prospect plan.Admission `json:"prospect,omitempty"`
+	Why      string         `json:"why,omitempty"`
 	// WillNotFit and Warnings are what preflight finds. Held says that the first holds the release up.
 	WillNotFit []string `json:"willNotFit,omitempty"`
 	Held       bool     `json:"held,omitempty"`
@@ -85,7 +85,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	if c.Kind == Changed {
 		return nil
 	}
-	c.Cluster.Prospect, c.Cluster.Why = plan.Expect(c.given(live.Release, freeze), live.Workload, c.release.TemplateDigest, now)
+	c.Cluster.Prospect, c.Cluster.Why = plan.AdmissionOf(c.given(live.Release, freeze), live.Workload, c.release.TemplateDigest, now)
 	if waits := c.Cluster.Prospect == plan.Waits || c.Cluster.Prospect == plan.Queues; waits && c.Kind == RolledBack {
 		c.note("A template that the cluster has kept as one that was stable waits for nothing.")
 	}

@@ -112,7 +112,7 @@ func TestProspects(t *testing.T) {
 	cases := map[string]struct {
 		after files
 		live  *preview.Live
-		want  plan.Prospect
+		want  plan.Admission
 	}{
 		"at its end":                        {next, rested(), plan.Begins},
 		"under way":                         {next, rolling(), plan.Supersedes},

@@ -2,7 +2,7 @@
 //
 //	commit before, commit after ─► spec.Read ─► Compare ─► Preview ─► text, JSON, Markdown
 //	  earlier commits ─► was the template there before?     │
-//	                          plan.Foresee ─► batches ──────┘
+//	                          plan.ForecastOf ─► batches ──────┘
 //	                                cluster ─► Meet ──────┘
 //
 // Compare knows files only. What runs in the cluster may be another version, another number of pods, or in the middle of

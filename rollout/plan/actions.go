@@ -36,8 +36,8 @@ type Annotate struct {
 	Finalizer *bool
 }
 
-// Keep records the workload's current template as a ControllerRevision.
-type Keep struct {
+// RecordRevision records the workload's current template as a ControllerRevision.
+type RecordRevision struct {
 	Reason
 	// Revision is the pod template hash it is kept under.
 	Revision string
@@ -46,8 +46,8 @@ type Keep struct {
 	Record   Record
 }
 
-// Mark rewrites the record of a kept template.
-type Mark struct {
+// UpdateRevision rewrites the record of a kept template.
+type UpdateRevision struct {
 	Reason
 	// Name of the ControllerRevision.
 	Name   string
@@ -55,8 +55,8 @@ type Mark struct {
 	Record Record
 }
 
-// Forget deletes a ControllerRevision.
-type Forget struct {
+// PruneRevision deletes a ControllerRevision.
+type PruneRevision struct {
 	Reason
 	Name string
 }
@@ -122,12 +122,14 @@ func (a Annotate) String() string {
 	return text
 }
 
-func (a Keep) String() string {
+func (a RecordRevision) String() string {
 	return fmt.Sprintf("keep template %s (%s)", a.Revision, a.Record.Outcome)
 }
 
-func (a Mark) String() string   { return fmt.Sprintf("mark template %s (%s)", a.Name, a.Record.Outcome) }
-func (a Forget) String() string { return "forget template " + a.Name }
+func (a UpdateRevision) String() string {
+	return fmt.Sprintf("mark template %s (%s)", a.Name, a.Record.Outcome)
+}
+func (a PruneRevision) String() string { return "forget template " + a.Name }
 
 func (a TakeOver) String() string {
 	if a.Template == nil {

@@ -17,9 +17,9 @@ type Batch struct {
 	Gates []v1alpha1.GatePolicy
 }
 
-// Foresee computes the result of the steps of a release, or of a rollback of it, for a workload that keeps its size. They
+// ForecastOf computes the result of the steps of a release, or of a rollback of it, for a workload that keeps its size. They
 // must be valid.
-func Foresee(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) Forecast {
+func ForecastOf(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) Forecast {
 	bounds := (&look{Observation: Observation{Release: release, Workload: workload}}).bounds()
 	forecast := Forecast{Surge: bounds.Surge, Unavailable: bounds.Unavailable}
 	reached := int32(0)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-func TestForesee(t *testing.T) {
+func TestForecast(t *testing.T) {
 	t.Parallel()
 	manual := []v1alpha1.GatePolicy{{Manual: &v1alpha1.ManualGate{}}}
 	steps := func(shares ...string) []v1alpha1.Step {
@@ -49,7 +49,7 @@ func TestForesee(t *testing.T) {
 			t.Parallel()
 			release := &v1alpha1.BatchRelease{}
 			release.Spec.Strategy.Steps = tc.steps
-			got := Foresee(release, &Workload{Mover: deployment.Mover{}, Replicas: tc.replicas}, tc.rollback)
+			got := ForecastOf(release, &Workload{Mover: deployment.Mover{}, Replicas: tc.replicas}, tc.rollback)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -93,7 +93,7 @@ func WriteOf(action Action) string {
 		return "create Gate " + a.Name
 	case CloseGate:
 		return "delete Gate " + a.Name
-	case Annotate, Keep, Mark, Forget:
+	case Annotate, RecordRevision, UpdateRevision, PruneRevision:
 	}
 	return action.String()
 }

@@ -65,7 +65,7 @@ func (l *look) stable(revision string) *Kept {
 
 // keepWorkload keeps the workload's template with a record, in one write. It reports whether that is planned.
 func keepWorkload(d Decision, why Reason, record Record) (Decision, bool) {
-	return d.try(Keep{
+	return d.try(RecordRevision{
 		Reason: why, Revision: d.Workload.Revision, Digest: d.Workload.Digest,
 		Number: d.nextNumber(), Record: record,
 	})
@@ -96,7 +96,7 @@ func keepBefore(d Decision) (Decision, bool) {
 	case kept == nil:
 		return keepWorkload(d, why, record)
 	case !kept.stable() && !d.leaves(kept): // somebody has rolled it out by hand since
-		return d.try(Mark{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
+		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
 	default:
 		return d, true
 	}
@@ -156,9 +156,9 @@ func recordStable(d Decision) (Decision, bool) {
 		back := kept.Record
 		back.Outcome, back.Attempt = record.Outcome, record.Attempt
 		back.StartedAt, back.ReleasedAt = record.StartedAt, record.ReleasedAt
-		return d.try(Mark{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
+		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
 	default:
-		return d.try(Mark{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
+		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
 	}
 	return d, true
 }
@@ -257,7 +257,7 @@ func markRolledBack(d Decision, to string) (Decision, bool) {
 	}
 	record := bad.Record
 	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
-	return d.try(Mark{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
+	return d.try(UpdateRevision{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
 }
 
 // forgetOldTemplates deletes the oldest beyond the limit, but none that a rollback may name.
@@ -279,7 +279,7 @@ func forgetOldTemplates(d Decision) Decision {
 	excess := len(oldest) - limit
 	for _, k := range oldest {
 		if excess > 0 && !slices.Contains(needed, k.Revision) {
-			d = d.do(Forget{Reason: "beyond revisionHistoryLimit", Name: k.Name})
+			d = d.do(PruneRevision{Reason: "beyond revisionHistoryLimit", Name: k.Name})
 			excess--
 		}
 	}

@@ -15,7 +15,7 @@ func TestKeepWhatRunsBeforeARelease(t *testing.T) {
 	adopted := Record{Outcome: v1alpha1.OutcomeAdopted}
 	rolledBack := Record{Outcome: v1alpha1.OutcomeRolledBack}
 	keep := func(number int64) []Action {
-		return []Action{Keep{Reason: why, Revision: "v1", Digest: "digest-v1", Number: number, Record: adopted}}
+		return []Action{RecordRevision{Reason: why, Revision: "v1", Digest: "digest-v1", Number: number, Record: adopted}}
 	}
 	tests := map[string]struct {
 		kept []Kept
@@ -31,7 +31,7 @@ func TestKeepWhatRunsBeforeARelease(t *testing.T) {
 		},
 		"one that was rolled back, and that somebody has rolled out by hand, is one to go back to": {
 			[]Kept{{Name: "web-v1", Revision: "v1", Digest: "digest-v1", Number: 1, Record: rolledBack}},
-			[]Action{Mark{Reason: why, Name: "web-v1", Number: 2, Record: adopted}},
+			[]Action{UpdateRevision{Reason: why, Name: "web-v1", Number: 2, Record: adopted}},
 		},
 	}
 	for name, test := range tests {
@@ -71,7 +71,7 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 	approved.ApprovedBy = "bob, carol"
 	superseded.Author, superseded.Subject = "", ""
 	keep := func(record Record) []Action {
-		return []Action{Keep{Reason: why, Revision: "v2", Digest: "digest-v2", Number: 2, Record: record}}
+		return []Action{RecordRevision{Reason: why, Revision: "v2", Digest: "digest-v2", Number: 2, Record: record}}
 	}
 	release := func() *scene { return handedBack(10).status(committed).but(from("c2", "Ann", "Two")) }
 	tests := map[string]struct {
@@ -101,7 +101,7 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 		"once it is kept nothing more is written": {release().recorded("v2", released), nil},
 		"one that was rolled back before, and passed its gates again, is marked as the newest": {
 			release().recorded("v2", Record{Outcome: v1alpha1.OutcomeRolledBack, Attempt: 1, ApprovedBy: "dan"}),
-			[]Action{Mark{Reason: why, Name: "web-v2", Number: 3, Record: released}},
+			[]Action{UpdateRevision{Reason: why, Name: "web-v2", Number: 3, Record: released}},
 		},
 		"what runs all along keeps its record": {
 			release().recorded("v2", Record{Outcome: v1alpha1.OutcomeReleased, Commit: "c0"}).
@@ -113,7 +113,7 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 				s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v3"}
 				s.Attempt, s.Commit = 5, "c4"
 			}),
-			[]Action{Mark{Reason: why, Name: "web-v2", Number: 2, Record: Record{
+			[]Action{UpdateRevision{Reason: why, Name: "web-v2", Number: 2, Record: Record{
 				Outcome: v1alpha1.OutcomeRolledBackTo, Attempt: 5, Commit: "c2", Author: "Ann", Subject: "Two",
 				StartedAt: "2026-03-02T11:50:00Z", ReleasedAt: "2026-03-02T12:00:00Z", ApprovedBy: "bob, carol",
 			}}},
@@ -196,7 +196,7 @@ func TestKeepWhatIsLeftInMidRelease(t *testing.T) {
 	asked, reverted := back(v1alpha1.TriggerAnnotation), back(v1alpha1.TriggerGitRevert)
 	keep := func(record Record) []Action {
 		record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, 2
-		return []Action{Keep{
+		return []Action{RecordRevision{
 			Reason: "rolled back: kept for the record", Revision: "v2", Digest: "digest-v2", Number: 2, Record: record,
 		}}
 	}

@@ -209,13 +209,13 @@ func (k *rack) do(action plan.Action) {
 		if a.Finalizer != nil && *a.Finalizer {
 			k.release.Finalizers = []string{v1alpha1.Finalizer}
 		}
-	case plan.Keep:
+	case plan.RecordRevision:
 		k.kept = append(slices.Clip(k.kept), plan.Kept{Name: "web-" + a.Revision, Revision: a.Revision, Digest: a.Digest, Number: a.Number, Record: a.Record})
-	case plan.Mark:
+	case plan.UpdateRevision:
 		k.kept = slices.Clone(k.kept)
 		i := slices.IndexFunc(k.kept, named(a.Name))
 		k.kept[i].Number, k.kept[i].Record = a.Number, a.Record
-	case plan.Forget:
+	case plan.PruneRevision:
 		k.kept = slices.DeleteFunc(slices.Clone(k.kept), named(a.Name))
 	case plan.TakeOver:
 		k.hold = &a.Hold

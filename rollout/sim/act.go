@@ -22,11 +22,11 @@ func (x *pass) carryOut(action plan.Action) {
 	switch a := action.(type) {
 	case plan.Annotate:
 		x.annotate(a)
-	case plan.Keep:
+	case plan.RecordRevision:
 		x.keep(a)
-	case plan.Mark:
+	case plan.UpdateRevision:
 		x.mark(a)
-	case plan.Forget:
+	case plan.PruneRevision:
 		x.forget(a)
 	case plan.TakeOver:
 		x.takeOver(a)
@@ -72,7 +72,7 @@ func (x *pass) annotate(a plan.Annotate) {
 	x.sawRelease()
 }
 
-func (x *pass) keep(a plan.Keep) {
+func (x *pass) keep(a plan.RecordRevision) {
 	w := x.world
 	kept := plan.Kept{
 		Name: Name + "-" + a.Revision, Revision: a.Revision, Digest: a.Digest, Number: a.Number, Record: a.Record,
@@ -88,7 +88,7 @@ func (x *pass) keep(a plan.Keep) {
 }
 
 // mark writes the record of a kept template.
-func (x *pass) mark(a plan.Mark) {
+func (x *pass) mark(a plan.UpdateRevision) {
 	i := slices.IndexFunc(x.world.Kept, func(k plan.Kept) bool { return k.Name == a.Name })
 	if i < 0 {
 		x.outdated("the template " + a.Name)
@@ -98,7 +98,7 @@ func (x *pass) mark(a plan.Mark) {
 	x.facts.Kept = slices.Clone(x.world.Kept)
 }
 
-func (x *pass) forget(a plan.Forget) {
+func (x *pass) forget(a plan.PruneRevision) {
 	named := func(k plan.Kept) bool { return k.Name == a.Name }
 	x.world.Kept = slices.DeleteFunc(x.world.Kept, named)
 	x.facts.Kept = slices.DeleteFunc(x.facts.Kept, named)

@@ -69,11 +69,11 @@ func (w *World) refuses(action plan.Action) bool {
 		kind = movesOf(a.Write)
 	case plan.OpenGate:
 		kind = OpenedGates
-	case plan.Keep, plan.Mark:
+	case plan.RecordRevision, plan.UpdateRevision:
 		kind = Templates
 	case plan.Annotate:
 		kind = Annotations
-	case plan.CloseGate, plan.Forget: // taken always
+	case plan.CloseGate, plan.PruneRevision: // taken always
 	}
 	return kind != "" && w.Refusing == kind
 }

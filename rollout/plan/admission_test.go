@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestExpect: what is foretold is what the planner does.
-func TestExpect(t *testing.T) {
+// TestAdmission: what is foretold is what the planner does.
+func TestAdmission(t *testing.T) {
 	t.Parallel()
 	grown := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3") }
 	given := func(revision string) func(*Observation) {
@@ -16,7 +16,7 @@ func TestExpect(t *testing.T) {
 	suspended := func(o *Observation) { o.Release.Spec.Suspend = true }
 	tests := map[string]struct {
 		scene *scene
-		want  Prospect
+		want  Admission
 		why   string
 		// waits and runs are the revisions that the planner queues and releases.
 		waits, runs string
@@ -36,7 +36,7 @@ func TestExpect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := &test.scene.Observation
-			if got, why := Expect(o.Release, o.Workload, o.Given, o.Now); got != test.want || why != test.why {
+			if got, why := AdmissionOf(o.Release, o.Workload, o.Given, o.Now); got != test.want || why != test.why {
 				t.Errorf("want %s %q, got %s %q", test.want, test.why, got, why)
 			}
 			status, queued := next(t, test.scene).Status, ""
@@ -50,10 +50,10 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestExpectWithoutWorkload: a release that has never been looked at, of a workload that is not there.
-func TestExpectWithoutWorkload(t *testing.T) {
+// TestAdmissionWithoutWorkload: a release that has never been looked at, of a workload that is not there.
+func TestAdmissionWithoutWorkload(t *testing.T) {
 	t.Parallel()
-	if got, _ := Expect(&v1alpha1.BatchRelease{}, nil, "given-v1", noon); got != Begins {
+	if got, _ := AdmissionOf(&v1alpha1.BatchRelease{}, nil, "given-v1", noon); got != Begins {
 		t.Errorf("want %s, got %s", Begins, got)
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Prospect is what happens to a template that a release is given.
-type Prospect string
+// Admission is what happens to a template that a release is given.
+type Admission string
 
-// The prospects.
+// The admissions.
 const (
 	// Begins: nothing is in its way.
-	Begins Prospect = "Begins"
+	Begins Admission = "Begins"
 	// Supersedes: it takes the place of what is in progress.
-	Supersedes Prospect = "Supersedes"
+	Supersedes Admission = "Supersedes"
 	// Queues: what is in progress is finished first.
-	Queues Prospect = "Queues"
+	Queues Admission = "Queues"
 	// Waits: the release is stopped.
-	Waits Prospect = "Waits"
+	Waits Admission = "Waits"
 	// Known: it is what is being, or was last, released.
-	Known Prospect = "Known"
+	Known Admission = "Known"
 	// Quarantined: it was rolled back, and is not released again until another one is given.
-	Quarantined Prospect = "Quarantined"
+	Quarantined Admission = "Quarantined"
 )
 
-// Expect says what happens to a template, by the digest of it as given, if the release is given it now, and why
+// AdmissionOf says what happens to a template, by the digest of it as given, if the release is given it now, and why
 // if it has to wait. The release has its status and the rules that it is going to have; there need be no workload.
 // It assumes that the template is new: one that was stable before waits for nothing.
-func Expect(release *v1alpha1.BatchRelease, workload *Workload, given string, now time.Time) (prospect Prospect, why string) {
+func AdmissionOf(release *v1alpha1.BatchRelease, workload *Workload, given string, now time.Time) (admission Admission, why string) {
 	l := &look{
 		Observation: Observation{Now: now, Release: release, Workload: workload, Given: given},
 		record:      recordOf(release),
