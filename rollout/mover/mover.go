@@ -71,8 +71,8 @@ type Emptied interface {
 type Native struct {
 	// Secured says that the native controller is kept from rolling the workload.
 	Secured bool
-	// Loosened is how somebody let it loose, as the reason of the condition Drifted. It counts for a workload that was secured.
-	Loosened string
+	// Unsecured is how somebody let it loose, as the reason of the condition Drifted. It counts for a workload that was secured.
+	Unsecured string
 	// Free says that nothing keeps the native controller from anything: somebody has taken the workload back.
 	Free bool
 	// Ours says that the strategy is the one with which a workload is held. Its user may have chosen the same.

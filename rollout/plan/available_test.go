@@ -33,7 +33,7 @@ func TestPodsAreToldAsADeploymentTellsThem(t *testing.T) {
 		"all pods of two versions are available": {held(10).sets(set("v1", 7), set("v2", 3)), []string{enough}},
 		"one too few is":                         {held(10).sets(set("v1", 7), set("v2", 3, available(2))), []string{tooFew}},
 		"as many as maxUnavailable may be missing": {
-			held(10).fence("1", "2").sets(set("v1", 7, available(6)), set("v2", 3, available(2))), []string{enough},
+			held(10).bounds("1", "2").sets(set("v1", 7, available(6)), set("v2", 3, available(2))), []string{enough},
 		},
 		"ready is not available": {held(10).sets(set("v1", 7), set("v2", 3, warming(1))), []string{tooFew}},
 		"at rest, too":           {completed(10).resolved("v1").sets(set("v1", 10, available(9))), []string{tooFew}},

@@ -54,7 +54,7 @@ func (t *telling) stalled() stall {
 	switch s := t.state.(type) {
 	case Failed:
 		return stall{v1alpha1.StallDeadlineExceeded, t.status.Message, true}
-	case Yielding:
+	case WorkloadHeld:
 		return stall{v1alpha1.StallWorkloadHeld, t.status.Message, false}
 	case Absent:
 		return stall{}
@@ -66,7 +66,7 @@ func (t *telling) stalled() stall {
 		if s.At == WouldMixVersions {
 			return stall{v1alpha1.StallWouldMixVersions, t.mixingWords(), false}
 		}
-	case Leaving, Replaced, Loosened, Completed, Drifted, Waiting, PastGit, Arriving, Entering, Rolling, Paused, Blocked, Stopped, Finishing:
+	case Leaving, Replaced, Unsecured, Completed, Drifted, Waiting, PastGit, Arriving, Entering, Rolling, Paused, Blocked, Stopped, Finishing:
 	}
 	if !t.statusFirst && t.refused != nil {
 		return stall{v1alpha1.StallWriteRefused, refusalWords(t.refused), false}

@@ -11,11 +11,11 @@ func decide(l *look) Decision {
 	switch s := found(l).(type) {
 	case Leaving:
 		return leave(l)
-	case Absent, Yielding:
+	case Absent, WorkloadHeld:
 		return nothing(l)
 	case Replaced:
 		return nothing(l).read(ReadWorkload)
-	case Loosened:
+	case Unsecured:
 		return putBack(nothing(l), s)
 	}
 	d, ended := answer(nothing(l))

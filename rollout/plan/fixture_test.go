@@ -46,7 +46,7 @@ func running(replicas int32) *scene {
 			Digest: "digest-v1", Revision: "v1", Mover: &deployment.Mover{Strategy: nativeStrategy},
 		},
 	}}
-	return s.steps(step("1"), step("50%"), step("100%")).fence("1", "0").sets(set("v1", replicas)).resolved("v2")
+	return s.steps(step("1"), step("50%"), step("100%")).bounds("1", "0").sets(set("v1", replicas)).resolved("v2")
 }
 
 // completed is a release of v1 that has ended; v2 is given now.
@@ -121,7 +121,7 @@ func (s *scene) steps(steps ...v1alpha1.Step) *scene {
 	return s
 }
 
-func (s *scene) fence(surge, unavailable string) *scene {
+func (s *scene) bounds(surge, unavailable string) *scene {
 	s.Release.Spec.Strategy.MaxSurge = new(intstr.Parse(surge))
 	s.Release.Spec.Strategy.MaxUnavailable = new(intstr.Parse(unavailable))
 	return s

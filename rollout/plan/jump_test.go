@@ -162,7 +162,7 @@ func TestJumpBackMayRemovePods(t *testing.T) {
 			back(set("v1", 6), set("v2", 5)), []string{"scale v2 5 -> 4: back to the target of batch 1/3"},
 		},
 		"where there are no others the first one is beyond the surge if it must: a lone set is the native controller's": {
-			back(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).fence("0", "1"),
+			back(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).bounds("0", "1"),
 			[]string{
 				"scale v2 10 -> 10: otherwise the native controller empties the others again", "scale v1 0 -> 1: back to the target of batch 1/3",
 				"scale v2 10 -> 9: back to the target of batch 1/3",

@@ -21,14 +21,14 @@ func TestWhatIsWrittenFirst(t *testing.T) {
 	t.Parallel()
 	checkScripts(t, map[string]scripted{
 		"room is replicas + maxSurge - all": {
-			held(10).fence("3", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 4" + batch2},
+			held(10).bounds("3", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 4" + batch2},
 		},
 		"growth is written first": {
-			held(10).fence("3", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
+			held(10).bounds("3", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
 			[]string{"scale v2 1 -> 4" + batch2, "scale v1 9 -> 7" + batch2},
 		},
 		"where only a shrink makes room the growth waits until the pods are deleted": {
-			held(10).fence("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v1 9 -> 7" + batch2},
+			held(10).bounds("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v1 9 -> 7" + batch2},
 		},
 		"a new set that is being deleted is waited for: its name is taken, and the native controller still means it": {
 			held(10).sets(set("v1", 10), set("v2", 1, func(s *Set) { s.Deleting = true })), nil,
@@ -41,10 +41,10 @@ func TestTheNewSetIsMade(t *testing.T) {
 	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 	checkScripts(t, map[string]scripted{
 		"the set is made with what there is room for": {
-			held(10).fence("3", "0").at(1, 5).sets(set("v1", 10)), []string{"create v2 with 3" + batch2},
+			held(10).bounds("3", "0").at(1, 5).sets(set("v1", 10)), []string{"create v2 with 3" + batch2},
 		},
 		"likewise when the set is there with no pods": {
-			held(10).fence("0", "1").sets(set("v1", 10), set("v2", 0)),
+			held(10).bounds("0", "1").sets(set("v1", 10), set("v2", 0)),
 			[]string{"scale v2 0 -> 1" + batch1, "scale v1 10 -> 9" + batch1},
 		},
 		"a step of no pods makes an empty set": {
@@ -114,7 +114,7 @@ func TestSmallChangesAreCollected(t *testing.T) {
 		return func(o *Observation) { o.LastScale = noon.Add(-d) }
 	}
 	at := func(old, updated int32) *scene {
-		return held(hundred).fence("25", "25").at(1, 50).sets(set("v1", old), set("v2", updated, available(0)))
+		return held(hundred).bounds("25", "25").at(1, 50).sets(set("v1", old), set("v2", updated, available(0)))
 	}
 	const is = "RollingUpdate 2/3 Upgrade StepUpgrading"
 	small := []string{"scale v2 48 -> 50" + batch2}
@@ -128,7 +128,7 @@ func TestSmallChangesAreCollected(t *testing.T) {
 		"the first write of a process does not wait": {
 			at(75, 48), outcome{Script: small, Is: is, Wake: longestLook},
 		},
-		"an eighth of the fence does not wait": {
+		"an eighth of the bounds does not wait": {
 			at(75, 44).but(scaledBefore(0)), outcome{Script: []string{"scale v2 44 -> 50" + batch2}, Is: is, Wake: longestLook},
 		},
 		"what ends the step does not wait": {
@@ -166,7 +166,7 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 			shrinks().cached().but(live).sets(set("v1", 10, stale), set("v2", 1)), []string{"scale v1 10 -> 9" + batch1},
 		},
 		"a set without available pods counts for nothing": {
-			shrinks().fence("1", "1").cached().but(live).sets(set("v1", 10, stale), set("v2", 1, stale, available(0))),
+			shrinks().bounds("1", "1").cached().but(live).sets(set("v1", 10, stale), set("v2", 1, stale, available(0))),
 			[]string{"scale v1 10 -> 9" + batch1},
 		},
 		"a shrink rests on spec.replicas": {shrinks().cached().sets(set("v1", 10), set("v2", 1)), []string{"needs workload"}},
@@ -203,11 +203,11 @@ func TestMoveWhileTheTakeOverIsUnseen(t *testing.T) {
 	unseen := func(o *Observation) { o.Workload.Behind = 1 }
 	checkScripts(t, map[string]scripted{
 		"the first updated pods come, but no old one goes": {
-			held(10).at(1, 5).fence("2", "2").sets(set("v1", 10), set("v2", 0)).but(unseen),
+			held(10).at(1, 5).bounds("2", "2").sets(set("v1", 10), set("v2", 0)).but(unseen),
 			[]string{"scale v2 0 -> 2: batch 2/3"},
 		},
 		"then the native controller is waited for": {
-			held(10).at(1, 5).fence("2", "2").sets(set("v1", 10), set("v2", 2, available(0))).but(unseen), nil,
+			held(10).at(1, 5).bounds("2", "2").sets(set("v1", 10), set("v2", 2, available(0))).but(unseen), nil,
 		},
 	})
 }

@@ -70,7 +70,7 @@ func unordered(s *scene) *scene {
 
 // After the first pod of ten, the second step is for five; two may be missing.
 func inStep(updated int32) *scene {
-	return held(10).fence("1", "2").at(1, 5).sets(set("v1", 10-updated), set("v2", updated))
+	return held(10).bounds("1", "2").at(1, 5).sets(set("v1", 10-updated), set("v2", updated))
 }
 
 func TestCostsComeBeforeThePodsThatProveThem(t *testing.T) {
@@ -89,11 +89,11 @@ func TestCostsComeBeforeThePodsThatProveThem(t *testing.T) {
 			inStep(1).ordered(9).listed(4), []string{"write the deletion cost of 2 pods" + batch2},
 		},
 		"growth that is provided for needs no list": {
-			inStep(1).ordered(3).sets(set("v1", 9, available(7)), set("v2", 1)).fence("2", "0"),
+			inStep(1).ordered(3).sets(set("v1", 9, available(7)), set("v2", 1)).bounds("2", "0"),
 			[]string{"scale v2 1 -> 3" + batch2},
 		},
 		"a rollback has no order": {
-			rollingBack(10).fence("1", "2").at(1, 10).sets(set("v1", 1), set("v2", 9)).ordered(9),
+			rollingBack(10).bounds("1", "2").at(1, 10).sets(set("v1", 1), set("v2", 9)).ordered(9),
 			[]string{"scale v1 1 -> 2: batch 2/2", "scale v2 9 -> 7: batch 2/2"},
 		},
 	})
@@ -160,7 +160,7 @@ func TestPausePointsHold(t *testing.T) {
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},
 		"versions that go later wait too": {
-			held(10).fence("1", "2").at(1, 5).sets(set("v1", 2), set("v1b", 6), set("v2", 2)).ordered(3).
+			held(10).bounds("1", "2").at(1, 5).sets(set("v1", 2), set("v1b", 6), set("v2", 2)).ordered(3).
 				listed(7, pausing("v1-0")).status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "v1b" }),
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},

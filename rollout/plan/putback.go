@@ -22,7 +22,7 @@ type ExternalChange struct {
 
 // putBack pauses a workload again that somebody has unpaused while it is taken over, before
 // anything else: the native controller is about to remove all its old pods (T6).
-func putBack(d Decision, s Loosened) Decision {
+func putBack(d Decision, s Unsecured) Decision {
 	hold := *d.Workload.Hold
 	hold.Change = d.onRecord(s.Change)
 	d = d.with(func(r *record) { r.Held = &d.Workload.Hold.HeldWorkload })
@@ -30,7 +30,7 @@ func putBack(d Decision, s Loosened) Decision {
 }
 
 // unsecuring is the change for which the native controller rolls, or removes, pods.
-func (l *look) unsecuring() string { return l.Workload.native().Loosened }
+func (l *look) unsecuring() string { return l.Workload.native().Unsecured }
 
 // changed names what somebody changed of a workload that is taken over; empty if it is written for
 // another release, or a rollback, which put an end to it, or may have been handed back by a pass whose

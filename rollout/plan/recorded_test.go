@@ -9,7 +9,7 @@ import (
 // The status tells how many of the updated pods are ready and available.
 func TestStatusCountsPods(t *testing.T) {
 	t.Parallel()
-	s := next(t, held(10).fence("3", "20%").at(1, 5).sets(set("v1", 7), set("v2", 5, current(4), func(x *Set) { x.Ready, x.Available = 3, 2 }))).Status
+	s := next(t, held(10).bounds("3", "20%").at(1, 5).sets(set("v1", 7), set("v2", 5, current(4), func(x *Set) { x.Ready, x.Available = 3, 2 }))).Status
 	if got, want := [3]int32{s.UpdatedReplicas, s.UpdatedReadyReplicas, s.UpdatedAvailableReplicas}, [3]int32{4, 3, 2}; got != want {
 		t.Errorf("updated, ready and available are %v, want %v", got, want)
 	}

@@ -176,11 +176,11 @@ func TestRewrittenWritesEnd(t *testing.T) {
 // Where pods are to come in the place of others that can't be taken away, none come: there would be more than the surge.
 func TestNoPodsComeWhereNoneMayGo(t *testing.T) {
 	t.Parallel()
-	s := held(6).fence("1", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing("take pods from ReplicaSet web-v1"))
+	s := held(6).bounds("1", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing("take pods from ReplicaSet web-v1"))
 	if got := script(next(t, s)); len(got) > 0 && got[0] != "scale v2 3 -> 4: batch 3/3" || len(got) > 1 {
 		t.Errorf("planned is %q, want no more than one pod", got)
 	}
-	full := held(6).fence("0", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing("take pods from ReplicaSet web-v1"))
+	full := held(6).bounds("0", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing("take pods from ReplicaSet web-v1"))
 	if got := script(next(t, full)); len(got) > 0 {
 		t.Errorf("planned is %q, want nothing: there is no room", got)
 	}

@@ -61,7 +61,7 @@ type slots struct {
 
 func (m slots) Native() mover.Native {
 	return mover.Native{
-		Secured: m.held, Free: !m.held, Ours: m.held, Loosened: v1alpha1.ReasonStrategyChanged,
+		Secured: m.held, Free: !m.held, Ours: m.held, Unsecured: v1alpha1.ReasonStrategyChanged,
 		Own: v1alpha1.HeldWorkload{Strategy: map[bool]string{true: "held", false: "own"}[m.held]},
 	}
 }

@@ -25,10 +25,10 @@ type (
 	Absent struct{ Kind, Name string }
 	// Replaced says that according to a cache that may lag, the workload of this name is another one.
 	Replaced struct{}
-	// Yielding says that another release holds the workload.
-	Yielding struct{ Workload, Holder string }
-	// Loosened says that somebody let the native controller loose on a workload that is held.
-	Loosened struct{ Change string }
+	// WorkloadHeld says that another release holds the workload.
+	WorkloadHeld struct{ Workload, Holder string }
+	// Unsecured says that somebody let the native controller loose on a workload that is held.
+	Unsecured struct{ Change string }
 )
 
 // Rest is a State in which no release is in progress.
@@ -143,31 +143,31 @@ const (
 	InBatch
 )
 
-func (Leaving) isState()   {}
-func (Absent) isState()    {}
-func (Replaced) isState()  {}
-func (Yielding) isState()  {}
-func (Loosened) isState()  {}
-func (Idle) isState()      {}
-func (Completed) isState() {}
-func (Drifted) isState()   {}
-func (Waiting) isState()   {}
-func (PastGit) isState()   {}
-func (Arriving) isState()  {}
-func (Starting) isState()  {}
-func (Entering) isState()  {}
-func (Rolling) isState()   {}
-func (Paused) isState()    {}
-func (Blocked) isState()   {}
-func (Stopped) isState()   {}
-func (Failed) isState()    {}
-func (Finishing) isState() {}
+func (Leaving) isState()      {}
+func (Absent) isState()       {}
+func (Replaced) isState()     {}
+func (WorkloadHeld) isState() {}
+func (Unsecured) isState()    {}
+func (Idle) isState()         {}
+func (Completed) isState()    {}
+func (Drifted) isState()      {}
+func (Waiting) isState()      {}
+func (PastGit) isState()      {}
+func (Arriving) isState()     {}
+func (Starting) isState()     {}
+func (Entering) isState()     {}
+func (Rolling) isState()      {}
+func (Paused) isState()       {}
+func (Blocked) isState()      {}
+func (Stopped) isState()      {}
+func (Failed) isState()       {}
+func (Finishing) isState()    {}
 
-func (Leaving) isObstacle()  {}
-func (Absent) isObstacle()   {}
-func (Replaced) isObstacle() {}
-func (Yielding) isObstacle() {}
-func (Loosened) isObstacle() {}
+func (Leaving) isObstacle()      {}
+func (Absent) isObstacle()       {}
+func (Replaced) isObstacle()     {}
+func (WorkloadHeld) isObstacle() {}
+func (Unsecured) isObstacle()    {}
 
 func (Idle) isRest()      {}
 func (Completed) isRest() {}
@@ -206,9 +206,9 @@ func found(l *look) Obstacle {
 	case l.anotherWorkload():
 		return Replaced{}
 	case w.Hold != nil && !l.held():
-		return Yielding{w.Name, w.Hold.Release}
+		return WorkloadHeld{w.Name, w.Hold.Release}
 	case l.held() && !w.secured() && !l.completed():
-		return Loosened{l.unsecuring()}
+		return Unsecured{l.unsecuring()}
 	default:
 		return nil
 	}

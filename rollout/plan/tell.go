@@ -56,13 +56,13 @@ func tellable(d Decision) Decision {
 func (d Decision) standing() State {
 	ref := d.Release.Spec.WorkloadRef
 	switch s := found(d.look).(type) {
-	case Absent, Yielding:
+	case Absent, WorkloadHeld:
 		return s
 	case Leaving:
 		if d.Workload == nil || d.Workload.Deleting {
 			return Absent{ref.Kind, ref.Name}
 		}
-	case Loosened, Replaced:
+	case Unsecured, Replaced:
 	}
 	return reached(d.look)
 }

@@ -9,7 +9,7 @@ func (t *telling) value() v1alpha1.ReleaseState {
 	switch s := t.state.(type) {
 	case Absent:
 		return v1alpha1.StateWorkloadNotFound
-	case Yielding:
+	case WorkloadHeld:
 		return v1alpha1.StateWorkloadHeld
 	case Idle:
 		if s.Because == RolledBack {
@@ -40,7 +40,7 @@ func (t *telling) value() v1alpha1.ReleaseState {
 		return t.valueArriving(s.At)
 	case Starting:
 		return t.valueStarting(s.At)
-	case Entering, Leaving, Loosened, Replaced:
+	case Entering, Leaving, Unsecured, Replaced:
 	}
 	return v1alpha1.StateStarting
 }

@@ -44,7 +44,7 @@ func (t *telling) stateWords() (reason, message string) {
 	switch s := t.state.(type) {
 	case Absent:
 		return v1alpha1.ReasonWorkloadNotFound, fmt.Sprintf("%s %q does not exist; the release starts when it does", s.Kind, s.Name)
-	case Yielding:
+	case WorkloadHeld:
 		return v1alpha1.ReasonWorkloadHeld, fmt.Sprintf("Deployment %q is taken over by BatchRelease %q: delete one of the two", s.Workload, s.Holder)
 	case Idle:
 		return t.idleWords(s.Because)
@@ -72,7 +72,7 @@ func (t *telling) stateWords() (reason, message string) {
 		return t.upgradeReason(), t.rollingWords(s.Back)
 	case Finishing:
 		return v1alpha1.ReasonHandingBack, handBackWords
-	case Entering, Leaving, Loosened, Replaced:
+	case Entering, Leaving, Unsecured, Replaced:
 		return t.beginWords()
 	}
 	return "", ""

@@ -96,7 +96,7 @@ func (n native) surge() int32 {
 	if n.Strategy != RollingUpdate {
 		return 0
 	}
-	surge, _ := fence(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)
+	surge, _ := bounds(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)
 	return surge
 }
 
@@ -311,7 +311,7 @@ func (n native) grow() bool {
 	if s.Replicas > replicas {
 		return n.resize(s, replicas)
 	}
-	surge, _ := fence(n.Workload.MaxSurge, n.Workload.MaxUnavailable, replicas)
+	surge, _ := bounds(n.Workload.MaxSurge, n.Workload.MaxUnavailable, replicas)
 	room := max(replicas+surge-total(n.Sets), 0)
 	return n.resize(s, min(s.Replicas+room, replicas))
 }
@@ -319,7 +319,7 @@ func (n native) grow() bool {
 // shrink is reconcileOldReplicaSets: unhealthy old pods first.
 func (n native) shrink() bool {
 	s := n.current()
-	_, unavailable := fence(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)
+	_, unavailable := bounds(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)
 	least := n.Replicas - unavailable
 	room := total(n.Sets) - least - (s.Replicas - s.Status.Available)
 	if room <= 0 {
@@ -348,13 +348,13 @@ func (n native) complete() bool {
 	return s.Replicas == n.Replicas && s.Status.Available == s.Replicas && total(n.Sets) == s.Replicas
 }
 
-// fence is how far the pods may stray from replicas in a release: as the user's own strategy
+// bounds is how far the pods may stray from replicas in a release: as the user's own strategy
 // says, or by default.
-func (d *Workload) fence(replicas int32) (surge, unavailable int32) {
+func (d *Workload) bounds(replicas int32) (surge, unavailable int32) {
 	if d.ownStrategy() != RollingUpdate {
-		return fence(&deployment.DefaultBound, &deployment.DefaultBound, replicas)
+		return bounds(&deployment.DefaultBound, &deployment.DefaultBound, replicas)
 	}
-	return fence(d.MaxSurge, d.MaxUnavailable, replicas)
+	return bounds(d.MaxSurge, d.MaxUnavailable, replicas)
 }
 
 // ownStrategy is what the workload has unless it is held.
@@ -365,8 +365,8 @@ func (d *Workload) ownStrategy() string {
 	return d.Strategy
 }
 
-// fence is ResolveFenceposts.
-func fence(maxSurge, maxUnavailable *intstr.IntOrString, replicas int32) (surge, unavailable int32) {
+// bounds is ResolveFenceposts.
+func bounds(maxSurge, maxUnavailable *intstr.IntOrString, replicas int32) (surge, unavailable int32) {
 	up, _ := intstr.GetScaledValueFromIntOrPercent(maxSurge, int(replicas), true)
 	down, _ := intstr.GetScaledValueFromIntOrPercent(maxUnavailable, int(replicas), false)
 	surge, unavailable = int32(up), min(int32(down), replicas)

@@ -11,9 +11,9 @@ import (
 func TestNativeTurnsInAPass(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int32{1, 2, 3, 10} {
-		for _, fence := range [][2]int32{{0, 1}, {1, 0}, {1, 1}, {3, 2}} {
-			setup := ten("10% none", "50% none", "100%").of(size).limits(fence[0], fence[1])
-			t.Run(fmt.Sprintf("%d pods, %d more, %d fewer", size, fence[0], fence[1]), func(t *testing.T) {
+		for _, bounds := range [][2]int32{{0, 1}, {1, 0}, {1, 1}, {3, 2}} {
+			setup := ten("10% none", "50% none", "100%").of(size).limits(bounds[0], bounds[1])
+			t.Run(fmt.Sprintf("%d pods, %d more, %d fewer", size, bounds[0], bounds[1]), func(t *testing.T) {
 				t.Parallel()
 				requests := turnsMeanwhile(t, setup, func(int) bool { return false })
 				for n := range requests {

@@ -33,7 +33,7 @@ func (w *World) judgeFollowed() {
 	if d.Hold == nil || !under || w.Release.Deleting || w.Refusing != "" || !w.settled() || !w.allAvailable() || w.updated() == nil {
 		return
 	}
-	surge, _ := d.fence(d.Replicas)
+	surge, _ := d.bounds(d.Replicas)
 	if n := total(w.Sets); n < d.Replicas || n > d.Replicas+surge {
 		w.breach("spec.replicas are followed while a workload is held", fmt.Sprintf("%d pods", n))
 	}
@@ -95,7 +95,7 @@ func (w *World) settled() bool {
 
 // needed reports whether all pods of a ReplicaSet are available, and none may go.
 func (w *World) needed(s *Set) bool {
-	_, unavailable := w.Workload.fence(w.Workload.Replicas)
+	_, unavailable := w.Workload.bounds(w.Workload.Replicas)
 	return s.Status.Available >= s.Replicas && effective(w.Sets) <= w.Workload.Replicas-unavailable
 }
 
@@ -110,7 +110,7 @@ func (w *World) mistold() string {
 	for i := range w.Sets {
 		available += min(w.Sets[i].Status.Available, w.Sets[i].Replicas)
 	}
-	_, unavailable := d.fence(d.Replicas)
+	_, unavailable := d.bounds(d.Replicas)
 	enough := available >= d.Replicas-unavailable
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
 		return fmt.Sprintf("%d of %d are available, %d may be missing: Available is %t", available, d.Replicas, unavailable, told)

@@ -26,7 +26,7 @@ func (v *window) readSets() { v.grown, v.lost = 0, 0 }
 // mostPods is replicas + maxSurge.
 func (v *window) mostPods(w *World) int32 {
 	return v.extreme(w, func(d *Workload) int32 {
-		surge, _ := d.fence(d.Replicas)
+		surge, _ := d.bounds(d.Replicas)
 		return d.Replicas + surge
 	})
 }
@@ -34,7 +34,7 @@ func (v *window) mostPods(w *World) int32 {
 // leastAvailable is replicas - maxUnavailable.
 func (v *window) leastAvailable(w *World) int32 {
 	return -v.extreme(w, func(d *Workload) int32 {
-		_, unavailable := d.fence(d.Replicas)
+		_, unavailable := d.bounds(d.Replicas)
 		return unavailable - d.Replicas
 	})
 }

@@ -25,18 +25,18 @@ func TestNativeTurns(t *testing.T) {
 	for i, size := range sizes {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
-			for j, fence := range fences {
+			for j, bounds := range fences {
 				for k, steps := range batches {
 					if !*everyMoment && (i+j)%len(batches) != k {
-						continue // each size with each fence, and each of them with each batches
+						continue // each size with each bounds, and each of them with each batches
 					}
-					t.Run(fmt.Sprintf("%v,%v/%d", fence.surge, fence.unavailable, k), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%v,%v/%d", bounds.surge, bounds.unavailable, k), func(t *testing.T) {
 						w := makeWorld(t) // one after the other: a hundred pods at a time are enough
 						w.startController()
-						w.deployed(deployment(size, rolling(fence.surge, fence.unavailable)))
+						w.deployed(deployment(size, rolling(bounds.surge, bounds.unavailable)))
 						w.create(release("web:2", steps...))
 						w.awaitTouching(all(web.completed, web.serves("web:2", size)))
-						w.wantStraight(size, percentOf(*share(fence.surge), size, true))
+						w.wantStraight(size, percentOf(*share(bounds.surge), size, true))
 					})
 				}
 			}

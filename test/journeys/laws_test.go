@@ -57,7 +57,7 @@ func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 // pod beside one other that has pods, and the last where all others have none (T1).
 func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	d := r.held()
-	limit := r.most() + r.fence(r.most()).surge
+	limit := r.most() + r.bounds(r.most()).surge
 	active := 0
 	for _, other := range before.setsOf(d) {
 		if replicas(other) > 0 {
@@ -75,7 +75,7 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 // judgeShrink: I2, no write takes available pods below replicas - maxUnavailable, as if of
 // each ReplicaSet the unavailable ones went first, as they do.
 func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
-	floor := r.least() - r.fence(r.least()).unavailable
+	floor := r.least() - r.bounds(r.least()).unavailable
 	left := r.assured(d)
 	if left < before.assured(d) && left < floor {
 		r.breaks(enoughLeft, "%d available pods are left, at least %d are due", left, floor)
@@ -85,7 +85,7 @@ func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 
 // judgeLoss: I2 as the pods have it. A pod that goes does so by the last write that took pods away.
 func (r *replay) judgeLoss(ready int32) {
-	floor := r.least() - r.fence(r.least()).unavailable
+	floor := r.least() - r.bounds(r.least()).unavailable
 	if r.left != nil {
 		floor = min(floor, *r.left)
 	}
@@ -155,10 +155,10 @@ func (s *scene) assured(d *appsv1.Deployment) int32 {
 	return assured
 }
 
-type fence struct{ surge, unavailable int32 }
+type bounds struct{ surge, unavailable int32 }
 
-// fence is maxSurge and maxUnavailable of the release, else of what the workload gets back.
-func (r *replay) fence(replicas int32) fence {
+// bounds is maxSurge and maxUnavailable of the release, else of what the workload gets back.
+func (r *replay) bounds(replicas int32) bounds {
 	surge, unavailable := intstr.FromString("25%"), intstr.FromString("25%")
 	var hold v1alpha1.HeldWorkload
 	var strategy appsv1.DeploymentStrategy
@@ -171,8 +171,8 @@ func (r *replay) fence(replicas int32) fence {
 		surge = ptr.Deref(release.Spec.Strategy.MaxSurge, surge)
 		unavailable = ptr.Deref(release.Spec.Strategy.MaxUnavailable, unavailable)
 	}
-	f := fence{percentOf(surge, replicas, true), percentOf(unavailable, replicas, false)}
-	if f == (fence{}) {
+	f := bounds{percentOf(surge, replicas, true), percentOf(unavailable, replicas, false)}
+	if f == (bounds{}) {
 		f.unavailable = 1
 	}
 	return f

@@ -25,7 +25,7 @@ var _ mover.Mover = Mover{}
 func (m Mover) Native() mover.Native {
 	n := mover.Native{
 		Secured:    m.Paused && m.Recreate,
-		Loosened:   v1alpha1.ReasonWorkloadUnpaused,
+		Unsecured:  v1alpha1.ReasonWorkloadUnpaused,
 		Free:       !m.Paused && !m.Recreate,
 		Ours:       m.Recreate,
 		Own:        v1alpha1.HeldWorkload{Strategy: m.Strategy, Paused: m.Paused},
@@ -34,7 +34,7 @@ func (m Mover) Native() mover.Native {
 		EmptyTakesTemplate: true,
 	}
 	if m.Paused {
-		n.Loosened = v1alpha1.ReasonStrategyChanged
+		n.Unsecured = v1alpha1.ReasonStrategyChanged
 	}
 	return n
 }
