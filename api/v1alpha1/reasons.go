@@ -153,7 +153,7 @@ const (
 	ReasonWillNotFit = "WillNotFit"
 	// ReasonWouldMixVersions: the Deployment's own strategy is `Recreate`, which runs one version at a time, and a release
 	// in batches would run two. Sluice does not take it over. A release in progress, and a rollback, continue.
-	// Action: allow it, or release at 0 replicas. See docs/batchrelease.md#what-happens.
+	// Action: allow it, or release at 0 replicas. See docs/batchrelease.md#recreate.
 	ReasonWouldMixVersions = "WouldMixVersions"
 	// ReasonWriteRefused: the API server refuses a write of the release, or admission changes it; the message and
 	// `status.refusedWrite` say which write, and who refuses it or what differs. Sluice retries after 5 seconds, later
@@ -238,7 +238,8 @@ const (
 	// ReasonApplyFailed: a write failed. Sluice retries.
 	// Action: see the message.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonPruneHeld: none of the source's releases is in the repository any more. Sluice deletes none of them.
+	// ReasonPruneHeld: more of the source's releases are missing from the repository than are in it. Sluice deletes none of
+	// them.
 	// Action: if you intend that, delete them yourself.
 	ReasonPruneHeld = "PruneHeld"
 	// ReasonDeleting: the source is being deleted, and waits for its releases to hand their Deployments back and for
