@@ -91,20 +91,29 @@ func newShared[K comparable, V any]() shared[K, V] {
 	return shared[K, V]{mu: new(sync.Mutex), all: map[K]weak.Pointer[V]{}}
 }
 
-// get returns the value of a key, or makes it.
+// get returns the value of a key, or makes it. Nobody waits for what somebody else makes.
 func (s shared[K, V]) get(key K, make func() (*V, error)) (*V, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.all[key].Value(); known != nil {
+	if known := s.known(key); known != nil {
 		return known, nil
 	}
 	made, err := make()
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.all[key].Value(); known != nil { // made meanwhile
+		return known, nil
+	}
 	s.all[key] = weak.Make(made)
 	runtime.AddCleanup(made, s.forget, key)
 	return made, nil
+}
+
+func (s shared[K, V]) known(key K) *V {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[key].Value()
 }
 
 // forget drops a key that nobody uses any more, unless somebody does again.

@@ -24,6 +24,12 @@ func newKey(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
+// largeKey is a good key with so much after it that it is too large to read.
+func largeKey(t *testing.T) []byte {
+	t.Helper()
+	return append(newKey(t), make([]byte, 4<<10)...)
+}
+
 func loopbackClients(now func() time.Time) *github.Clients {
 	return github.NewClients(github.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}, Now: now})
 }

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -35,4 +36,43 @@ func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 		t.Error("what is used was made anew")
 	}
 	runtime.KeepAlive(used)
+}
+
+// While somebody's client is made, which takes as long as their private key is large, others get theirs.
+func TestWhatTakesLongToMakeHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	s := newShared[string, [64]byte]()
+	var other *[64]byte
+	slow, err := s.get("slow", func() (*[64]byte, error) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			other, _ = s.get("other", func() (*[64]byte, error) { return new([64]byte), nil })
+		}()
+		select {
+		case <-done:
+			return new([64]byte), nil
+		case <-time.After(time.Minute):
+			return nil, errors.New("the other one waits")
+		}
+	})
+	if err != nil || slow == nil || other == nil {
+		t.Fatalf("made %v and %v, with error %v", slow != nil, other != nil, err)
+	}
+}
+
+// Who makes the same at the same time gets the same.
+func TestWhatIsMadeTwiceAtOnceIsOne(t *testing.T) {
+	t.Parallel()
+	s := newShared[string, [64]byte]()
+	var inner *[64]byte
+	outer, err := s.get("same", func() (*[64]byte, error) {
+		var err error
+		inner, err = s.get("same", func() (*[64]byte, error) { return new([64]byte), nil })
+		return new([64]byte), err
+	})
+	if err != nil || outer != inner {
+		t.Fatalf("the same twice: %t, error %v", outer == inner, err)
+	}
+	runtime.KeepAlive(inner)
 }

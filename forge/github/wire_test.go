@@ -265,6 +265,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"NobodyAtAll":   func(o *github.Options) { o.Token = "" },
 		"TwoIdentities": func(o *github.Options) { o.App = &github.App{ID: 1} },
 		"NoKey":         func(o *github.Options) { o.Token, o.App = "", &github.App{ID: 1, PrivateKey: []byte("none")} },
+		"LargeKey":      func(o *github.Options) { o.Token, o.App = "", &github.App{ID: 1, PrivateKey: largeKey(t)} },
 		"PlainHTTP":     func(o *github.Options) { o.BaseURL = "http://github.example.com" },
 		"PlainEvenSo":   func(o *github.Options) { o.BaseURL, o.AllowHTTP = "http://github.example.com", true },
 		"PlainLoopback": func(o *github.Options) { o.BaseURL = "http://127.0.0.1" },
