@@ -102,10 +102,10 @@ func keepBefore(d Decision) (Decision, bool) {
 	}
 }
 
-// keepLeft keeps a template that is rolled back in mid-release, for the record.
+// keepLeft keeps a template that is rolled back in mid-release, for the record. While the workload is scaled to 0 it has another.
 func keepLeft(d Decision) Decision {
 	w, rollback := d.Workload, d.record.Rollback
-	if rollback == nil || w.Revision != rollback.From || w.Digest == d.record.Resolved.Digest || d.keptWorkload() != nil {
+	if d.empty || rollback == nil || w.Revision != rollback.From || w.Digest == d.record.Resolved.Digest || d.keptWorkload() != nil {
 		return d
 	}
 	record := d.origin(d.leftCommit())

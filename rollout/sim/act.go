@@ -72,8 +72,14 @@ func (x *pass) annotate(a plan.Annotate) {
 	x.sawRelease()
 }
 
+// keep records the template that the workload has, if that is the one that was decided on.
 func (x *pass) keep(a plan.RecordRevision) {
 	w := x.world
+	if w.Workload.Absent || Digest(w.Workload.Template) != a.Digest {
+		x.sawWorkload()
+		x.outdated("the template of the workload")
+		return
+	}
 	kept := plan.Kept{
 		Name: Name + "-" + a.Revision, Revision: a.Revision, Digest: a.Digest, Number: a.Number, Record: a.Record,
 	}

@@ -124,6 +124,30 @@ func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
 	wantGoodEnd(t, what, s)
 }
 
+// TestRolledBackWithoutPods asks, at any moment of a release, for a rollback of what is scaled to 0: that is done at once, and the
+// pods that come later run the stable version.
+func TestRolledBackWithoutPods(t *testing.T) {
+	t.Parallel()
+	for name, setup := range map[string]Setup{"ten": ten("1", "50% none", "100%"), "without any": ten("50%", "100%").of(0)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for moment := releasing(setup); moment != nil; moment, _ = Calm(moment) {
+				s, what := moment.Clone(), fmt.Sprintf("scaled to 0 and rolled back, at %s", moment.World)
+				began := s.Release.Status.Phase != "" && s.Release.Status.Phase != v1alpha1.PhaseCompleted
+				s.Scale(0)
+				s.rested(t)
+				Event{Kind: Rollback, Text: "true"}.Apply(s)
+				s.rested(t)
+				if began && s.Workload.Template != "v1" {
+					t.Errorf("%s: it runs %s", what, s.Workload.Template)
+				}
+				s.Scale(10)
+				wantGoodEnd(t, what, s)
+			}
+		})
+	}
+}
+
 // TestScaledWhileStepsAreInvalid makes the steps invalid after each event of a release, and of a rollback, in each way, and scales it
 // then: it stops, follows, and once they are fixed completes.
 func TestScaledWhileStepsAreInvalid(t *testing.T) {
