@@ -40,6 +40,9 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 			return err
 		}
 		v.facts.Live |= fact.what
+		if fact.what == plan.ReadWorkload && v.deployment == nil {
+			return nil // nothing of it is left to read
+		}
 	}
 	if needs.Drift != nil {
 		if err := r.readDrift(ctx, v, *needs.Drift); err != nil {

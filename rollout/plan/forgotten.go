@@ -33,14 +33,15 @@ func recallRollback(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 	}), true
 }
 
-// keptAs returns what is kept of a template; nil if nothing is.
+// keptAs returns what was kept last of a template, which has another revision in another version of Kubernetes; nil if nothing is.
 func (l *look) keptAs(digest string) *Kept {
+	var last *Kept
 	for i := range l.Kept {
-		if l.Kept[i].Digest == digest {
-			return &l.Kept[i]
+		if k := &l.Kept[i]; k.Digest == digest && (last == nil || k.Number > last.Number) {
+			last = k
 		}
 	}
-	return nil
+	return last
 }
 
 // lastGood is what to go back to where only the history knows: what the workload has, if that was stable, else the last that was.

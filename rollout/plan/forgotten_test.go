@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +30,17 @@ func TestRollbackIsRecalled(t *testing.T) {
 		"a rollback goes on": {lost(rollingBack(10).but(rolledBack).resolved("v2")), back},
 		"where nothing else is known, the last stable one is gone back to": {
 			lost(held(10).keep("v2").but(rolledBack).resolved("v2").stable("v2", "")), back,
+		},
+		"of two records of one template the last counts": {
+			lost(completed(10).keep("v0", "v2").but(func(o *Observation) { o.Kept[1].Digest = "digest-v2" }).but(rolledBack)), back,
+		},
+		"... whichever is listed first": {
+			lost(completed(10).keep("v0", "v2").but(func(o *Observation) { o.Kept[1].Digest = "digest-v2" }).but(rolledBack).but(func(o *Observation) {
+				slices.Reverse(o.Kept)
+			})), back,
+		},
+		"... where the status is there, too: all gates are asked": {
+			completed(10).keep("v0", "v2").but(func(o *Observation) { o.Kept[1].Digest = "digest-v2" }).but(rolledBack), released,
 		},
 		"it is read as it is first": {lost(completed(10).keep("v2").but(rolledBack).but(func(o *Observation) { o.Live &^= ReadKept })), recalled{Needs: true}},
 		"what was stable before is gone back to, as if Git reverted": {

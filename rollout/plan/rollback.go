@@ -263,11 +263,11 @@ func rollBackRejected(d Decision) (Decision, bool) {
 // wasStable reports whether a template is one that can be gone back to without asking anybody. It is not if a rollback
 // in progress leaves it, or was sent past it to an earlier one.
 func (l *look) wasStable(digest string) bool {
-	current := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]
-	return slices.ContainsFunc(l.Kept, func(k Kept) bool {
-		left := l.rollingBack() && k.Revision != l.record.RolledBackTo() && (k.Revision == l.left() || k.Revision == current)
-		return k.Digest == digest && k.stable() && !left
-	})
+	current, k := l.Release.Annotations[v1alpha1.CurrentStableAnnotation], l.keptAs(digest)
+	if k == nil || !k.stable() {
+		return false
+	}
+	return !l.rollingBack() || k.Revision == l.record.RolledBackTo() || k.Revision != l.left() && k.Revision != current
 }
 
 // agree ends the record of a rollback that Git did not request and has followed since, by the pull request of its revert for

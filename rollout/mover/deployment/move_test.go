@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -244,6 +245,11 @@ func TestUpdatedPodsGoBack(t *testing.T) {
 		},
 		"... and not elsewhere": {
 			held(10).bounds(3, 0).target(5).having(set("v1", 8, terminating(1)), set("v2", 2)), []string{"v2 2 -> 5"},
+		},
+		"... however many somebody says that there are": {
+			held(10).bounds(3, 0).target(5).having(
+				set("v1", 8, terminating(math.MaxInt32)), set("v2", 2, terminating(math.MaxInt32)),
+			).but(awaiting), nil,
 		},
 		"the native note goes before another set grows": {
 			held(10).bounds(0, 1).having(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).but(steppingBack),

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sluice-dev/sluice/rollout/mover"
@@ -120,17 +121,17 @@ func (b *table) most() int32 { return b.Replicas + b.Surge }
 // taken away count until the ReplicaSet controller has deleted them. Where nobody can say how many that are, there is none,
 // and nothing is known.
 func (b *table) room(of *row) (pods int32, known bool) {
-	pods = b.most()
+	left := int64(b.most())
 	for _, r := range b.rows() {
 		if r != of && r.unsure() {
 			return 0, false
 		}
-		pods -= r.peak()
+		left -= int64(r.peak())
 		if b.AwaitTermination && r.Terminating != nil {
-			pods -= *r.Terminating
+			left -= int64(*r.Terminating)
 		}
 	}
-	return pods, true
+	return int32(max(left, math.MinInt32)), true
 }
 
 // peak is how many pods of a set there are, or will be, before it has the size wanted.

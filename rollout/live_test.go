@@ -1,0 +1,41 @@
+package rollout
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// nothingLeft is an API server that has nothing.
+type nothingLeft struct{ client.Reader }
+
+func (nothingLeft) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "deployments"}, key.Name)
+}
+
+// A Deployment that the cache has still, and that is gone when it is read, is gone to the next plan; what belongs to it is not read.
+func TestDeploymentGoesBeforeItIsRead(t *testing.T) {
+	t.Parallel()
+	r := &Reconciler{live: nothingLeft{}}
+	v := &view{
+		process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{},
+		deployment: &appsv1.Deployment{}, setsLive: map[types.UID]bool{},
+	}
+	needs := plan.Needs{Reads: plan.ReadWorkload | plan.ReadCounts | plan.ReadPods | plan.ReadFailing}
+	if err := r.satisfy(t.Context(), v, needs); err != nil {
+		t.Fatal(err)
+	}
+	if o := v.observation(time.Now()); o.Workload != nil || o.Live != plan.ReadWorkload {
+		t.Errorf("the workload is %v, and what was read %b, want none, and it alone", o.Workload, o.Live)
+	}
+}
