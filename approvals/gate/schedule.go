@@ -43,12 +43,9 @@ func parseSchedule(expression, zone string) (schedule, error) {
 }
 
 func parseZone(name string) (*time.Location, error) {
-	if name == "Local" { // the zone of whichever machine the controller runs on
-		return nil, errors.New(`unknown time zone Local: name one such as Europe/Berlin`)
-	}
 	location, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: name one such as Europe/Berlin", err)
+	if err != nil || name == "Local" { // the zone of whichever machine the controller runs on
+		return nil, fmt.Errorf("unknown time zone %s: name one such as Europe/Berlin", name)
 	}
 	return location, nil
 }

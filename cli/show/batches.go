@@ -118,19 +118,19 @@ func announced(batch string, policies []v1alpha1.GatePolicy) []Node {
 func Needs(policy v1alpha1.GatePolicy) string {
 	switch {
 	case policy.Manual != nil:
-		return "a person's confirmation (role sluice-approver)"
+		return "approval by a person (role sluice-approver)"
 	case policy.None != nil:
 		return "nothing"
 	case policy.Soak != nil:
-		return policy.Soak.Duration.Duration.String() + " to go by"
+		return policy.Soak.Duration.Duration.String()
 	case policy.Window != nil:
-		return fmt.Sprintf("a time of %q, %s", policy.Window.Schedule, cmp.Or(policy.Window.TimeZone, "UTC"))
+		return fmt.Sprintf("an open window: %q, %s", policy.Window.Schedule, cmp.Or(policy.Window.TimeZone, "UTC"))
 	case policy.PullRequest != nil:
 		return pullRequestNeeds(policy.PullRequest)
 	case policy.CommitStatus != nil:
-		return fmt.Sprintf("status %s of %s to be success", policy.CommitStatus.Context, strings.Join(policy.CommitStatus.Creators, " or "))
+		return fmt.Sprintf("status %s: success, posted by %s", policy.CommitStatus.Context, strings.Join(policy.CommitStatus.Creators, " or "))
 	case policy.CheckRun != nil:
-		return fmt.Sprintf("check %s of %s to succeed", policy.CheckRun.Name, policy.CheckRun.App)
+		return fmt.Sprintf("check %s: success, by %s", policy.CheckRun.Name, policy.CheckRun.App)
 	default:
 		return "a type that this version does not know"
 	}
@@ -150,7 +150,7 @@ func pullRequestNeeds(policy *v1alpha1.PullRequestGate) string {
 		words += " by " + strings.Join(who, " or ")
 	}
 	if policy.ForbidSelfApproval {
-		words += ", not of an author"
+		words += ", not by an author"
 	}
 	return words
 }

@@ -114,12 +114,12 @@ const shopTree = `
 │  └─ ✔ gate/web-new-0-0  manual: confirmed by ada (60m)
 ├─ ◷ batch 2/4           50%
 │  ├─ ◷ gate/web-new-1-0  pullRequest: waits for pull request #12 to be merged (2m)
-│  │  ├─ needs             the merge of a pull request, 1 approval by grace or team sre, not of an author
+│  │  ├─ needs             the merge of a pull request, 1 approval by grace or team sre, not by an author
 │  │  └─ pull request #12  https://github.com/example/shop/pull/12
 │  └─ ✖ gate/web-new-1-1  commitStatus: status ci/smoke on commit 2222222 is failure (2m)
-│     └─ needs  status ci/smoke of ci to be success
+│     └─ needs  status ci/smoke: success, posted by ci
 ├─ batch 3/4             75%
-│  └─ gate 1 of batch 3/4  soak: 10m0s to go by
+│  └─ gate 1 of batch 3/4  soak: 10m0s
 ├─ batch 4/4             100%
 ├─ ✔ replicaset/web-new  new, web:new: 2 of 2 pods available
 │  ├─ ✔ pod/web-new-c  ready, on node-1 (5m)

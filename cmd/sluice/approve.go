@@ -48,8 +48,8 @@ func newReject() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "reject [RELEASE]",
 		Short: "Reject what a release waits for",
-		Long: `Reject the current batch of a release at its manual gate. This is final: the release stops until another template or a
-rollback comes, or rolls back at once if the gate has onReject: Rollback.
+		Long: `Reject the current batch of a release at its manual gate. This is final: the release stops until a new template or a
+rollback, or rolls back at once if the gate has onReject: Rollback.
 
 To reject a pullRequest gate, close the pull request instead.`,
 		Example: `  sluice reject web --reason='errors on the checkout page'`,

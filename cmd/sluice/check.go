@@ -40,8 +40,8 @@ read them. With --repository, check a repository before there is a source, or a 
 are valid, and with --forge whether the account has the permissions it needs and the branch is protected. -n is the namespace
 that the source will be in. Nothing is changed.
 
-Each line is ok, a warning or failed, with what to do. The exit code is 1 if a check failed. What you have no permission to
-read is a warning.`,
+Each line is ok, a warning or failed, with what to do. The exit code is 1 if a check failed. Anything that you
+may not read is a warning.`,
 		Example: `  sluice check -A
   sluice check -n shop --source=shop
   sluice check --repository=https://github.com/example/shop-releases --forge=github --token-file=token`,

@@ -70,7 +70,7 @@ func (f *repositoryFlags) check() error {
 	case f.url == "" && (f.forge != "" || asToken || asApp || f.sshKeyFile != ""):
 		problem = "say with --repository what to look at"
 	case f.forge != "" && f.forge != "github":
-		problem = fmt.Sprintf("--forge %q is none of github", f.forge)
+		problem = fmt.Sprintf("--forge must be github, not %q", f.forge)
 	case f.tokenFile != "" && f.tokenVariable != "", asToken && asApp:
 		problem = "give one of --token-file, --token-env and --app-id"
 	case asApp && (f.appID <= 0 || f.appKeyFile == ""):

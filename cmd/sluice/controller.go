@@ -51,7 +51,7 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.app.ProbeAddress, "probe-address", "127.0.0.1:8081",
 		"`host:port` to serve /healthz and /readyz on, over plain HTTP; 0 disables it")
 	set.BoolVar(&f.app.LeaderElection, "leader-elect", true,
-		"let only the controller act that holds the Lease sluice-controller")
+		"act only while holding the Lease sluice-controller")
 	set.StringVar(&f.app.LeaseNamespace, "leader-elect-namespace", "",
 		"`namespace` of that Lease (default the controller's own, or that of the kubeconfig's context)")
 	set.StringSliceVar(&f.app.SharedNamespaces, "shared-namespaces", nil,

@@ -58,7 +58,7 @@ func newLint() *cobra.Command {
 		Short:   "Find mistakes in releases before the push",
 		Long: `Find all mistakes in releases in files and folders, with file, line and column. It needs no cluster.
 
-Lint applies the controller's rules. It also finds what would only show in the cluster, as far as files can tell: a template
+Lint applies the controller's rules. It also finds mistakes that would otherwise show only in the cluster: a template
 that the Deployment's selector does not match, a gate that nobody can pass. Probable mistakes are warnings.
 
 Each PATH is read as a ReleaseSource reads spec.path: manifests below it, and built kustomizations. For a file, its folder is read

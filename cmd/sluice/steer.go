@@ -101,8 +101,8 @@ func newJump() *cobra.Command {
 		Use:   "jump [RELEASE] BATCH",
 		Short: "Move the current release to another batch",
 		Long: `Move the current release to another batch, counted from 1 as in status.batch. Forward, the release goes through the batches in
-between without asking their manual gates; other gates must pass, unless they are skippable. Back, the gates from that batch on are
-asked again; no pod is removed, unless strategy.stepBack is RemovePods.`,
+between without waiting for their manual and skippable gates; other gates must pass. Back, the gates from that batch on must pass
+again; no pod is removed, unless strategy.stepBack is RemovePods.`,
 		Example: "  sluice jump web 3",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -130,7 +130,7 @@ func batchOf(args []string) (int32, error) {
 	last := args[len(args)-1]
 	batch, err := strconv.ParseInt(last, 10, 32)
 	if err != nil || batch < 1 {
-		return 0, usageError{fmt.Errorf("%q is not a batch: give its number, counted from 1", last)}
+		return 0, usageError{fmt.Errorf("%q is not the number of a batch: give one, counted from 1, such as jump web 3", last)}
 	}
 	return int32(batch), nil
 }

@@ -52,7 +52,7 @@ func (f *traceFlags) run(command *cobra.Command, argument string) error {
 	kind, name, found := strings.Cut(argument, "/")
 	trace := tracer(strings.ToLower(kind))
 	if !found || name == "" || trace == nil {
-		return usageError{fmt.Errorf("%q is none of pod/NAME, replicaset/NAME, deployment/NAME", argument)}
+		return usageError{fmt.Errorf("%q is not pod/NAME, replicaset/NAME or deployment/NAME", argument)}
 	}
 	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {

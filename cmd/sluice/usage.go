@@ -21,7 +21,7 @@ const (
 // addGroups gives a root the groups that its verbs ask for.
 func addGroups(root *cobra.Command) {
 	for _, group := range []*cobra.Group{
-		{ID: groupLook, Title: "See how releases go:"},
+		{ID: groupLook, Title: "Look at releases:"},
 		{ID: groupAct, Title: "Act on releases:"},
 		{ID: groupPush, Title: "Before the push:"},
 		{ID: groupServer, Title: "In the cluster:"},

@@ -29,7 +29,7 @@ func findWorktree(name string) (worktree, error) {
 	}
 	info, err := os.Stat(absolute)
 	if err != nil {
-		return worktree{}, fmt.Errorf("look at what to read: %w", err)
+		return worktree{}, fmt.Errorf("read files: %w", err)
 	}
 	folder := absolute
 	if !info.IsDir() {

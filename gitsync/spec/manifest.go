@@ -133,7 +133,7 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 	case slices.Contains([]string{"ReleaseSource", "Gate"}, name):
 		return "", nil
 	}
-	return "", &pathProblem{"kind", fmt.Sprintf("kind: %q is none of %s", name, v1alpha1.GroupVersion)}
+	return "", &pathProblem{"kind", fmt.Sprintf("kind: %q is not a kind of %s, such as BatchRelease", name, v1alpha1.GroupVersion)}
 }
 
 // parseRelease checks a BatchRelease by all the rules that the API server has for it.

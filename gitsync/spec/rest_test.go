@@ -31,10 +31,10 @@ spec:
   revisionHistoryLimit: 0
 `})
 	wantErrors(t, result,
-		`web.yaml:2: kind: "BatchRelase" is none of`,
+		`web.yaml:2: kind: "BatchRelase" is not a kind of`,
 		"web.yaml:5: metadata.annotations: Forbidden: rollback is a one-off command",
 		`web.yaml:7: spec.workloadRef: Invalid value: "apps/v1 StatefulSet"`,
-		"web.yaml:9: spec.template.spec.containers[0].image: must be a text, not the number 5",
+		"web.yaml:9: spec.template.spec.containers[0].image: must be a string, not the number 5",
 		"web.yaml:11: spec.strategy.maxUnavailable: Invalid value",
 		`web.yaml:12: spec.strategy.onFailure: Unsupported value: "Undo"`,
 		"web.yaml:14: spec.strategy.steps[0].replica: unknown field; did you mean replicas?",
@@ -42,7 +42,7 @@ spec:
 		"web.yaml:17: spec.strategy.steps[0].gates[1].window.schedule: Invalid value",
 		"web.yaml:18: spec.strategy.steps[0].gates[2].quorum: unknown field",
 		"web.yaml:20: spec.strategy.steps[2].replicas: Invalid value",
-		"web.yaml:22: spec.strategy.steps[3].gates: must be a list, not the text \"nothing\"",
+		"web.yaml:22: spec.strategy.steps[3].gates: must be a list, not the string \"nothing\"",
 		`web.yaml:23: spec.drift: Unsupported value: "Undo"`,
 		"web.yaml:24: spec.revisionHistoryLimit: Invalid value: 0",
 	)

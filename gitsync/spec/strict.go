@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -116,7 +117,7 @@ func (c *checker) checkLeaf(value any, t reflect.Type, at *field.Path) {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		c.fail(at, "must be %s, not %s", describeType(wrong.Type), describe(value))
+		c.fail(at, "must be %s, not %s", describeLeaf(t, wrong.Type), describe(value))
 	case err != nil:
 		c.fail(at, "%v", err)
 	}
@@ -178,15 +179,23 @@ func describe(value any) string {
 	case json.Number:
 		return fmt.Sprintf("the number %s", v)
 	case string:
-		return fmt.Sprintf("the text %q", v)
+		return fmt.Sprintf("the string %q", v)
 	}
 	return fmt.Sprintf("%v", value)
+}
+
+// describeLeaf names what a field of a type takes, as people write it: a duration is decoded as a string.
+func describeLeaf(t, decoded reflect.Type) string {
+	if t == reflect.TypeFor[metav1.Duration]() {
+		return "a duration such as 10m"
+	}
+	return describeType(decoded)
 }
 
 func describeType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

@@ -56,7 +56,7 @@ strategy:
 		{"duration", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak:\n        duration: ten minutes\n  - replicas: 100%",
 			[]string{`13: spec.strategy.steps[0].gates[0].soak.duration: time: invalid duration "ten minutes"`}},
 		{"duration as a number", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak:\n        duration: 10\n  - replicas: 100%",
-			[]string{"13: spec.strategy.steps[0].gates[0].soak.duration: must be a text, not the number 10"}},
+			[]string{"13: spec.strategy.steps[0].gates[0].soak.duration: must be a duration such as 10m, not the number 10"}},
 		{"duration too long", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak: {duration: 1000h}\n  - replicas: 100%",
 			[]string{"12: spec.strategy.steps[0].gates[0].soak.duration: Invalid value"}},
 		{"schedule", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - window:\n        schedule: 61 * * * *\n        timeZone: Europe/Nowhere\n  - replicas: 100%",
@@ -101,7 +101,7 @@ strategy:
 		{"preflight", template + strategy[:len(strategy)-2] + ", preflight: Skip}", []string{"8: spec.strategy.preflight: Unsupported value"}},
 		{"rollback", template + strategy + "rollback: {steps: [{replicas: 1}]}", []string{"9: spec.rollback.steps[0].replicas: Invalid value"}},
 		{"history", template + strategy + "revisionHistoryLimit: 0", []string{"9: spec.revisionHistoryLimit: Invalid value"}},
-		{"history as a text", template + strategy + "revisionHistoryLimit: ten", []string{`9: spec.revisionHistoryLimit: must be a whole number, not the text "ten"`}},
+		{"history as a text", template + strategy + "revisionHistoryLimit: ten", []string{`9: spec.revisionHistoryLimit: must be a whole number, not the string "ten"`}},
 		{"deletion policy", template + strategy + "deletionPolicy: Keep", []string{"9: spec.deletionPolicy: Unsupported value"}},
 		{"supersede", template + strategy[:len(strategy)-2] + ", supersede: Wait}", []string{"8: spec.strategy.supersede: Unsupported value"}},
 		{"step back", template + strategy[:len(strategy)-2] + ", stepBack: Remove}", []string{"8: spec.strategy.stepBack: Unsupported value"}},
@@ -122,9 +122,9 @@ template:
         value: yes
       newFieldOfATimeToCome: 1
 `, []string{
-			"10: spec.template.metadata.labels[version]: must be a text, not the number 2",
-			`16: spec.template.spec.containers[0].ports[0].containerPort: must be a whole number, not the text "80"`,
-			"19: spec.template.spec.containers[0].env[0].value: must be a text, not the boolean true: put it into quotes",
+			"10: spec.template.metadata.labels[version]: must be a string, not the number 2",
+			`16: spec.template.spec.containers[0].ports[0].containerPort: must be a whole number, not the string "80"`,
+			"19: spec.template.spec.containers[0].env[0].value: must be a string, not the boolean true: put it into quotes",
 		}},
 	}
 	for _, tt := range tests {
@@ -166,12 +166,12 @@ func TestWrongObjects(t *testing.T) {
 		want []string
 	}{
 		{"another version", edit("/v1alpha1", "/v1"), []string{`1: apiVersion: must be rollouts.sluice.dev/v1alpha1, not "rollouts.sluice.dev/v1"`}},
-		{"misspelt kind", edit("BatchRelease", "BatchRelase"), []string{`2: kind: "BatchRelase" is none of`}},
+		{"misspelt kind", edit("BatchRelease", "BatchRelase"), []string{`2: kind: "BatchRelase" is not a kind of`}},
 		{"list", "apiVersion: v1\nkind: List\nitems: []\n", []string{"2: a List is not read"}},
 		{"no name", edit("  name: web\n", "  labels: {}\n"), []string{"3: metadata.name: Invalid value"}},
 		{"long name", edit("  name: web\n", "  name: "+strings.Repeat("w", 64)+"\n"), []string{"4: metadata.name: Too long"}},
 		{"bad name", edit("  name: web\n", "  name: Web_1\n"), []string{"4: metadata.name: Invalid value"}},
-		{"name is a number", edit("  name: web\n", "  name: 1\n"), []string{"4: metadata.name: must be a text, not the number 1"}},
+		{"name is a number", edit("  name: web\n", "  name: 1\n"), []string{"4: metadata.name: must be a string, not the number 1"}},
 		{"bad namespace", edit("  name: web\n", "  name: web\n  namespace: a.b\n"), []string{"5: metadata.namespace: Invalid value"}},
 		{"bad label", edit("  name: web\n", "  name: web\n  labels: {a: 'b c'}\n"), []string{"5: metadata.labels"}},
 		{"our label", edit("  name: web\n", "  name: web\n  labels: {rollouts.sluice.dev/source: me}\n"), []string{"5: metadata.labels: Forbidden: rollouts.sluice.dev/source is set by the controller"}},
@@ -185,8 +185,8 @@ func TestWrongObjects(t *testing.T) {
 		{"workload", edit("apps/v1, kind: Deployment", "apps/v1, kind: StatefulSet"), []string{`6: spec.workloadRef: Invalid value: "apps/v1 StatefulSet": only apps/v1 Deployment`}},
 		{"no workload", edit("name: web}", "name: ''}"), []string{"6: spec.workloadRef.name: Required value"}},
 		{"Deployment without name", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {}\n", []string{"3: metadata.name: must be given"}},
-		{"Deployment with a number for a name", "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: 1\n", []string{"4: metadata.name: must be a text"}},
-		{"Deployment with a wrong template", strings.Replace(deployment("web", "x"), "containers:", "containers: none\n      others:", 1), []string{`13: spec.template.spec.containers: must be a list, not the text "none"`}},
+		{"Deployment with a number for a name", "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: 1\n", []string{"4: metadata.name: must be a string"}},
+		{"Deployment with a wrong template", strings.Replace(deployment("web", "x"), "containers:", "containers: none\n      others:", 1), []string{`13: spec.template.spec.containers: must be a list, not the string "none"`}},
 		{"Deployment with a wrong spec", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: []\n", []string{"4: spec: must be an object"}},
 	}
 	for _, tt := range tests {

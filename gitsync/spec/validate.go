@@ -129,7 +129,8 @@ func validateServerSet(release *v1alpha1.BatchRelease, at *field.Path) field.Err
 func validateReference(ref v1alpha1.WorkloadReference, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if ref.APIVersion != "apps/v1" || ref.Kind != "Deployment" {
-		errs = append(errs, field.Invalid(at, ref.APIVersion+" "+ref.Kind, "only apps/v1 Deployment can be released"))
+		given := strings.TrimSpace(ref.APIVersion + " " + ref.Kind)
+		errs = append(errs, field.Invalid(at, given, "only apps/v1 Deployment can be released: set apiVersion: apps/v1, kind: Deployment"))
 	}
 	if ref.Name == "" {
 		return append(errs, field.Required(at.Child("name"), "names the Deployment"))

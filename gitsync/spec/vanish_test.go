@@ -24,7 +24,7 @@ func TestWhatIsNoManifestAnyMore(t *testing.T) {
 		"end of a conflict":     {good + ">>>>>>> topic\r\n", "web.yaml:9: the file has a merge conflict"},
 		"binary":                {"\x00GITCRYPT\x00\xff\xfe", "web.yaml:1: the file is not UTF-8 text"},
 		"text":                  {"See ../other/web.yaml\n", "web.yaml:1: the document is not a Kubernetes object, but text"},
-		"cut in the header":     {"apiVersion: rollouts.sluice.dev/v1alpha1\n", `web.yaml:1: kind: "" is none of`},
+		"cut in the header":     {"apiVersion: rollouts.sluice.dev/v1alpha1\n", `web.yaml:1: kind: "" is not a kind of`},
 		"header of another":     {strings.Replace(good, "apiVersion: rollouts.sluice.dev/v1alpha1\n", "", 1), "web.yaml:1: apiVersion: must be given"},
 	}
 	for name, tt := range tests {
