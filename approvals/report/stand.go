@@ -95,9 +95,10 @@ func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
 
 // takenBack reports whether the present commit is one that is rolled back from, not to: somebody requested
 // that of the cluster, or it did so by itself, and Git had the commit still. A revert in Git is released as a commit of
-// its own, unless it only follows such a rollback: then it takes away only the quarantine.
+// its own, unless it only follows such a rollback: then it takes away only the quarantine. A rollback to nothing is what an
+// earlier version kept of one whose workload was replaced since.
 func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
+	return status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
 }
 
 // drift is the condition of a workload that somebody has changed since its release was completed: the commit does not tell

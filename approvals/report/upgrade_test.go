@@ -57,3 +57,18 @@ func TestAfterAnUpgrade(t *testing.T) {
 		})
 	}
 }
+
+// An earlier version kept the rollback of a workload that was replaced since. Nothing runs that could be put into Git, and nothing
+// is said of a rollback, before the first look of this version takes the record away.
+func TestRollbackOfAReplacedWorkload(t *testing.T) {
+	t.Parallel()
+	s := rolling(bad).takenBack()
+	s.release.Status.Quarantined = []string{"7f9c"}
+	if !RevertWanted(s.release) || positionOf(s.release) != goingBack {
+		t.Fatal("want a rollback that Git has to follow")
+	}
+	s.release.Status.UpdateRevision, s.release.Status.State = "", ""
+	if RevertWanted(s.release) || positionOf(s.release) == goingBack {
+		t.Error("the record of an earlier version is taken for a rollback in progress")
+	}
+}

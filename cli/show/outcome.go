@@ -99,7 +99,7 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 
 // unasked reports whether a rollback was done that Git did not bring.
 func unasked(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.Rollback != nil && status.Rollback.Trigger.LeavesGit()
+	return status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
 }
 
 // Progress is how far a release is, in one line.

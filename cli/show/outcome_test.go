@@ -31,6 +31,7 @@ func TestOutcome(t *testing.T) {
 		"Failed":       {"no progress in time", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseFailed}, Failed},
 		"Stalled":      {"only a change can help", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseInitial, Conditions: condition(v1alpha1.ConditionStalled)}, Failed},
 		"Rejected":     {"though that is a stall as well", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRejected, Conditions: condition(v1alpha1.ConditionStalled)}, Rejected},
+		"Replaced":     {"an earlier version kept the rollback of a Deployment that was replaced since", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, Rollback: &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation}}, Completed},
 		"RollingBack":  {"a rollback has an end of its own", 0, v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, Rollback: &v1alpha1.RollbackRecord{}}, UnderWay},
 		"RolledBack":   {"what is given does not run", 0, rollback(v1alpha1.TriggerDeadline), RolledBack},
 		"ByAnnotation": {"a person has asked for it, and Git has not", 0, rollback(v1alpha1.TriggerAnnotation), RolledBack},

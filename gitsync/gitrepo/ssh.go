@@ -58,9 +58,16 @@ func newSSHConnector(ep *transport.Endpoint, auth Auth, dial *net.Dialer) (*sshC
 	}, nil
 }
 
+// mostKeyBytes is more than a key of 16384 bits has. The time to read one grows with the cube of its size, to hours for 130 KB, and
+// nothing interrupts that.
+const mostKeyBytes = 16 << 10
+
 func privateKey(auth Auth) (ssh.Signer, error) {
-	if len(auth.PrivateKey) == 0 {
+	switch {
+	case len(auth.PrivateKey) == 0:
 		return nil, newError(InvalidAuth, "ssh needs a private key")
+	case len(auth.PrivateKey) > mostKeyBytes:
+		return nil, newError(InvalidAuth, "the private key is larger than %d bytes", mostKeyBytes)
 	}
 	signer, err := ssh.ParsePrivateKey(auth.PrivateKey)
 	var encrypted *ssh.PassphraseMissingError

@@ -162,6 +162,9 @@ func TestSSHRefusals(t *testing.T) {
 		{"broken known_hosts", func(src *gitrepo.Source) { src.Auth.KnownHosts = []byte("what is this\n") }, gitrepo.InvalidAuth, "known_hosts"},
 		{"another key", func(src *gitrepo.Source) { src.Auth.PrivateKey = other }, gitrepo.Denied, "authenticate"},
 		{"no key", func(src *gitrepo.Source) { src.Auth.PrivateKey = nil }, gitrepo.InvalidAuth, "private key"},
+		{"large key", func(src *gitrepo.Source) {
+			src.Auth.PrivateKey = append(src.Auth.PrivateKey, make([]byte, 16<<10)...)
+		}, gitrepo.InvalidAuth, "larger than 16384 bytes"},
 		{"broken key", func(src *gitrepo.Source) { src.Auth.PrivateKey = []byte("key") }, gitrepo.InvalidAuth, "private key"},
 		{"no passphrase", func(src *gitrepo.Source) { src.Auth.PrivateKey = encrypted }, gitrepo.InvalidAuth, "passphrase"},
 		{"no repository", func(src *gitrepo.Source) { src.URL += "-not" }, gitrepo.RepositoryNotFound, "repository"},
