@@ -95,7 +95,7 @@ func TestNamespaces(t *testing.T) {
 	stop := w.controller(gitsync.Options{}, other)
 	w.source(func(s *v1alpha1.ReleaseSource) { s.Spec.Prune = true })
 	source := w.sync("shop")
-	w.wantReady(source, v1alpha1.ReasonFilesInvalid, "its source may write to "+w.namespace+" only")
+	w.wantReady(source, v1alpha1.ReasonFilesInvalid, "its source may only write to "+w.namespace)
 	w.wantErrors(source, "other/release.yaml:1: is in namespace "+other)
 	w.wantImage("web", "web:1")
 	stop()

@@ -92,7 +92,7 @@ func TestReportOfFollowing(t *testing.T) {
     git fetch --depth 1 of the same               90 ms     2 of these + constant
     requests to Git                               3
   controller memory, peak                         200 MiB   < 200 MiB               MISSED
-  controller CPU, total                      7.00 s
+  controller CPU, total                           7.00 s
 
 `
 	if diff := cmp.Diff(want, printed(t, f.report(s), "B0", "following")); diff != "" {
