@@ -146,7 +146,7 @@ func (r *Receiver) hint(ctx context.Context, object client.Object) error {
 	}
 	raw := client.RawPatch(types.MergePatchType, patch)
 	if err := r.cached.Patch(ctx, object, raw, client.FieldOwner(v1alpha1.OwnerApprovals)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("ask for a look at %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+		return fmt.Errorf("request a look at %T %s: %w", object, client.ObjectKeyFromObject(object), err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,7 +35,7 @@ releases. The command fails if the repository can't be read, and prints file and
 	return command
 }
 
-// sync asks for a look at Git as anybody does, by an annotation, and tells its outcome.
+// sync requests a read of Git as anybody does, by an annotation, and tells its outcome.
 func (f *actFlags) sync(command *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err
@@ -48,12 +49,9 @@ func (f *actFlags) sync(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if source.Spec.Suspend {
-		return fmt.Errorf("releasesource/%s: it is suspended: unset spec.suspend to have its repository read", source.Name)
-	}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
-	if err := f.applyOne(ctx, c, source, steer.Sync(now)); err != nil {
-		return fmt.Errorf("ask for a look at Git: %w", err)
+	if err := f.requestSync(ctx, c, source, now); err != nil {
+		return fmt.Errorf("releasesource/%s: %w", source.Name, err)
 	}
 	answered, err := f.awaitSync(ctx, c, source, now)
 	if err != nil {
@@ -64,6 +62,22 @@ func (f *actFlags) sync(command *cobra.Command, args []string) error {
 		return err
 	}
 	return outcomeOf(answered, command.ErrOrStderr())
+}
+
+// requestSync requests a read of the repository. The controller may write the source meanwhile.
+func (f *actFlags) requestSync(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource, now string) error {
+	for try := 1; ; try++ {
+		if source.Spec.Suspend {
+			return errors.New("it is suspended: unset spec.suspend to have its repository read")
+		}
+		err := f.applyOne(ctx, c, source, steer.Sync(now))
+		if err == nil || !apierrors.IsConflict(err) || try == tries {
+			return err
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(source), source); err != nil {
+			return fmt.Errorf("read it again: %w", err)
+		}
+	}
 }
 
 // awaitSync waits until the request is answered. Without waiting there is no outcome to tell.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,8 +10,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // TestSync: what was just pushed is read at once, and what is wrong in it is reported with file and line.
@@ -42,6 +49,37 @@ func TestSync(t *testing.T) {
 	s.patch("api", map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.SourceLabel: "shop"}}})
 	s.want(s.ok(operator, "sync", "br/api", "--wait=false"), "/shop to be read")
 	s.want(s.as(s.viewer(), "sync", "shop").stderr, `cannot patch resource "releasesources"`)
+}
+
+// TestSyncWhileTheSourceChanges has somebody write the source between the read of it and each of the first requests.
+func TestSyncWhileTheSourceChanges(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	source := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop"}}
+	source.Spec.URL = "file://" + t.TempDir()
+	s.create(source)
+	direct, err := client.NewWithWatch(cptest.Config(t), client.Options{Scheme: kube.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := 0
+	busy := interceptor.NewClient(direct, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if rounds++; rounds < tries {
+				label := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d"}}}`, rounds))
+				if err := c.Patch(ctx, source.DeepCopy(), label); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	if err := new(actFlags).requestSync(t.Context(), &cluster{WithWatch: busy}, source, "now"); err != nil {
+		t.Fatal(err)
+	}
+	if rounds < tries {
+		t.Errorf("%d requests, want %d: nobody was in the way", rounds, tries)
+	}
 }
 
 func (s *shop) git(folder string, args ...string) {

@@ -122,7 +122,7 @@ func TestMergingInChromium(t *testing.T) {
 			tab.Click("Merge pull request")
 
 			tip := w.tip("main")
-			w.reads(tab, "after merging", "#1 merged: ada wants to merge topic into main, merged as "+tip[:10])
+			w.reads(tab, "after merging", "#1 merged: ada wants to merge topic into main, merged as "+tip[:7])
 			clone := t.TempDir()
 			w.git("clone", "--quiet", w.remote(), clone)
 			parents := strings.Fields(w.git("-C", clone, "rev-list", "--parents", "-1", tip))[1:]

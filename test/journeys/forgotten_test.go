@@ -49,9 +49,10 @@ func TestStatusLostAtAnyMoment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.happens, s.forget, s.extra = (*world).loseStatus, onlyQuarantine, begunAnew
 			if name == "Release" {
-				// In the last batch an updated pod makes room for an old one, until the gates pass again: no ReplicaSet may be alone.
-				s.excused = excused(t, neverFewer)
-				s.excused.races = []law{oldStays}
+				// Where it is lost in the last batch an updated pod makes room for an old one, until the gates pass again: no ReplicaSet
+				// may be alone. Which writes a run has there depends on how fast the pods are.
+				s.excused = excused(t)
+				s.excused.races = []law{neverFewer, oldStays}
 			}
 			s.sweep(t)
 		})
