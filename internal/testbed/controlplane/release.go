@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,8 +46,8 @@ type release struct {
 // release returns what may be downloaded of the module's programs.
 func (m *module) release() (release, error) {
 	r := release{url: releaseURL, silence: releaseSilence, limit: releaseLimit}
-	if url := os.Getenv(ReleaseURLEnv); url != "" {
-		r.url = strings.TrimSuffix(url, "/")
+	if mirror := os.Getenv(ReleaseURLEnv); mirror != "" {
+		r.url = strings.TrimSuffix(mirror, "/")
 	}
 	if r.url == noRelease {
 		return release{}, nil
@@ -106,15 +107,24 @@ func (r release) download(ctx context.Context, path, out string) error {
 	defer os.Remove(part)
 	sum, err := write(part, io.LimitReader(body, mostBytes))
 	if err != nil {
-		return fmt.Errorf("download %s/%s: %w", r.url, path, err)
+		return fmt.Errorf("download %s: %w", r.address(path), err)
 	}
 	if sum != r.sums[path] {
-		return fmt.Errorf("%s/%s has SHA-256 %s, want %s", r.url, path, sum, r.sums[path])
+		return fmt.Errorf("%s has SHA-256 %s, want %s", r.address(path), sum, r.sums[path])
 	}
 	if err := os.Rename(part, out); err != nil {
 		return fmt.Errorf("keep the program: %w", err)
 	}
 	return nil
+}
+
+// address is where a path is, for people: a mirror may have a password in its address.
+func (r release) address(path string) string {
+	address, err := url.Parse(r.url + "/" + path)
+	if err != nil {
+		return path
+	}
+	return address.Redacted()
 }
 
 // get requests a path. What it returns fails once nothing has arrived for a while.
@@ -129,12 +139,12 @@ func (r release) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // it is closed with what wraps it
 	if err != nil {
 		silent.Stop()
-		return nil, fmt.Errorf("download %s/%s: %w", r.url, path, because(ctx, err))
+		return nil, fmt.Errorf("download %s: %w", r.address(path), because(ctx, err))
 	}
 	body := &arriving{ReadCloser: response.Body, ctx: ctx, silent: silent, silence: r.silence}
 	if response.StatusCode != http.StatusOK {
 		body.Close()
-		return nil, fmt.Errorf("download %s/%s: %s", r.url, path, response.Status)
+		return nil, fmt.Errorf("download %s: %s", r.address(path), response.Status)
 	}
 	return body, nil
 }
