@@ -46,7 +46,11 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 func (s shell) Plan() plan.Plan { return plan.Next(s.v.observation(s.r.clock.Now())) }
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
-	return s.r.act(ctx, s.v, actions)
+	err := s.r.act(ctx, s.v, actions)
+	if _, failed := kube.OutcomeOf(err).(kube.Failed); failed && !outdated(err) && !errors.Is(err, turns.ErrRefused) {
+		return fmt.Errorf("%w: %w", turns.ErrUnanswered, err)
+	}
+	return err
 }
 
 func (s shell) Satisfy(ctx context.Context, needs plan.Needs) error {

@@ -26,6 +26,8 @@ var (
 	// ErrRefused is the error of a shell whose write was refused for its content. The shell knows that from now on, and the plan
 	// is asked what happens to the release without the write.
 	ErrRefused = errors.New("the API server refuses the write")
+	// ErrUnanswered is the error of a shell whose write may or may not be done: the API server failed.
+	ErrUnanswered = errors.New("the API server failed")
 	// ErrEndless says that a plan does not come to an end.
 	ErrEndless = errors.New("the plan does not come to an end")
 )
@@ -99,7 +101,8 @@ func Run(ctx context.Context, s Shell) (time.Duration, error) {
 func turn(ctx context.Context, s Shell, next *plan.Plan) (bool, error) {
 	switch {
 	case next.StatusFirst:
-		if err := s.Act(ctx, next.Records); err != nil {
+		// A server that fails for the records alone must not hold up a rollback. It records them again in the end.
+		if err := s.Act(ctx, next.Records); err != nil && !errors.Is(err, ErrUnanswered) {
 			return true, err
 		}
 		return true, s.WriteStatus(ctx, &next.Status)
