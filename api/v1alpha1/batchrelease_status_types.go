@@ -48,6 +48,7 @@ type BatchReleaseStatus struct {
 	// CurrentStepIndex counts from 0.
 	// +kubebuilder:default=0
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	CurrentStepIndex int32 `json:"currentStepIndex"`
 	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
 	// +optional

@@ -52,6 +52,7 @@ type GateSpec struct {
 	// +optional
 	StableCommit string `json:"stableCommit,omitempty"`
 	// Step is the index of the step after which the gate stands.
+	// +kubebuilder:validation:Minimum=0
 	Step int32 `json:"step"`
 	// Index is the place of the policy in the step's list of gates.
 	Index int32 `json:"index"`
