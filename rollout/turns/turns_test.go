@@ -61,7 +61,7 @@ func (s *script) Settle(_ context.Context, _ plan.Plan, told []plan.Event) (time
 
 func (s *script) Keep(context.Context, []plan.Event) error { return s.do("keep") }
 
-func TestTurns(t *testing.T) {
+func TestPass(t *testing.T) {
 	t.Parallel()
 	var (
 		act      = plan.Plan{Actions: []plan.Action{plan.CloseGate{Name: "a"}}, Events: []plan.Event{{Reason: "Acted"}}}
