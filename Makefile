@@ -99,6 +99,11 @@ nightly-walks: ## Random releases from another seed (SEED=N repeats one)
 nightly-orders: ## Every order of events, whole, in a seventh of the families (PART=3/7 for the third)
 	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEvents$$' -deep -part=$(PART) $(ARGS)
 
+# Tests that have none of a flag refuse it: this finds a target that would never run, in seconds.
+.PHONY: verify-nightly
+verify-nightly: ## The nightly targets, without the tests
+	$(MAKE) nightly-moments nightly-walks nightly-orders ARGS='-list=none -ldflags=-w -vet=off'
+
 .PHONY: nightly-race
 nightly-race: ## The race detector for what make race leaves out
 	$(TEST) $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
