@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -173,6 +174,28 @@ func TestPodBehaviours(t *testing.T) {
 			cptest.Kubectl(t, "delete", "pod", pod.Name, "--namespace", namespace, "--timeout", within.String())
 		})
 	}
+}
+
+// A pod that is taken for not ready because its node was silent is ready again when the node is heard: nothing else was wrong
+// with it.
+func TestPodOfASilentNodeIsReadyAgain(t *testing.T) {
+	t.Parallel()
+	client, namespace := clientset(t, cptest.Config(t)), cptest.Namespace(t)
+	pods := client.CoreV1().Pods(namespace)
+	name := createPod(t, client, namespace, nil).Name
+	ready := func() error {
+		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && !podReady(pod) {
+			err = fmt.Errorf("pod is %+v, want it ready", pod.Status)
+		}
+		return err
+	}
+	cptest.Eventually(t, within, ready)
+	silent := []byte(`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`) // MarkPodsNotReady of the node lifecycle controller
+	if _, err := pods.Patch(t.Context(), name, types.StrategicMergePatchType, silent, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	cptest.Eventually(t, within, ready)
 }
 
 func TestServiceAccountsAreHeldToRBAC(t *testing.T) {
