@@ -30,12 +30,13 @@ func TestNodesLost(t *testing.T) {
 	// Each node has a pod of web:2; which pods of web:1 are left is the ReplicaSet controller's choice.
 	first := slices.IndexFunc(nodes, func(n node) bool { return n.has("web:1", "web:2")(w.await(half)) == nil })
 	nodes[0], nodes[first] = nodes[first], nodes[0]
-	nodes[0].lose(w)
-	w.await(all(half, nodes[0].has()))
+	w.loseNode(nodes...)
+	w.await(all(half, web.counts(6, 6, 0)))
+	cordon(w, nodes[1:]...)
 	w.confirm("web")
-	w.await(web.status("the last batch", func(s *v1alpha1.BatchReleaseStatus) bool { return s.CurrentStepIndex == 1 }))
-	nodes[1].lose(w)
-	w.await(all(web.completed, web.serves("web:2", 6), nodes[1].has()))
+	w.await(web.runs(pods{"web:1": 2, "web:2": 6})) // three of them have no node yet
+	w.loseNode(nodes[1:]...)
+	w.await(all(web.completed, web.serves("web:2", 6)))
 }
 
 // node is the name of a node on which only pods of one journey run.
@@ -77,10 +78,32 @@ func (w *world) onOwnNodes(template corev1.PodTemplateSpec) corev1.PodTemplateSp
 	return template
 }
 
-// lose has the cluster give up the node and what runs on it.
-func (n node) lose(w *world) {
+// loseNode has the cluster give up the first of these nodes and what runs on it. New pods find no node until the release counts all
+// that are lost: a node that is lost between a count and the write that was decided on it is nobody's fault.
+func (w *world) loseNode(nodes ...node) {
 	w.Helper()
-	w.kubectl("taint", "node", string(n), "lost=true:NoExecute")
+	cordon(w, nodes...)
+	w.kubectl("taint", "node", string(nodes[0]), "lost=true:NoExecute")
+	w.await(all(nodes[0].has(), countsWhatServes))
+	for _, n := range nodes[1:] {
+		w.kubectl("uncordon", string(n))
+	}
+}
+
+// cordon keeps new pods off nodes.
+func cordon(w *world, nodes ...node) {
+	w.Helper()
+	for _, n := range nodes {
+		w.kubectl("cordon", string(n))
+	}
+}
+
+// countsWhatServes wants the release to count the pods that serve, and no others.
+func countsWhatServes(s *scene) error {
+	serve := s.readyPods(s.deployments[string(web)])
+	return web.status(fmt.Sprintf("%d available pods", serve), func(status *v1alpha1.BatchReleaseStatus) bool {
+		return status.AvailableReplicas == serve
+	})(s)
 }
 
 // has wants pods of these images, and of no others, on the node.

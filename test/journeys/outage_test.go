@@ -45,8 +45,13 @@ func TestAPIServerIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Watches come from etcd, so that the journal misses nothing: an API server that was started again has no events from before.
-	options.ExtraArgs = map[string][]string{"kube-apiserver": {"--watch-cache=false"}}
+	options.ExtraArgs = map[string][]string{
+		// Watches come from etcd, so that the journal misses nothing: an API server that was started again has no events from before.
+		"kube-apiserver": {"--watch-cache=false"},
+		// This one elects no leader. One that does ends with its lease, and the next gives nodes their whole time before it
+		// takes them for lost, which no kubelet of this control plane would ever make good.
+		"kube-controller-manager": {"--node-monitor-grace-period=5m"},
+	}
 	cp, err := controlplane.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
