@@ -48,8 +48,8 @@ func TestAPIServerIsAway(t *testing.T) {
 	options.ExtraArgs = map[string][]string{
 		// Watches come from etcd, so that the journal misses nothing: an API server that was started again has no events from before.
 		"kube-apiserver": {"--watch-cache=false"},
-		// This one elects no leader. One that does ends with its lease, and the next gives nodes their whole time before it
-		// takes them for lost, which no kubelet of this control plane would ever make good.
+		// This one elects no leader. One that does ends with its lease, and the next gives nodes their whole time before it takes
+		// them for lost: they are heard before that.
 		"kube-controller-manager": {"--node-monitor-grace-period=5m"},
 	}
 	cp, err := controlplane.Start(t.Context(), options)
@@ -127,8 +127,6 @@ func releaseOn(t *testing.T, cp *controlplane.ControlPlane, write int64) *interr
 		t.Fatal(err)
 	}
 	w := worldOn(t, cp.Access, cfg, fmt.Sprintf("write-%d-of-%d", write, time.Now().UnixNano()))
-	w.excuses()
-	w.excuse.races = []law{enoughRun} // of nodes that can't renew their leases, for 40 s: their pods count as not ready until they are heard
 	namespace := &corev1.Namespace{}
 	namespace.Name = w.namespace
 	if err := w.Create(t.Context(), namespace); err != nil {
