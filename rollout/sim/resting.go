@@ -19,6 +19,9 @@ func (w *World) judgeRest() {
 	if w.made == 1 {
 		return // there has never been another version whose pods could come in their place
 	}
+	if _, back := w.steppedBack(status); back && !w.Past.Sizes.Fell && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
+		return // those that were on their way back stand with the release
+	}
 	limit := w.share(status, d.Replicas)
 	if update.Replicas > limit && !w.needed(update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
