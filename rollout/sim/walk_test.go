@@ -32,11 +32,15 @@ func TestMain(m *testing.M) {
 		}
 	}
 	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(memoryLimit)
 	os.Exit(m.Run())
 }
 
 // gcPercent suits tests that allocate much and keep little: at the default a fifth of the time is spent on collecting.
 const gcPercent = 800
+
+// memoryLimit is from where on they are collected as often as need be: nine times what a whole family keeps is more than machines have.
+const memoryLimit = 8 << 30
 
 // TestWalks lets anything happen in any order to releases of any shape, and then nothing
 // unforeseen any more: the laws hold at every write, and the clean end is reached.
