@@ -45,12 +45,15 @@ func TestConfirmedTooEarly(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(4))
-	w.create(releaseOf(podTemplate("web:2", delayed), step(1), step("50%"), step("100%")))
-	w.await(upgrading)
-	w.confirm("web") // nothing is waiting yet
+	w.create(releaseOf(w.onOwnNodes(podTemplate("web:2", nil)), step(1), step("50%"), step("100%")))
+	w.await(upgrading) // and so it stays: there is no such node yet
+	w.confirm("web")   // nothing is waiting yet
+	node := string(w.ownNodes(1)[0])
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.kubectl("cordon", node) // the next gate does not open until both have confirmed
 	w.confirm("web")
 	w.confirm("web") // nobody meant the next one
+	w.kubectl("uncordon", node)
 	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
 }
 

@@ -2,6 +2,7 @@ package journeys
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -204,6 +205,10 @@ func TestTrap6ResumeIsAnOutage(t *testing.T) {
 	w.await(w.scaledBy("kube-controller-manager", old.Name, 4, 0))
 }
 
+// putBackLate are the laws that the native controller breaks with a Deployment that somebody has unpaused, or that are broken to make
+// up for it, if it acts before Sluice does.
+var putBackLate = []law{enoughRun, oldStays, neverFewer}
+
 // T6 put back at once: the release stands, and goes on when somebody has acknowledged it.
 func TestTrap6PutBack(t *testing.T) {
 	w := newWorld(t)
@@ -212,8 +217,25 @@ func TestTrap6PutBack(t *testing.T) {
 	w.create(release("web:2", step("50%"), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.excuses(heldPaused) // the outage is the user's
-	w.excuse.races = []law{enoughRun}
+	w.excuse.races = putBackLate
 	w.kubectl("rollout", "resume", "deployment", "web")
+	w.await(all(w.putBack(w.version()), web.drifted(v1alpha1.ReasonWorkloadUnpaused), standsAtHalf, allReady))
+	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
+}
+
+// T6 put back late: while no controller runs the native one deletes the old pods and makes all of them updated ones. They go back
+// to what the step says, with those that run the version before.
+func TestTrap6PutBackLate(t *testing.T) {
+	w := newWorld(t)
+	c := w.startController()
+	w.deployed(deployment(4))
+	w.create(release("web:2", step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.excuses(append(slices.Clone(putBackLate), heldPaused)...)
+	c.kill()
+	w.kubectl("rollout", "resume", "deployment", "web")
+	w.await(web.serves("web:2", 4))
+	w.startController()
 	w.await(all(w.putBack(w.version()), web.drifted(v1alpha1.ReasonWorkloadUnpaused), standsAtHalf, allReady))
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
 }
