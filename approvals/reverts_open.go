@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -67,7 +66,7 @@ func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*ap
 		return nil, refuse("revision %s is no longer kept", to)
 	case err != nil:
 		return nil, fmt.Errorf("read ControllerRevision: %w", err)
-	case !metav1.IsControlledBy(kept, release):
+	case v1alpha1.KeptFor(kept) != release.UID:
 		return nil, refuse("revision %s is not kept for this release", to)
 	case kept.Annotations[v1alpha1.CommitAnnotation] != "":
 		return kept, nil
@@ -86,7 +85,7 @@ func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kep
 	for i := range all.Items {
 		other := &all.Items[i]
 		same := other.Annotations[v1alpha1.DigestAnnotation] == kept.Annotations[v1alpha1.DigestAnnotation]
-		if same && metav1.IsControlledBy(other, release) && other.Annotations[v1alpha1.CommitAnnotation] != "" {
+		if same && v1alpha1.KeptFor(other) == release.UID && other.Annotations[v1alpha1.CommitAnnotation] != "" {
 			return other, nil
 		}
 	}

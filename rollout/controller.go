@@ -98,7 +98,7 @@ func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1alpha1.BatchRelease{}, indexWorkload, workloadName},
 		{&appsv1.ReplicaSet{}, indexOwner, controllerUID},
 		{&v1alpha1.Gate{}, indexRelease, releaseUID},
-		{kept, indexOwner, controllerUID},
+		{kept, indexOwner, keptFor},
 	}
 	for _, index := range indexes {
 		if err := indexer.IndexField(ctx, index.object, index.key, index.value); err != nil {
@@ -115,6 +115,13 @@ func workloadName(obj client.Object) []string {
 func controllerUID(obj client.Object) []string {
 	if owner := metav1.GetControllerOf(obj); owner != nil {
 		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+func keptFor(obj client.Object) []string {
+	if release := v1alpha1.KeptFor(obj); release != "" {
+		return []string{string(release)}
 	}
 	return nil
 }

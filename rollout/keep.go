@@ -83,7 +83,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
 		return fmt.Errorf("read ControllerRevision %s: %w", wanted.Name, gone(err))
 	}
-	if ownedBy(&existing, v.release.UID) && digestOfKept(&existing) == digestOfKept(wanted) {
+	if v1alpha1.KeptFor(&existing) == v.release.UID && digestOfKept(&existing) == digestOfKept(wanted) {
 		v.sawKept(existing.ObjectMeta)
 		return nil
 	}
@@ -167,6 +167,10 @@ func (r *Reconciler) keptTemplate(ctx context.Context, v *view, name string) (js
 	key := client.ObjectKey{Namespace: v.release.Namespace, Name: name}
 	if err := r.live.Get(ctx, key, &revision); err != nil {
 		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
+	}
+	if v1alpha1.KeptFor(&revision) != v.release.UID { // another one has got its name
+		v.goneKept(name)
+		return nil, errOutdated
 	}
 	return revision.Data.Raw, nil
 }

@@ -150,7 +150,7 @@ func (r *Reconciler) readKept(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("read ControllerRevisions: %w", err)
 	}
-	ours := slices.DeleteFunc(list.Items, func(k metav1.PartialObjectMetadata) bool { return !ownedBy(&k, v.release.UID) })
+	ours := slices.DeleteFunc(list.Items, func(k metav1.PartialObjectMetadata) bool { return v1alpha1.KeptFor(&k) != v.release.UID })
 	v.facts.Kept = nil
 	for i := range ours {
 		v.facts.Kept = append(v.facts.Kept, keptFrom(&ours[i]))

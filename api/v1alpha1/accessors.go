@@ -5,8 +5,25 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
+
+// KeptFor is the UID of the BatchRelease that a ControllerRevision is kept for; empty if it is not kept for any. It must see no
+// owner that the policy in config/policy/revisions.yaml overlooks: anybody could write that ControllerRevision.
+func KeptFor(revision metav1.Object) types.UID {
+	owner := metav1.GetControllerOfNoCopy(revision)
+	if owner == nil || owner.Kind != "BatchRelease" {
+		return ""
+	}
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil || version.Group != GroupVersion.Group {
+		return ""
+	}
+	return owner.UID
+}
 
 // Type names the one field of the policy that is set; empty if none is.
 func (p GatePolicy) Type() GateType {

@@ -36,7 +36,7 @@ func (c *Command) keptTemplate(ctx context.Context, d *appsv1.Deployment, revisi
 		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
 	for i := range list.Items {
-		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.UID == held.UID {
+		if held.UID != "" && v1alpha1.KeptFor(&list.Items[i]) == held.UID {
 			return list.Items[i].Data.Raw, nil
 		}
 	}

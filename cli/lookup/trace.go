@@ -155,7 +155,7 @@ func Kept(ctx context.Context, c client.Reader, release *v1alpha1.BatchRelease) 
 	}
 	var own []appsv1.ControllerRevision
 	for _, kept := range list.Items {
-		if metav1.IsControlledBy(&kept, release) {
+		if v1alpha1.KeptFor(&kept) == release.UID {
 			kept.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
 			own = append(own, kept)
 		}

@@ -24,8 +24,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// guards are the policies about what people write of gates and releases.
-var guards = []string{"releases", "gates"}
+// guards are the policies about what people write of gates, releases and their histories.
+var guards = []string{"releases", "gates", "revisions"}
 
 // guard has the guards hold in the shop's namespace, and in no other.
 func (s *shop) guard() {
@@ -73,7 +73,7 @@ func (s *shop) shipped(file string) string {
 	return path
 }
 
-// awaitPolicies waits until the API server goes by the policies, as a release and a gate made for that show.
+// awaitPolicies waits until the API server goes by the policies, as what is made for that shows.
 func (s *shop) awaitPolicies() {
 	s.Helper()
 	release := &v1alpha1.BatchRelease{
@@ -93,17 +93,29 @@ func (s *shop) awaitPolicies() {
 		gate:    `{"status":{"decision":"Passed"}}`,
 	} {
 		s.create(object)
-		cptest.Eventually(s.T, soon, func() error {
-			err := s.client.Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)
-			if err != nil && strings.Contains(err.Error(), "rollouts.sluice.dev' with binding") {
-				return nil
-			}
-			return errors.Join(fmt.Errorf("want a status of %T refused by policy", object), err)
+		s.awaitRefusal(fmt.Sprintf("a status of %T", object), func() error {
+			return s.client.Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)
 		})
 		if err := s.client.Delete(s.Context(), object); err != nil {
 			s.Fatalf("delete probe: %v", err)
 		}
 	}
+	ofRelease := metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))
+	s.awaitRefusal("a ControllerRevision", func() error {
+		return s.client.Create(s.Context(), s.revision("probe", *ofRelease), client.DryRunAll)
+	})
+}
+
+// awaitRefusal waits until a policy refuses what is tried.
+func (s *shop) awaitRefusal(what string, try func() error) {
+	s.Helper()
+	cptest.Eventually(s.T, soon, func() error {
+		err := try()
+		if err != nil && strings.Contains(err.Error(), "rollouts.sluice.dev' with binding") {
+			return nil
+		}
+		return errors.Join(fmt.Errorf("want %s refused by policy", what), err)
+	})
 }
 
 // TestStatusIsTheControllers: anyone who may approve writes nothing else into the status of a release.
@@ -152,6 +164,18 @@ func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) 
 	if err := s.tryStatus(approver, release, `{"status":{"answers":[`+hers+`,`+beside+`]}}`); err != nil {
 		s.Errorf("want an answer beside hers let in, got %v", err)
 	}
+}
+
+// clientAs is a client that writes as a user.
+func (s *shop) clientAs(user string) client.Client {
+	s.Helper()
+	cfg := cptest.Config(s.T)
+	cfg.Impersonate.UserName = user
+	c, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
+	if err != nil {
+		s.Fatalf("make client: %v", err)
+	}
+	return c
 }
 
 // asController is a client that writes as the controller does.
@@ -226,13 +250,7 @@ func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchT
 // tryStatus is the result when a user patches a status.
 func (s *shop) tryStatus(user string, object client.Object, patch string) error {
 	s.Helper()
-	cfg := cptest.Config(s.T)
-	cfg.Impersonate.UserName = user
-	c, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
-	if err != nil {
-		s.Fatalf("make client: %v", err)
-	}
-	return c.Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)
+	return s.clientAs(user).Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)
 }
 
 // wantRefused wants a patch of a status by a user refused in these words.

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // attempt is what a person of the namespace tries to write, and what is said to it; nothing where it is theirs to write.
@@ -138,13 +137,7 @@ func (s *shop) try(user string, a attempt) error {
 		}
 		return s.tryStatus(user, a.object, a.patch)
 	}
-	cfg := cptest.Config(s.T)
-	cfg.Impersonate.UserName = user
-	c, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
-	if err != nil {
-		s.Fatalf("make client: %v", err)
-	}
-	return c.Patch(s.Context(), a.object.DeepCopyObject().(client.Object), merge(a.patch), client.DryRunAll)
+	return s.clientAs(user).Patch(s.Context(), a.object.DeepCopyObject().(client.Object), merge(a.patch), client.DryRunAll)
 }
 
 // wantForceKept: what was forced, and by whom, does not change any more; nor is a gate forced that has passed by its policy.
