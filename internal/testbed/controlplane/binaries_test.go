@@ -76,11 +76,11 @@ func TestBuildKeepsNothingHalf(t *testing.T) {
 
 func TestKeyNamesWhatIsBuilt(t *testing.T) {
 	t.Parallel()
-	read := func(k8s, sum string) *module {
+	read := func(k8s, sum, sums string) *module {
 		t.Helper()
 		dir := t.TempDir()
 		mod := "module example.test\n\nrequire (\n\t" + kubernetesModule + " " + k8s + "\n\t" + kwokModule + " v0.8.0\n\t" + etcdModule + " v3.6.8\n)\n"
-		for name, content := range map[string]string{"go.mod": mod, "go.sum": sum} {
+		for name, content := range map[string]string{"go.mod": mod, "go.sum": sum, sumsFile: sums} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestKeyNamesWhatIsBuilt(t *testing.T) {
 		}
 		return m
 	}
-	base := read("v1.36.3", "sum")
+	base := read("v1.36.3", "sum", "sums")
 	if !strings.HasPrefix(base.key(), "kubernetes-1.36.3-kwok-0.8.0-etcd-3.6.8-") {
 		t.Errorf("key %q does not begin with the versions", base.key())
 	}
@@ -99,12 +99,13 @@ func TestKeyNamesWhatIsBuilt(t *testing.T) {
 		!strings.Contains(flags, "gitMajor=1 ") || !strings.HasSuffix(flags, "gitMinor=36") {
 		t.Errorf("build flags %q do not set the version", flags)
 	}
-	if same := read("v1.36.3", "sum"); same.key() != base.key() {
+	if same := read("v1.36.3", "sum", "sums"); same.key() != base.key() {
 		t.Errorf("keys of equal modules differ: %q and %q", same.key(), base.key())
 	}
 	for reason, other := range map[string]*module{
-		"another version": read("v1.36.4", "sum"),
-		"another go.sum":  read("v1.36.3", "other"),
+		"another version": read("v1.36.4", "sum", "sums"),
+		"another go.sum":  read("v1.36.3", "other", "sums"),
+		"other checksums": read("v1.36.3", "sum", "other"),
 	} {
 		if other.key() == base.key() {
 			t.Errorf("%s: same key %q", reason, base.key())

@@ -80,6 +80,7 @@ type module struct {
 	dir      string
 	versions map[string]string // of the modules required, by path
 	sum      [sha256.Size]byte // over go.mod and go.sum
+	sums     []byte            // the checksums of what may be downloaded; nil if there are none
 }
 
 // InCheckout is the path of something in the checkout of Sluice that the current directory is part of.
@@ -102,7 +103,7 @@ func InCheckout(path string) (string, error) {
 	}
 }
 
-// readModule reads go.mod and go.sum in dir of the module that pins a set.
+// readModule reads go.mod, go.sum and the checksums in dir of the module that pins a set.
 func readModule(dir string, pinned set) (*module, error) {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -110,6 +111,10 @@ func readModule(dir string, pinned set) (*module, error) {
 	}
 	sum, err := os.ReadFile(filepath.Join(dir, "go.sum"))
 	if err != nil {
+		return nil, fmt.Errorf("read module: %w", err)
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read module: %w", err)
 	}
 	file, err := modfile.ParseLax(filepath.Join(dir, "go.mod"), mod, nil)
@@ -121,6 +126,7 @@ func readModule(dir string, pinned set) (*module, error) {
 		dir:      dir,
 		versions: map[string]string{},
 		sum:      sha256.Sum256(bytes.Join([][]byte{mod, sum}, []byte{0})),
+		sums:     sums,
 	}
 	for _, r := range file.Require {
 		m.versions[r.Mod.Path] = r.Mod.Version
@@ -137,6 +143,7 @@ func readModule(dir string, pinned set) (*module, error) {
 func (m *module) key() string {
 	hash := sha256.New()
 	hash.Write(m.sum[:])
+	hash.Write(m.sums)
 	fmt.Fprint(hash, m.programs, m.buildFlags())
 	key := m.prefix
 	for _, named := range m.named {

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -52,14 +50,8 @@ func (m *module) release() (release, error) {
 	if r.url == noRelease {
 		return release{}, nil
 	}
-	text, err := os.ReadFile(filepath.Join(m.dir, sumsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return release{}, nil
-	}
-	if err != nil {
-		return release{}, fmt.Errorf("read checksums: %w", err)
-	}
-	r.sums, err = parseSums(string(text))
+	var err error
+	r.sums, err = parseSums(string(m.sums))
 	if err != nil {
 		return release{}, fmt.Errorf("read checksums of %s: %w", m.dir, err)
 	}

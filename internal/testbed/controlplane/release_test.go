@@ -29,9 +29,7 @@ func offer(t *testing.T, serve http.HandlerFunc) (*module, *bytes.Buffer) {
 	for _, p := range m.programs {
 		sums += hex.EncodeToString(sum[:]) + "  v1.36.3/bin/" + runtime.GOOS + "/" + runtime.GOARCH + "/" + p.name + "\n"
 	}
-	if err := os.WriteFile(filepath.Join(m.dir, sumsFile), []byte(sums), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	m.sums = []byte(sums)
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
 	t.Setenv(ReleaseURLEnv, server.URL+"/release/")
@@ -211,9 +209,7 @@ func TestNoDownload(t *testing.T) {
 
 func TestChecksumsThatAreNone(t *testing.T) {
 	m, progress := offer(t, http.NotFound)
-	if err := os.WriteFile(filepath.Join(m.dir, sumsFile), []byte("abc  one\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	m.sums = []byte("abc  one\n")
 	err := m.build(t.Context(), filepath.Join(t.TempDir(), "built"), progress)
 	if err == nil || !strings.Contains(err.Error(), `line "abc  one" is not a SHA-256`) {
 		t.Errorf("error = %v, want that of the line", err)
