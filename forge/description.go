@@ -51,3 +51,12 @@ func withoutLastWord(line []rune) []rune {
 
 // endsBadly reports what should not stand before an ellipsis.
 func endsBadly(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:-…", r) }
+
+// Link returns an address if it is that of a page that people can open, and nothing otherwise. Anybody who may post a status
+// chooses where it points to.
+func Link(address string) string {
+	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {
+		return address
+	}
+	return ""
+}

@@ -34,7 +34,7 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}
 	return passed(fmt.Sprintf("%s ended with %s", what, newest.Conclusion), v1alpha1.Evidence{
 		Kind: EvidenceCheckRun, Actor: newest.App.Slug, ActorID: newest.App.ID,
-		ID: newest.ID, SHA: newest.HeadSHA, URL: link(newest.URL), Time: timeOf(newest.CompletedAt),
+		ID: newest.ID, SHA: newest.HeadSHA, URL: forge.Link(newest.URL), Time: timeOf(newest.CompletedAt),
 		Detail: fmt.Sprintf("%s ended with %s", newest.Name, newest.Conclusion),
 	}, now)
 }

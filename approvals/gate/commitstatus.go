@@ -41,7 +41,7 @@ func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}
 	return passed(what+" is success", v1alpha1.Evidence{
 		Kind: EvidenceCommitStatus, Actor: newest.Creator.Login, ActorID: newest.Creator.ID,
-		ID: newest.ID, SHA: newest.SHA, URL: link(newest.TargetURL), Time: timeOf(newest.CreatedAt),
+		ID: newest.ID, SHA: newest.SHA, URL: forge.Link(newest.TargetURL), Time: timeOf(newest.CreatedAt),
 		Detail: fmt.Sprintf("%s is %s", newest.Context, newest.State),
 	}, now)
 }

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,13 +68,4 @@ func timeOf(t time.Time) *metav1.Time {
 		return nil
 	}
 	return new(metav1.NewTime(t))
-}
-
-// link is an address of a page that people can open; empty if it is not. Anybody who may post a status
-// chooses where it points to.
-func link(address string) string {
-	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {
-		return address
-	}
-	return ""
 }

@@ -125,7 +125,7 @@ func (a approval) closing() v1alpha1.Evidence {
 	pull := a.PullRequest
 	return v1alpha1.Evidence{
 		Kind: EvidencePullRequestClosed,
-		ID:   int64(pull.Number), SHA: pull.Head.SHA, URL: link(pull.URL), Time: timeOf(pull.ClosedAt),
+		ID:   int64(pull.Number), SHA: pull.Head.SHA, URL: forge.Link(pull.URL), Time: timeOf(pull.ClosedAt),
 	}
 }
 
@@ -134,7 +134,7 @@ func (a approval) evidence() []v1alpha1.Evidence {
 	pull := a.PullRequest
 	facts := []v1alpha1.Evidence{{
 		Kind: EvidencePullRequestMerged, Actor: pull.MergedBy.Login, ActorID: pull.MergedBy.ID,
-		ID: int64(pull.Number), SHA: pull.MergeCommit, URL: link(pull.URL), Time: timeOf(pull.MergedAt),
+		ID: int64(pull.Number), SHA: pull.MergeCommit, URL: forge.Link(pull.URL), Time: timeOf(pull.MergedAt),
 		Detail: fmt.Sprintf("put %s (blob %s) onto branch %s", a.Files[0].Path, a.Files[0].BlobSHA, a.branch()),
 	}}
 	if a.policy.MinApprovals == 0 {
@@ -143,7 +143,7 @@ func (a approval) evidence() []v1alpha1.Evidence {
 	for _, review := range a.approving() {
 		facts = append(facts, v1alpha1.Evidence{
 			Kind: EvidenceReview, Actor: review.Reviewer.Login, ActorID: review.Reviewer.ID,
-			ID: review.ID, SHA: review.CommitID, URL: link(review.URL), Time: timeOf(review.SubmittedAt),
+			ID: review.ID, SHA: review.CommitID, URL: forge.Link(review.URL), Time: timeOf(review.SubmittedAt),
 			Detail: fmt.Sprintf("approved pull request #%d", pull.Number),
 		})
 	}

@@ -38,8 +38,8 @@ func (s standing) followed(status *v1alpha1.BatchReleaseStatus) standing {
 		s.ByHand = true
 	case revert.State == v1alpha1.RevertOpen && revert.PullRequest != nil && len(status.Quarantined) > 0:
 		s.PullRequest = revert.PullRequest.Number
-		if isLink(revert.PullRequest.URL) {
-			s.url = revert.PullRequest.URL
+		if link := forge.Link(revert.PullRequest.URL); link != "" {
+			s.url = link
 		}
 	}
 	return s

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // blocked is how a release stands that waits for gates. While a pull request is still to be opened there is
@@ -116,12 +117,8 @@ func soaked(g *v1alpha1.Gate) time.Time {
 
 // pullURL is where the pull request of a gate is; empty where that is nothing to send people to.
 func pullURL(g *v1alpha1.Gate) string {
-	if g.Status.PullRequest == nil || !isLink(g.Status.PullRequest.URL) {
+	if g.Status.PullRequest == nil {
 		return ""
 	}
-	return g.Status.PullRequest.URL
-}
-
-func isLink(address string) bool {
-	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
+	return forge.Link(g.Status.PullRequest.URL)
 }
