@@ -106,7 +106,7 @@ again; no pod is removed, unless strategy.stepBack is RemovePods.`,
 		Example: "  sluice jump web 3",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
-		batch, err := batchOf(args)
+		batch, err := batchOf(command, args)
 		if err != nil {
 			return err
 		}
@@ -122,17 +122,22 @@ again; no pod is removed, unless strategy.stepBack is RemovePods.`,
 	return command
 }
 
-// batchOf is the batch that the last argument names.
-func batchOf(args []string) (int32, error) {
+// batchOf is the batch that the last argument names. Where there is only one argument, it may be the release's.
+func batchOf(command *cobra.Command, args []string) (int32, error) {
+	usage := "usage: " + command.Parent().CommandPath() + " " + command.Use + ", such as " + command.CommandPath()
 	if len(args) == 0 {
-		return 0, usageError{errors.New("name the batch to go to, counted from 1")}
+		return 0, usageError{fmt.Errorf("the batch is missing, counted from 1; %s web 3", usage)}
 	}
 	last := args[len(args)-1]
 	batch, err := strconv.ParseInt(last, 10, 32)
-	if err != nil || batch < 1 {
-		return 0, usageError{fmt.Errorf("%q is not the number of a batch: give one, counted from 1, such as jump web 3", last)}
+	switch {
+	case err == nil && batch >= 1:
+		return int32(batch), nil
+	case err != nil && len(args) == 1:
+		return 0, usageError{fmt.Errorf("the batch is missing, counted from 1, after the release %q; %s %[1]s 3", last, usage)}
+	default:
+		return 0, usageError{fmt.Errorf("%q is not the number of a batch, counted from 1; %s web 3", last, usage)}
 	}
-	return int32(batch), nil
 }
 
 // jumpTaken waits for the request to be answered.
