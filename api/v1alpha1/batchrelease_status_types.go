@@ -53,16 +53,16 @@ type BatchReleaseStatus struct {
 	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
 	// +optional
 	CurrentStepState StepState `json:"currentStepState,omitempty"`
-	// State is what the release is doing, or waits for. What acts on a release, a script for example, reads it, and StoppedBy
-	// and StalledBy, rather than the reason or the message: those are for people.
+	// State is what the release is doing or waiting for. Scripts should read State, StoppedBy and StalledBy; Reason
+	// and Message are for people.
 	// +optional
 	State ReleaseState `json:"state,omitempty"`
-	// StoppedBy are the causes for which releases do not advance now, the first one first. A rollback advances all the same,
-	// unless its own steps are invalid.
+	// StoppedBy lists why the release does not advance; Reason is that of the first cause. A rollback advances
+	// anyway, unless its own steps are invalid.
 	// +listType=atomic
 	// +optional
 	StoppedBy []StopCause `json:"stoppedBy,omitempty"`
-	// StalledBy is what somebody has to change before the release goes on; empty if it goes on by itself.
+	// StalledBy names what somebody must fix before the release can continue; empty if it continues by itself.
 	// +optional
 	StalledBy StallCause `json:"stalledBy,omitempty"`
 	// Reason is State in one word, as conditions and events have it.
@@ -72,7 +72,7 @@ type BatchReleaseStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Batch is the current step, counted from 1, for the column of kubectl get: "2/4".
+	// Batch is the current step, counted from 1, and the number of steps, as kubectl get shows them: "2/4".
 	// +optional
 	Batch string `json:"batch,omitempty"`
 	// Gates are the gates that the current step waits for. Only a gate that is named here can be
@@ -92,10 +92,10 @@ type BatchReleaseStatus struct {
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
 
-	// UpdateRevision is the pod template hash of what is being, or was last, released.
+	// UpdateRevision is the pod template hash of the release in progress, or of the last one if there is none.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// StableRevision is the pod template hash of what a rollback in mid-release goes back to.
+	// StableRevision is the pod template hash that a rollback in mid-release goes back to.
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
 	// Rollback says why the current or last rollback began; unset in a release.
@@ -129,8 +129,8 @@ type BatchReleaseStatus struct {
 	// TargetReplicas is how many pods run the update revision when the current step is done.
 	// +optional
 	TargetReplicas int32 `json:"targetReplicas,omitempty"`
-	// UpdatedReplicas counts the pods that run the update revision; the next two fields count those that are ready,
-	// and available. It is set at 0 too, for the column of kubectl get.
+	// UpdatedReplicas counts the pods that run the update revision; the next two fields count how many of them are
+	// ready, and available. It is written even if it is 0, so that kubectl get shows it.
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
@@ -139,13 +139,13 @@ type BatchReleaseStatus struct {
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets, during a release and
-	// at its end; later see the Deployment's.
+	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets. They are updated
+	// during a release and at its end; after that, see the Deployment's status.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
-	// UnavailableReplicas are those that the ReplicaSets want and that are not available.
+	// UnavailableReplicas counts the pods that the ReplicaSets should have and that are not available.
 	// +optional
 	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty"`
 
@@ -157,23 +157,22 @@ type BatchReleaseStatus struct {
 	// to end. Only the newest waits.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
-	// Ended are the completed releases and rollbacks before this one, the last one last.
+	// Ended lists the completed releases and rollbacks before this one, the newest last.
 	// +kubebuilder:validation:MaxItems=5
 	// +listType=atomic
 	// +optional
 	Ended []EndedRelease `json:"ended,omitempty"`
-	// Superseded are the commits whose releases were superseded by another commit before they completed, the last one
-	// last.
+	// Superseded lists the commits that another commit superseded before their releases completed, the newest last.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Superseded []string `json:"superseded,omitempty"`
-	// Order is the progress of writing the deletion costs that put old pods in order; unset where none has one. Before
-	// it is unset, pods that remain get their own costs back.
+	// Order tracks the deletion costs that Sluice sets to put old pods in order; unset if no pod has one. Before
+	// Order is unset, the remaining pods get their own costs back.
 	// +optional
 	Order *OrderStatus `json:"order,omitempty"`
-	// PausePoint is the pod that the release is paused before, or is about to delete after its pause point was
-	// confirmed.
+	// PausePoint is the pod before which the release is paused, or which it deletes next, after somebody confirmed
+	// its pause point.
 	// +optional
 	PausePoint *PausePoint `json:"pausePoint,omitempty"`
 
@@ -185,20 +184,20 @@ type BatchReleaseStatus struct {
 	// +optional
 	Jump *Jump `json:"jump,omitempty"`
 
-	// Resolved ties spec.template, as given, to what the API server made of it.
+	// Resolved links spec.template as given to the same template with the API server's defaults.
 	// +optional
 	Resolved *ResolvedTemplate `json:"resolved,omitempty"`
 
-	// Held is how the workload was before it was taken over; unset when it is not.
+	// Held is what to restore when the workload is handed back; unset while it is not taken over.
 	// +optional
 	Held *HeldWorkload `json:"held,omitempty"`
 
-	// Failure is why the release has failed; unset while it has not.
+	// Failure says why the release failed; unset if it has not.
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`
 
-	// RefusedWrite is a write that the API server refuses and that delays the release; unset where there is none. It
-	// is retried with growing intervals.
+	// RefusedWrite is a write that the API server refuses and that delays the release; unset if there is none. Sluice
+	// retries it at increasing intervals.
 	// +optional
 	RefusedWrite *RefusedWrite `json:"refusedWrite,omitempty"`
 
@@ -209,7 +208,7 @@ type BatchReleaseStatus struct {
 	// Report is what was last reported to the forge about this release.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
-	// Refusal is what was last reported to the forge about a commit that can't be released, or not yet.
+	// Refusal is what was last reported to the forge about a commit that can't be released, or can't be released yet.
 	// +optional
 	Refusal *ForgeReport `json:"refusal,omitempty"`
 
@@ -280,8 +279,8 @@ type Progress struct {
 	Available int32 `json:"available"`
 	// Since is when Available was reached, or when the step started if that is later.
 	Since metav1.Time `json:"since"`
-	// WaitedSeconds is for how long a controller has watched the release wait for one more since then. The progress
-	// deadline is measured by it. It is updated from time to time.
+	// WaitedSeconds is how long a controller has watched the release wait for one more available pod since then. The
+	// progress deadline counts this time. It is updated only from time to time.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
@@ -317,8 +316,9 @@ type ResolvedTemplate struct {
 	Revision string `json:"revision"`
 }
 
-// Jump is a requested change of the current step. It counts for its attempt: from step From to before To, gates
-// that can be skipped are not waited for; where To is not after From, the steps before To count as passed.
+// Jump is a requested change of the current step. It counts for one attempt. The release does not wait for skippable
+// gates of the steps from From up to, but not including, To. If To is not after From, the steps before To count as
+// passed.
 type Jump struct {
 	// From and To are steps, counted from 0.
 	From int32 `json:"from"`
@@ -337,7 +337,7 @@ type Jump struct {
 	// ReleaseTo is spec.releaseTo as it was last acted on.
 	// +optional
 	ReleaseTo *int32 `json:"releaseTo,omitempty"`
-	// Earlier are the jumps before this one that still count, the last one last. One that is refused ends none of them.
+	// Earlier lists the jumps before this one that still count, the newest last. A refused jump ends none of them.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
@@ -378,8 +378,8 @@ type QueuedTemplate struct {
 	Since metav1.Time `json:"since"`
 }
 
-// EndedRelease is a completed release or rollback. Whoever reads the status only from time to time may have missed
-// that.
+// EndedRelease is a completed release or rollback. It is listed for clients that read the status only from time to
+// time, and may have missed it.
 type EndedRelease struct {
 	// Commit is the one that was released, or rolled back from.
 	// +optional
@@ -399,21 +399,21 @@ type EndedRelease struct {
 // RefusedWrite is a write that the API server refuses: by its rules, the controller's permissions, a quota, or
 // admission. Or admission changes it.
 type RefusedWrite struct {
-	// Write is what was to be done, in words that follow "to".
+	// Write says what Sluice tried to do, in words that follow "to".
 	Write string `json:"write"`
 	// Message is what the API server says, with who refuses it.
 	Message string `json:"message"`
-	// Since is when it was refused first.
+	// Since is when it was first refused.
 	Since metav1.Time `json:"since"`
-	// WaitedSeconds is for how long a controller has watched it be refused since then. The progress deadline is
-	// measured by it where no batch is in progress. It is updated from time to time.
+	// WaitedSeconds is how long a controller has seen the write refused since then. If no batch is in progress, the
+	// progress deadline counts this time. It is updated only from time to time.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
 // Failure is why a release has failed.
 type Failure struct {
-	// DeadlineSeconds is how long it was watched without progress.
+	// DeadlineSeconds is how long the controller watched the release without seeing progress.
 	DeadlineSeconds int32 `json:"deadlineSeconds"`
 	// Message says what kept it from making progress.
 	Message string `json:"message"`
@@ -428,13 +428,12 @@ type HeldWorkload struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Answer is what a person says to one manual gate.
+// Answer is one person's answer to a manual gate.
 type Answer struct {
 	// Gate is the UID of the Gate.
 	Gate    types.UID `json:"gate"`
 	Verdict Verdict   `json:"verdict"`
-	// By is the user, as the API server knows it. The policies in config/policy make sure that nobody names somebody
-	// else.
+	// By is the user's name, as the API server authenticated it. The policies in config/policy refuse any other name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
@@ -467,7 +466,7 @@ type ForcedGate struct {
 type GateReference struct {
 	Name string   `json:"name"`
 	Type GateType `json:"type"`
-	// Decision is the gate's, as of the last update of the release.
+	// Decision is the gate's decision as of the last update of the release.
 	// +optional
 	Decision Decision `json:"decision,omitempty"`
 }

@@ -2,23 +2,25 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ForgeReport is what was last reported to a forge about one object. It saves reporting it again.
+// ForgeReport is what was last reported to a forge about one object, so that it is not reported twice.
 type ForgeReport struct {
 	// Commit and Context name the commit status.
 	Commit  string `json:"commit"`
 	Context string `json:"context"`
-	// State, Description and URL are as they were posted. What would be posted now is compared with them; nothing is read from them.
+	// State, Description and URL are what was posted. Sluice posts again only if they would change, and reads nothing
+	// else from them.
 	State       string `json:"state"`
 	Description string `json:"description"`
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Content is what was posted, as values: what is posted next depends on it. It is unset in reports from before it was there.
+	// Content is what was posted, as values: what is posted next depends on it. Reports by earlier versions of Sluice
+	// lack it.
 	// +optional
 	Content *ReportContent `json:"content,omitempty"`
 	// Posts is how many statuses were posted on this commit in this context.
 	// +optional
 	Posts int32 `json:"posts,omitempty"`
-	// DeploymentID and DeploymentState are those of the forge's deployment, where one was made.
+	// DeploymentID and DeploymentState are those of the deployment on the forge, if there is one.
 	// +optional
 	DeploymentID int64 `json:"deploymentID,omitempty"`
 	// DeploymentTask tells the deployments of one repository apart.
@@ -92,7 +94,7 @@ const (
 	ReportSuperseded ReportKind = "Superseded"
 	// ReportDeleted: the release was deleted before it completed.
 	ReportDeleted ReportKind = "Deleted"
-	// ReportNotReleased: the commit has waited in vain, as the workload was rolled back.
+	// ReportNotReleased: the commit waited, and was not released because the workload was rolled back.
 	ReportNotReleased ReportKind = "NotReleased"
 )
 
@@ -100,7 +102,7 @@ const (
 const (
 	// ReportReleased: the commit runs.
 	ReportReleased ReportKind = "Released"
-	// ReportReverted: what runs is an earlier revision, as the commit asks.
+	// ReportReverted: an earlier revision runs, as the commit asks.
 	ReportReverted ReportKind = "Reverted"
 	// ReportNothingToRelease: the commit asks for what runs.
 	ReportNothingToRelease ReportKind = "NothingToRelease"

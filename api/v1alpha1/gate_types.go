@@ -41,14 +41,14 @@ type GateList struct {
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a Gate is immutable"
 type GateSpec struct {
 	ReleaseRef ReleaseReference `json:"releaseRef"`
-	// Revision is the pod template hash that the gate lets on.
+	// Revision is the pod template hash that the gate lets through.
 	Revision string `json:"revision"`
 	// Attempt is the release's status.attempt.
 	Attempt int64 `json:"attempt"`
 	// Commit brought the revision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// StableCommit is the commit that ran before, as far as it is known: what is released came after it.
+	// StableCommit is the commit that ran before, if known: the commits after it are being released.
 	// +optional
 	StableCommit string `json:"stableCommit,omitempty"`
 	// Step is the index of the step after which the gate stands.
@@ -256,7 +256,7 @@ const (
 	CheckSkipped CheckConclusion = "skipped"
 )
 
-// Decision is what is known of a gate.
+// Decision says whether a gate waits, has passed or was rejected.
 //
 // +kubebuilder:validation:Enum=Waiting;Passed;Rejected
 type Decision string
@@ -301,8 +301,7 @@ type GateStatus struct {
 
 // Force says who overrides the policy of a gate, and why.
 type Force struct {
-	// By is the user, as the API server knows it. The policies in config/policy make sure that nobody names somebody
-	// else.
+	// By is the user's name, as the API server authenticated it. The policies in config/policy refuse any other name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
@@ -336,7 +335,7 @@ type PullRequestReference struct {
 	// Base is the commit that the branch was made on.
 	// +optional
 	Base string `json:"base,omitempty"`
-	// TextDigest is the digest of the title and body that it was given.
+	// TextDigest is the digest of the title and body that Sluice wrote.
 	// +optional
 	TextDigest string `json:"textDigest,omitempty"`
 }
@@ -362,7 +361,7 @@ const EvidencePullRequestMerged = "PullRequestMerged"
 type Evidence struct {
 	// Kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen, PullRequestMerged.
 	Kind string `json:"kind"`
-	// Actor who brought it about, as far as it is known.
+	// Actor is who caused it, if known.
 	// +optional
 	Actor string `json:"actor,omitempty"`
 	// ActorID is the forge's number of that account. Unlike the name it never changes hands.

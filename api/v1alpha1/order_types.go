@@ -1,6 +1,6 @@
 package v1alpha1
 
-// OrderKey is one thing that old pods are ordered by.
+// OrderKey is one criterion by which old pods are ordered.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=1

@@ -59,8 +59,8 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Interval metav1.Duration `json:"interval,omitzero"`
 
-	// Timeout for one look at, or one fetch of, the repository. Default 60s; more than 2m counts as 2m, so
-	// that a server which hangs does not take room that other sources need.
+	// Timeout for one poll or one fetch of the repository. Default 60s; more than 2m counts as 2m, so that a server
+	// that hangs does not delay other sources.
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be from 1s to 1h"
 	// +optional
@@ -199,8 +199,8 @@ type ReleaseSourceStatus struct {
 	// Report is what was last reported to the forge about this source: that a commit has invalid files.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
-	// RefusedHead is the head of the branch where it is not read, as it does not descend from ObservedCommit; unset
-	// otherwise.
+	// RefusedHead is the head of the branch if Sluice refuses to read it, because it does not descend from
+	// ObservedCommit; unset otherwise.
 	// +optional
 	RefusedHead string `json:"refusedHead,omitempty"`
 	// Accounts are the accounts that the gates' policies named when Sluice first read them: a name can change hands, a
@@ -214,7 +214,7 @@ type ReleaseSourceStatus struct {
 	// LastSyncTime is when ObservedCommit was applied.
 	// +optional
 	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty"`
-	// LastHandledSyncAt answers the annotation rollouts.sluice.dev/requestedAt with its value.
+	// LastHandledSyncAt is the last value of the annotation rollouts.sluice.dev/requestedAt that was acted on.
 	// +optional
 	LastHandledSyncAt string `json:"lastHandledSyncAt,omitempty"`
 	// Files is how many manifest files were read.
@@ -238,7 +238,7 @@ type ReleaseSourceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// AccountKind is what a policy names.
+// AccountKind says whether a name in a policy is a user's or an app's.
 //
 // +kubebuilder:validation:Enum=User;App
 type AccountKind string
@@ -269,8 +269,7 @@ type FileError struct {
 	Message string `json:"message"`
 }
 
-// ApprovalRecord is what a record in the folder .sluice/approvals says. It passes the one gate with the same
-// nonce.
+// ApprovalRecord is the content of a file in .sluice/approvals. It passes only the gate with the same nonce.
 type ApprovalRecord struct {
 	// Namespace and Release name the BatchRelease.
 	Namespace string `json:"namespace"`
@@ -284,7 +283,7 @@ type ApprovalRecord struct {
 	Step int32 `json:"step"`
 	// Nonce of the gate.
 	Nonce string `json:"nonce"`
-	// Blob is Git's hash of the file, where it was read from Git.
+	// Blob is Git's hash of the file, if it was read from Git.
 	// +optional
 	Blob string `json:"blob,omitempty"`
 }

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Revert is the pull request with which Git is to follow a rollback that Git did not ask for.
+// Revert is the pull request that brings Git back in line after a rollback that did not come from Git.
 type Revert struct {
 	// Attempt is that of the rollback.
 	Attempt int64 `json:"attempt"`
@@ -17,7 +17,8 @@ type Revert struct {
 	// File is the one that the pull request changes.
 	// +optional
 	File string `json:"file,omitempty"`
-	// Branch is that of the pull request. It is named before it is made, and nobody can tell its name beforehand.
+	// Branch is the branch of the pull request. Sluice chooses the name before it creates the branch, and nobody can
+	// predict it.
 	// +optional
 	Branch string `json:"branch,omitempty"`
 	// PullRequest is unset until it is open.
@@ -38,7 +39,7 @@ const (
 	RevertOpen RevertState = "Open"
 	// RevertDeclined: people closed it; it can be opened again.
 	RevertDeclined RevertState = "Declined"
-	// RevertRefused: there is none, because the file can't be changed for sure; the message says why.
+	// RevertRefused: there is none, because the file can't be changed safely; the message says why.
 	RevertRefused RevertState = "Refused"
 	// RevertMerged: Git has followed.
 	RevertMerged RevertState = "Merged"

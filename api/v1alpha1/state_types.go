@@ -27,7 +27,7 @@ const (
 	StateChangedPastGit ReleaseState = "ChangedPastGit"
 	// StateNativeRollout: the Deployment's own rolling update brings the template.
 	StateNativeRollout ReleaseState = "NativeRollout"
-	// StateStarting: the release has begun, and no step yet.
+	// StateStarting: the release has begun, but its first step has not.
 	StateStarting ReleaseState = "Starting"
 	// StateWillNotFit: the release waits until the namespace has room for it.
 	StateWillNotFit ReleaseState = "WillNotFit"
