@@ -62,7 +62,7 @@ func write(d Decision, all mover.Moves) Decision {
 	return d
 }
 
-// writeGrowth adds pods. It reports whether everything that it depends on was read live.
+// writeGrowth adds pods. It reports whether it does: if a growth is refused, what is to make room for it stays.
 func writeGrowth(d Decision, grow []mover.Write) (Decision, bool) {
 	if len(grow) == 0 {
 		return d, true
@@ -71,7 +71,7 @@ func writeGrowth(d Decision, grow []mover.Write) (Decision, bool) {
 	if !may {
 		return d, false
 	}
-	return d.do(d.moves(grow)...), true
+	return d.try(d.moves(grow)...)
 }
 
 // writeShrink takes pods away. It reports whether it does.
