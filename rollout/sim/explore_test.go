@@ -45,3 +45,16 @@ func TestRefusedGrowthTakesNoPods(t *testing.T) {
 		t.Errorf("%d states visited: %s", out.States, out.Fault)
 	}
 }
+
+// A suspension that is seen too late leaves the one pod beyond all replicas that there may be without surge (T1), and no more.
+func TestSuspendedUnseen(t *testing.T) {
+	t.Parallel()
+	setup := Setup{
+		Replicas: 1, Steps: Steps("1", "50% none", "100%"), HistoryLimit: 2, Deadline: 24 * time.Hour,
+		MaxSurge: intstr.FromInt32(0), MaxUnavailable: intstr.FromInt32(1),
+	}
+	out := Explore(Exploration{Start: releasing(setup), Offers: append(caches(ReleaseObject), Event{Kind: Suspend})})
+	if out.Fault != "" {
+		t.Errorf("%d states visited: %s", out.States, out.Fault)
+	}
+}

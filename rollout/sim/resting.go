@@ -37,7 +37,11 @@ func (w *World) judgeFollowed() {
 		return
 	}
 	surge, _ := d.bounds(d.Replicas)
-	if n := total(w.Sets); n < d.Replicas || n > d.Replicas+surge {
+	most := d.Replicas + surge
+	if surge == 0 && w.Release.Spec.Suspend && w.Past.Sizes.unscaled() && w.updated().Replicas == 1 && pinned(w.Sets, w.updated()) {
+		most++ // I1 allows it (T1): it was added before the suspension was seen, and stands now
+	}
+	if n := total(w.Sets); n < d.Replicas || n > most {
 		w.breach("spec.replicas are followed while a workload is held", fmt.Sprintf("%d pods", n))
 	}
 }

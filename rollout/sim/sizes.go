@@ -31,6 +31,9 @@ func (z *Sizes) become(before, replicas int32) {
 	z.Fell = z.Fell || replicas < before
 }
 
+// unscaled reports whether spec.replicas have stayed what they were when the step was entered.
+func (z *Sizes) unscaled() bool { return z.Smallest == z.Largest }
+
 // most is the most that a step's share of replicas may be.
 func (z *Sizes) most(step v1alpha1.Step, replicas int32) int32 {
 	was := max(Target(step, z.Entered), min(z.Kept, z.Entered-1))
