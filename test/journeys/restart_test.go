@@ -62,6 +62,7 @@ func TestRestartAtRest(t *testing.T) {
 	w.deployed(deployment(3))
 	w.create(release("web:2", step(1), step("100%")))
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 3)))
+	first.rest() // its status counts all pods
 	first.kill()
 
 	second := w.startController()
@@ -81,6 +82,7 @@ func TestRestartAtGate(t *testing.T) {
 	w.create(release("web:2", step(1), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
 	w.wantGate(0, v1alpha1.GateManual, v1alpha1.DecisionWaiting)
+	first.rest()
 	first.kill()
 
 	second := w.startController()
