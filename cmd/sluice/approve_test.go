@@ -132,11 +132,5 @@ func (s *shop) release(name string) *v1alpha1.BatchRelease {
 // readStatus is the result when a user reads a status as such.
 func (s *shop) readStatus(user string, object client.Object) error {
 	s.Helper()
-	cfg := cptest.Config(s.T)
-	cfg.Impersonate.UserName = user
-	c, err := client.New(cfg, client.Options{Scheme: s.client.Scheme()})
-	if err != nil {
-		s.Fatalf("make client: %v", err)
-	}
-	return c.SubResource("status").Get(s.Context(), object, object.DeepCopyObject().(client.Object))
+	return s.clientAs(user).SubResource("status").Get(s.Context(), object, object.DeepCopyObject().(client.Object))
 }

@@ -28,8 +28,8 @@ func TestHistoryIsTheControllers(t *testing.T) {
 	owner := s.clientAs(s.ownerOfApps())
 	s.deploy("web")
 	release := s.await("web", "there", func(*v1alpha1.BatchReleaseStatus) bool { return true })
-	record := s.revisionsOf(release.UID)[0]
-	s.wantRecordKept(owner, &record)
+	records := s.awaitRevisions(release.UID, "one", func(kept []appsv1.ControllerRevision) bool { return len(kept) == 1 })
+	s.wantRecordKept(owner, &records[0])
 
 	ofRelease := *metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))
 	s.wantForbidden("forge one", "adds to the history", owner.Create(t.Context(), s.revision("forged", ofRelease)))
