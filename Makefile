@@ -93,7 +93,7 @@ nightly-moments: ## Every fault before every write, and an API server that is aw
 .PHONY: nightly-walks
 nightly-walks: ## Random releases from another seed (SEED=N repeats one)
 	echo "seed $(SEED)"
-	hack/test ./rollout/sim -- -timeout 150m -run '^TestWalks$$' -rapid.seed=$(SEED) -rapid.checks=2000 $(ARGS)
+	hack/test ./rollout/sim -- -timeout 150m -run '^TestWalks' -rapid.seed=$(SEED) -rapid.checks=2000 $(ARGS)
 
 .PHONY: nightly-orders
 nightly-orders: ## Every order of events, whole, in a seventh of the families (PART=3/7 for the third)
@@ -116,8 +116,8 @@ build-node: # what test-node takes beside the control plane
 	go -C test test -vet=off -run '^$$' ./cluster ./node/withnode >/dev/null
 
 .PHONY: test-node
-test-node: build-node ## Journeys with real containers, on a kubelet of this machine (root on Linux)
-	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -vet=off -count=1 ./cluster $(ARGS)
+test-node: build-node ## Journeys with real containers, on two kubelets of this machine (root on Linux)
+	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -vet=off -count=1 -parallel=3 ./cluster $(ARGS)
 
 .PHONY: test-kind
 test-kind: ## The same journeys on a cluster of kind's (where Docker is)

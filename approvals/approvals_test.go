@@ -25,7 +25,7 @@ func TestConfirm(t *testing.T) {
 	gate := w.gate(release, manual())
 	w.block(release, gate)
 	waiting := w.awaitDecision(gate, v1alpha1.DecisionWaiting)
-	if !strings.Contains(waiting.Message, "waits for confirmation") {
+	if !strings.Contains(waiting.Message, "waits for approval: sluice approve ") {
 		t.Errorf("want the gate to say what it waits for, got %q", waiting.Message)
 	}
 

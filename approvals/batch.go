@@ -18,8 +18,8 @@ import (
 // approvals reads them when it asks somebody.
 func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
 	var pods corev1.PodList
-	revision := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: g.Spec.Revision}
-	if err := c.live.List(ctx, &pods, client.InNamespace(g.Namespace), revision); err != nil {
+	of := podsOf(release.Spec.WorkloadRef, g.Spec.Revision)
+	if err := c.live.List(ctx, &pods, client.InNamespace(g.Namespace), of.labels); err != nil {
 		return report.Batch{}, fmt.Errorf("list pods of revision %s: %w", g.Spec.Revision, err)
 	}
 	status := release.Status
@@ -27,14 +27,34 @@ func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha
 		Replicas: status.Replicas, Updated: status.UpdatedReplicas,
 		Ready: status.UpdatedReadyReplicas, Available: status.UpdatedAvailableReplicas,
 	}
-	set := release.Spec.WorkloadRef.Name + "-" + g.Spec.Revision
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Name == set && pod.DeletionTimestamp == nil {
+		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == of.ownerKind && owner.Name == of.owner && pod.DeletionTimestamp == nil {
 			batch.Pods = append(batch.Pods, podOf(pod))
 		}
 	}
 	return batch, nil
+}
+
+// updatedPods says how the pods of a revision are told.
+type updatedPods struct {
+	labels           client.MatchingLabels
+	ownerKind, owner string
+}
+
+// podsOf says how the pods of a revision of a workload are told. Those of a Deployment belong to a ReplicaSet of the revision,
+// those of the other kinds to the workload itself. A StatefulSet labels them with the name of the ControllerRevision, a DaemonSet with
+// its hash.
+func podsOf(workload v1alpha1.WorkloadReference, revision string) updatedPods {
+	named := workload.Name + "-" + revision
+	switch workload.Kind {
+	case "StatefulSet":
+		return updatedPods{client.MatchingLabels{appsv1.ControllerRevisionHashLabelKey: named}, workload.Kind, workload.Name}
+	case "DaemonSet":
+		return updatedPods{client.MatchingLabels{appsv1.ControllerRevisionHashLabelKey: revision}, workload.Kind, workload.Name}
+	default:
+		return updatedPods{client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: revision}, "ReplicaSet", named}
+	}
 }
 
 func podOf(pod *corev1.Pod) report.Pod {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -59,19 +58,21 @@ func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*ap
 	if built := release.Annotations[v1alpha1.KustomizationAnnotation]; built != "" {
 		return nil, refuse("its template is built by %s", built)
 	}
-	kept := &appsv1.ControllerRevision{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: release.Name + "-" + to}, kept)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, refuse("revision %s is no longer kept", to)
-	case err != nil:
-		return nil, fmt.Errorf("read ControllerRevision: %w", err)
-	case v1alpha1.KeptFor(kept) != release.UID:
-		return nil, refuse("revision %s is not kept for this release", to)
-	case kept.Annotations[v1alpha1.CommitAnnotation] != "":
-		return kept, nil
+	var named appsv1.ControllerRevisionList
+	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name, v1alpha1.RevisionLabel: to}
+	if err := r.live.List(ctx, &named, client.InNamespace(release.Namespace), labels); err != nil {
+		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
-	return r.alike(ctx, release, kept)
+	i := slices.IndexFunc(named.Items, func(kept appsv1.ControllerRevision) bool { return v1alpha1.KeptFor(&kept) == release.UID })
+	switch {
+	case len(named.Items) == 0:
+		return nil, refuse("revision %s is no longer kept", to)
+	case i < 0:
+		return nil, refuse("revision %s is not kept for this release", to)
+	case named.Items[i].Annotations[v1alpha1.CommitAnnotation] != "":
+		return &named.Items[i], nil
+	}
+	return r.alike(ctx, release, &named.Items[i])
 }
 
 // alike is the same template as another, kept with its commit. The control plane may give a template
@@ -141,7 +142,8 @@ func (p proposed) read(ctx context.Context, commit string) (*revert.File, []byte
 		return nil, nil, err
 	}
 	file, err := revert.Read(text, revert.Release{
-		Namespace: p.release.Namespace, Name: p.release.Name, Workload: p.release.Spec.WorkloadRef.Name, Default: p.source.Namespace,
+		Namespace: p.release.Namespace, Name: p.release.Name, Default: p.source.Namespace,
+		Kind: p.release.Spec.WorkloadRef.Kind, Workload: p.release.Spec.WorkloadRef.Name,
 	})
 	if err != nil {
 		return nil, nil, refuse("at commit %s %v", plain.Commit(commit), err)

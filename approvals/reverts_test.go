@@ -74,8 +74,8 @@ func (s *shop) keep(revision, commit, template string) {
 	s.Helper()
 	err := s.Create(s.Context(), &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace, Name: s.name + "-" + revision,
-			Labels:          map[string]string{v1alpha1.ReleaseLabel: s.name},
+			Namespace: s.namespace, Name: s.name + "-" + revision + ".sluice",
+			Labels:          map[string]string{v1alpha1.ReleaseLabel: s.name, v1alpha1.RevisionLabel: revision},
 			Annotations:     map[string]string{v1alpha1.CommitAnnotation: commit, v1alpha1.DigestAnnotation: "d1"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.release, v1alpha1.GroupVersion.WithKind("BatchRelease"))},
 		},

@@ -1,5 +1,5 @@
 // Package examples holds manifests to learn from and to copy, and the sample
-// repository that the demo releases from.
+// repositories that the demo releases from.
 package examples
 
 import (
@@ -7,8 +7,11 @@ import (
 	"io/fs"
 )
 
-//go:embed repo
+//go:embed repo kinds
 var files embed.FS
 
 // Repo is the sample release repository: one Deployment and its BatchRelease.
 func Repo() (fs.FS, error) { return fs.Sub(files, "repo") }
+
+// Kinds is a release repository with a workload of each kind: a Deployment, a StatefulSet and a DaemonSet.
+func Kinds() (fs.FS, error) { return fs.Sub(files, "kinds") }

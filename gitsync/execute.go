@@ -50,8 +50,8 @@ func (e executor) send(ctx context.Context, write plan.Write) result {
 	case plan.SetFreeze:
 		r.release = w.Release.DeepCopy()
 		r.outcome = e.setFreeze(ctx, w, r.release)
-	case plan.CreateDeployment:
-		r.outcome = kube.OutcomeOf(e.writer.Create(ctx, w.Release.Deployment(), client.FieldValidation("Strict")))
+	case plan.CreateWorkload:
+		r.outcome = kube.OutcomeOf(e.writer.Create(ctx, w.Release.WorkloadObject(), client.FieldValidation("Strict")))
 	case plan.ApplyRelease:
 		r.outcome = e.apply(ctx, w, r.release)
 	case plan.TakeOwnership:
@@ -104,7 +104,7 @@ type failure struct {
 }
 
 // take records what became of a write. Its error is one of reading the answer.
-func (p *pass) take(r result) error {
+func (p *pass) take(ctx context.Context, r result) error {
 	p.sent[r.write.Sent()] = plan.Failed
 	switch r.outcome.(type) {
 	case kube.Written, kube.Unchanged:
@@ -119,9 +119,8 @@ func (p *pass) take(r result) error {
 			return nil
 		}
 	case kube.Outdated:
-		if w, created := r.write.(plan.CreateDeployment); created { // it is there already, and the cache is behind
-			p.observed.Deployments[plan.WorkloadOf(w.Release)] = true
-			return nil
+		if w, created := r.write.(plan.CreateWorkload); created { // it is there already, and the cache is behind
+			return p.existed(ctx, w.Release)
 		}
 	case kube.Refused, kube.Failed:
 	}
@@ -132,17 +131,17 @@ func (p *pass) take(r result) error {
 // took records a write that succeeded.
 func (p *pass) took(r result) error {
 	switch w := r.write.(type) {
-	case plan.CreateDeployment:
-		p.observed.Deployments[plan.WorkloadOf(w.Release)] = true
-		p.created = append(p.created, plan.WorkloadOf(w.Release).String())
+	case plan.CreateWorkload:
+		p.observed.Workloads[plan.WorkloadOf(w.Release)] = true
+		p.created = append(p.created, plan.WorkloadOf(w.Release))
 		return nil
 	case plan.DeleteRelease:
 		p.gone(w)
-		p.pruned = append(p.pruned, client.ObjectKeyFromObject(w.Release).String())
+		p.pruned = append(p.pruned, client.ObjectKeyFromObject(w.Release))
 		return nil
 	case plan.ApplyRelease:
 		if w.Live == nil || w.Live.ResourceVersion != r.release.ResourceVersion {
-			p.applied = append(p.applied, plan.KeyOf(w.Release).String())
+			p.applied = append(p.applied, plan.KeyOf(w.Release))
 		}
 		return p.saw(r.release)
 	case plan.TakeOwnership:

@@ -49,6 +49,8 @@ type memory struct {
 	applied map[plan.Key]plan.Applied
 	// soleOwner are the releases that share no field that Git gives.
 	soleOwner map[plan.Key]soleOwned
+	// claims were compared, of each release.
+	claims map[plan.Key]comparedClaims
 }
 
 // unseenFor is how long the cache may lack a release that was written before it is written again: it may have been deleted
@@ -84,7 +86,7 @@ func newMemories(now clock.PassiveClock) *memories {
 func (m *memories) make(uid types.UID) *memory {
 	return &memory{
 		uid: uid, releases: kube.NewOverlay[*v1alpha1.BatchRelease](m.clock, unseenFor),
-		applied: map[plan.Key]plan.Applied{}, soleOwner: map[plan.Key]soleOwned{},
+		applied: map[plan.Key]plan.Applied{}, soleOwner: map[plan.Key]soleOwned{}, claims: map[plan.Key]comparedClaims{},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,11 +22,11 @@ type observer struct {
 
 func (o observer) observe(ctx context.Context, desired plan.Desired, m *memory) (plan.Observed, error) {
 	seen := plan.Observed{
-		Now: o.clock.Now(), Releases: map[plan.Key]*v1alpha1.BatchRelease{}, Deployments: map[plan.Key]bool{},
+		Now: o.clock.Now(), Releases: map[plan.Key]*v1alpha1.BatchRelease{}, Workloads: map[plan.Workload]bool{}, Claims: map[plan.Workload][]string{},
 		Writers: map[plan.Key]plan.Key{}, Shared: map[plan.Key]plan.Shared{},
 	}
 	steps := []func(context.Context, plan.Desired, *memory, *plan.Observed) error{
-		o.observeOurs, o.observeNamed, o.observeWriters, o.observeOwners, o.observeDeployments,
+		o.observeOurs, o.observeNamed, o.observeWriters, o.observeOwners, o.observeWorkloads,
 	}
 	for _, step := range steps {
 		if err := step(ctx, desired, m, &seen); err != nil {
@@ -122,19 +121,6 @@ func (o observer) observeOwners(ctx context.Context, desired plan.Desired, m *me
 			if err := m.sawOwners(&list.Items[i], seen); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-func (o observer) observeDeployments(ctx context.Context, _ plan.Desired, _ *memory, seen *plan.Observed) error {
-	for _, namespace := range o.namespaces {
-		var list appsv1.DeploymentList
-		if err := o.cached.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("list Deployments in %s: %w", namespace, err)
-		}
-		for i := range list.Items {
-			seen.Deployments[client.ObjectKeyFromObject(&list.Items[i])] = true
 		}
 	}
 	return nil

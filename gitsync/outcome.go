@@ -31,15 +31,16 @@ type (
 	}
 	// followed: a commit was read, and brought into the cluster as far as it can be.
 	followed struct {
-		commit, tree             string
-		approvals                []v1alpha1.ApprovalRecord
-		files, releases          int
-		fileErrors               []spec.Error
-		problems                 []plan.Problem
-		failures                 []failure
-		held                     *plan.Held
-		exceeded                 bool
-		applied, created, pruned []string
+		commit, tree    string
+		approvals       []v1alpha1.ApprovalRecord
+		files, releases int
+		fileErrors      []spec.Error
+		problems        []plan.Problem
+		failures        []failure
+		held            *plan.Held
+		exceeded        bool
+		applied, pruned []plan.Key
+		created         []plan.Workload
 	}
 )
 

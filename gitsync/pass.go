@@ -26,8 +26,9 @@ type pass struct {
 	// plan is the last one, which says what the result is.
 	plan plan.Plan
 	// failures of writes, and the names of what was written.
-	failures                 []failure
-	applied, created, pruned []string
+	failures        []failure
+	applied, pruned []plan.Key
+	created         []plan.Workload
 }
 
 func (r *Reconciler) newPass(source *v1alpha1.ReleaseSource, memory *memory, content *spec.Result) (*pass, error) {
@@ -59,7 +60,7 @@ func (p *pass) run(ctx context.Context) error {
 			return nil
 		}
 		for _, result := range p.carryOut(ctx, p.plan.Writes) {
-			if err := p.take(result); err != nil {
+			if err := p.take(ctx, result); err != nil {
 				return err
 			}
 		}
@@ -72,6 +73,7 @@ func (p *pass) run(ctx context.Context) error {
 // keepOnly forgets what was written of releases that Git does not have any more, or that are gone.
 func (m *memory) keepOnly(wanted []*spec.Release, there map[plan.Key]*v1alpha1.BatchRelease) {
 	maps.DeleteFunc(m.soleOwner, func(key plan.Key, _ soleOwned) bool { return there[key] == nil })
+	m.keepClaims(wanted)
 	if len(m.applied) <= len(wanted) {
 		return
 	}

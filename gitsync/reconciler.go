@@ -100,7 +100,7 @@ func NewReconciler(
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=gates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources/status,verbs=patch
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=impersonate
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

@@ -89,7 +89,7 @@ func (f followed) mayPass() bool {
 		switch problem.(type) {
 		case plan.Contested: // the other source may be deleted
 			return true
-		case plan.Rewritten:
+		case plan.Rewritten, plan.ClaimsChanged:
 		}
 	}
 	return slices.ContainsFunc(f.failures, func(f failure) bool {
@@ -134,6 +134,10 @@ func problemWords(problem plan.Problem) spec.Error {
 	case plan.Rewritten:
 		return at(p.Release, fmt.Sprintf("apply BatchRelease %s: the API server stores another spec.template than the one in Git, and it is not released: "+
 			"an admission webhook or policy changes it; exempt BatchReleases from it, or commit the change to Git", p.Release.Name))
+	case plan.ClaimsChanged:
+		claims := p.Release.ClaimsPlace()
+		return spec.Error{File: claims.File, Line: claims.Line, Message: fmt.Sprintf("BatchRelease %s is not applied: %s",
+			p.Release.Name, spec.ClaimsRefused(p.Release.Workload, p.Names))}
 	}
 	return spec.Error{}
 }
@@ -144,8 +148,8 @@ func (f failure) words() spec.Error {
 	switch w := f.write.(type) {
 	case plan.SetFreeze:
 		return spec.Error{File: spec.FreezeFile, Message: fmt.Sprintf("write freeze of BatchRelease %s: %v", w.Release.Name, err)}
-	case plan.CreateDeployment:
-		return at(w.Release, kube.Refusal(fmt.Errorf("create Deployment %s: %w", w.Release.Workload, err)))
+	case plan.CreateWorkload:
+		return at(w.Release, kube.Refusal(fmt.Errorf("create %s %s: %w", w.Release.WorkloadKind, w.Release.Workload, err)))
 	case plan.ApplyRelease:
 		return at(w.Release, kube.Refusal(fmt.Errorf("apply BatchRelease %s: %w", w.Release.Name, err)))
 	case plan.TakeOwnership:

@@ -1,16 +1,20 @@
 package gitsync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/plan"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
@@ -105,21 +109,8 @@ func messageIf(is bool, message string) string {
 
 // tell makes events of what is new compared with the status before.
 func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
-	event := func(kind, reason, action, note string) {
-		r.events.Eventf(before, nil, kind, reason, action, "%s", note)
-	}
 	if f, is := o.(followed); is {
-		slices.Sort(f.created)
-		for _, name := range f.created {
-			event(corev1.EventTypeNormal, "Created", "Create", "Deployment "+name+" of commit "+f.commit)
-		}
-		slices.Sort(f.applied)
-		for _, name := range f.applied {
-			event(corev1.EventTypeNormal, "Applied", "Apply", "BatchRelease "+name+" of commit "+f.commit)
-		}
-		for _, name := range f.pruned {
-			event(corev1.EventTypeNormal, "Pruned", "Delete", "BatchRelease "+name+", which commit "+f.commit+" does not have")
-		}
+		r.tellWrites(before, f)
 	}
 	s := standingOf(o)
 	if !meta.SetStatusCondition(&before.DeepCopy().Status.Conditions, readyOf(before, s)) {
@@ -129,7 +120,27 @@ func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
 	if s.ready != metav1.ConditionFalse {
 		kind = corev1.EventTypeNormal
 	}
-	event(kind, s.reason, "Sync", s.message)
+	r.events.Eventf(before, nil, kind, s.reason, "Sync", "%s", s.message)
+}
+
+// tellWrites makes events of what was written. Those that are alike but for their words are counted as one, with the words of the
+// first: of releases, which are written with each commit, that is enough. A workload is created once, and named as a related object.
+func (r *Reconciler) tellWrites(source *v1alpha1.ReleaseSource, f followed) {
+	event := func(related runtime.Object, reason, action, note string) {
+		r.events.Eventf(source, related, corev1.EventTypeNormal, reason, action, "%s", note)
+	}
+	for _, w := range f.created {
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
+		object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(w.Kind))
+		event(object, "Created", "Create", w.String()+" of commit "+f.commit)
+	}
+	slices.SortFunc(f.applied, func(a, b plan.Key) int { return cmp.Compare(a.String(), b.String()) })
+	for _, key := range f.applied {
+		event(nil, "Applied", "Apply", "BatchRelease "+key.String()+" of commit "+f.commit)
+	}
+	for _, key := range f.pruned {
+		event(nil, "Pruned", "Delete", "BatchRelease "+key.String()+", which commit "+f.commit+" does not have")
+	}
 }
 
 // readyOf is the condition Ready, as it was observed before: that a new generation was observed is no event.

@@ -190,9 +190,11 @@ func TestRefusedByTheAPIServer(t *testing.T) {
 		// A release can't change its workload.
 		"web/release.yaml": strings.Replace(releaseText("web", steps), "kind: Deployment, name: web", "kind: Deployment, name: other", 1),
 		"other.yaml":       deploymentText("other", "other:1"),
-		// A Deployment whose selector does not match.
-		"new/deploy.yaml":  strings.Replace(deploymentText("new", "new:1"), "matchLabels: {app: new}", "matchLabels: {app: old}", 1),
-		"new/release.yaml": releaseText("new", steps),
+		// A Deployment without a selector, which is for the API server to refuse, and one whose selector does not match, which is not sent.
+		"bare/deploy.yaml":  strings.Replace(deploymentText("bare", "bare:1"), "  selector: {matchLabels: {app: bare}}\n", "", 1),
+		"bare/release.yaml": releaseText("bare", steps),
+		"new/deploy.yaml":   strings.Replace(deploymentText("new", "new:1"), "matchLabels: {app: new}", "matchLabels: {app: old}", 1),
+		"new/release.yaml":  releaseText("new", steps),
 		// A Deployment with a field that there is not.
 		"typo/deploy.yaml":  strings.Replace(deploymentText("typo", "typo:1"), "replicas: 0", "replicaz: 0", 1),
 		"typo/release.yaml": releaseText("typo", steps),
@@ -201,17 +203,18 @@ func TestRefusedByTheAPIServer(t *testing.T) {
 	source := w.sync("shop")
 	w.wantReady(source, v1alpha1.ReasonApplyFailed, "and 2 more")
 	w.wantErrors(source,
-		"new/release.yaml:1: `selector` does not match template `labels`",
+		"bare/release.yaml:1: spec.selector",
+		"new/deploy.yaml:9: the selector of Deployment new does not match",
 		`typo/release.yaml:1: unknown field "spec.replicaz"`,
 		"web/release.yaml:1: workloadRef is immutable",
 	)
 	w.wantImage("web", "web:1")
 	w.wantImage("api", "api:2")
-	if w.release("new") != nil {
+	if w.release("new") != nil || w.deployment("new") != nil || w.release("bare") != nil {
 		t.Error("a release was made whose Deployment was refused")
 	}
 
-	w.push(map[string]string{"web/release.yaml": releaseText("web", steps)}, "new", "typo")
+	w.push(map[string]string{"web/release.yaml": releaseText("web", steps)}, "bare", "new", "typo")
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
 }
 

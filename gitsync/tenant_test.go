@@ -32,7 +32,7 @@ func (w *world) grant(account string) {
 	w.create(
 		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"batchreleases"}, Verbs: []string{"create", "patch", "delete"}},
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets", "daemonsets"}, Verbs: []string{"create"}},
 		}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: named,
@@ -52,15 +52,16 @@ func TestWritesAsTheServiceAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.push(app("web", "web:1"))
+			w.push(merge(app("web", "web:1"), db("db:1", "1Gi"), logger("log:1")))
 			w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "releaser"}})
 			w.controller(how.options)
 			w.source(func(s *v1alpha1.ReleaseSource) { s.Spec.ServiceAccountName = how.account })
 			source := w.sync("shop")
 			user := "system:serviceaccount:" + w.namespace + ":releaser"
 			w.wantReady(source, v1alpha1.ReasonApplyFailed, user, "cannot create")
-			w.wantErrors(source, "web/release.yaml:1: is forbidden")
-			if w.deployment("web") != nil || w.release("web") != nil {
+			w.wantErrors(source, "db/release.yaml:1: statefulsets.apps is forbidden", "log/release.yaml:1: daemonsets.apps is forbidden",
+				"web/release.yaml:1: deployments.apps is forbidden")
+			if w.deployment("web") != nil || w.release("web") != nil || w.release("db") != nil || w.release("log") != nil {
 				t.Error("something was written that the account may not write")
 			}
 			w.grant("releaser")

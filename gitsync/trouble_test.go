@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
@@ -274,17 +275,27 @@ func TestEventsTellEachThingOnce(t *testing.T) {
 	for range 3 {
 		w.sync("shop")
 	}
-	var events corev1.EventList
-	if err := w.List(t.Context(), &events, client.InNamespace(w.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	reasons := []string{"Created", "Applied", "Synced", "FilesInvalid"}
 	count := map[string]int32{}
-	for _, e := range events.Items {
-		if e.InvolvedObject.Kind == "ReleaseSource" {
-			count[e.Reason] += max(e.Count, 1)
+	cptest.Eventually(t, soon, func() error { // each event is written by a goroutine of its own
+		var events corev1.EventList
+		if err := w.List(t.Context(), &events, client.InNamespace(w.namespace)); err != nil {
+			return err
 		}
-	}
-	for _, reason := range []string{"Created", "Applied", "Synced", "FilesInvalid"} {
+		clear(count)
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == "ReleaseSource" {
+				count[e.Reason] += max(e.Count, 1)
+			}
+		}
+		for _, reason := range reasons {
+			if count[reason] == 0 {
+				return fmt.Errorf("no event %s; all: %v", reason, count)
+			}
+		}
+		return nil
+	})
+	for _, reason := range reasons {
 		if count[reason] != 1 {
 			t.Errorf("%d events %s, want 1; all: %v", count[reason], reason, count)
 		}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,10 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/turns"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
-
-// countsInterval is how long a status that only counts pods may wait to be written.
-const countsInterval = 5 * time.Second
 
 // errOutdated says that an object is not what it was when the pass began.
 var errOutdated = errors.New("the object has changed since it was observed")
@@ -109,10 +107,23 @@ func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event)
 // mayWait is how long a status that only counts pods waits, so that pods becoming available
 // one by one do not cost a write each.
 func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.Duration {
-	if plan.Urgent(&v.persisted, status) {
+	switch {
+	case v.ends(status):
+		v.process.ending.version, v.process.ending.status = v.release.ResourceVersion, *status.DeepCopy()
+		return endsWithin - r.clock.Since(v.process.ending.since)
+	case plan.Urgent(&v.persisted, status):
 		return 0
+	default:
+		return r.processes.countsInterval() - r.clock.Since(v.process.statusWritten)
 	}
-	return countsInterval - r.clock.Since(v.process.statusWritten)
+}
+
+// ends reports whether the status tells of no more than the hand-back: the record of who passed a gate is written at once.
+func (v *view) ends(status *v1alpha1.BatchReleaseStatus) bool {
+	stored := &v.persisted
+	return !v.process.ending.since.IsZero() && status.Phase == v1alpha1.PhaseFinalizing && stored.Attempt == status.Attempt &&
+		(stored.Phase == v1alpha1.PhaseRollingUpdate || stored.Phase == v1alpha1.PhaseRollingBack) &&
+		len(stored.Gates) == 0 && slices.Equal(stored.Forced, status.Forced)
 }
 
 // earlier is the shorter of two waits, of which 0 is none.
@@ -137,7 +148,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 		return fmt.Errorf("write status: %w", err)
 	}
 	v.sawRelease(after)
-	v.process.statusWritten = r.clock.Now()
+	v.process.statusWritten, v.process.ending = r.clock.Now(), ending{}
 	return nil
 }
 
@@ -176,7 +187,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 	return nil
 }
 
-// verbosity is 0 for what people look for in a log: that a Deployment is taken over, put back or handed back. The events,
+// verbosity is 0 for what people look for in a log: that a workload is taken over, put back or handed back. The events,
 // which are logged as well, say how far a release is.
 func verbosity(action plan.Action) int {
 	_, taken := action.(plan.TakeOver)
@@ -187,7 +198,7 @@ func verbosity(action plan.Action) int {
 }
 
 // overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec of its
-// Deployment. The version of a ReplicaSet guards a write to it, but does not cover these.
+// workload. The version of a ReplicaSet guards a write to it, but does not cover these.
 func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)
@@ -197,15 +208,15 @@ func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 	if err == nil && kube.Newer(&release, v.release) {
 		return errOutdated
 	}
-	if v.deployment == nil {
+	if v.workload == nil {
 		return nil
 	}
-	var deployment appsv1.Deployment
-	err = r.client.Get(ctx, v.workloadName(), &deployment, client.UnsafeDisableDeepCopy)
+	cached := workload.New(v.workload.Kind()).Object()
+	err = r.client.Get(ctx, v.workloadName(), cached, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get Deployment: %w", err)
+		return fmt.Errorf("get %s: %w", v.workload.Kind(), err)
 	}
-	if err == nil && kube.Newer(&deployment, v.deployment) && deployment.Generation != v.deployment.Generation {
+	if err == nil && kube.Newer(cached, v.workload.Object()) && cached.GetGeneration() != v.workload.GetGeneration() {
 		return errOutdated
 	}
 	return nil
@@ -214,7 +225,7 @@ func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) error {
 	switch a := action.(type) {
 	case plan.MovePods:
-		return r.movePods(ctx, v, a.Write)
+		return v.parts().move(ctx, r, v, a.Write)
 	case plan.TakeOver:
 		return r.takeOver(ctx, v, a)
 	case plan.HandBack:

@@ -3,24 +3,25 @@ package rollout
 import (
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// changedByAnnotation holds, beside the digest of a stripped Deployment, who else has written it.
+// changedByAnnotation holds, beside the digest of a stripped workload, who else has written it.
 const changedByAnnotation = v1alpha1.Prefix + "changed-by"
 
-// changedBy names the field manager that has written a Deployment since we did, and when; empty if none is
+// changedBy names the field manager that has written a workload since we did, and when; empty if none is
 // known. Nobody is recorded as the owner of a removed field, so it may well be empty.
-func changedBy(d *appsv1.Deployment) string {
-	if isStripped(&d.Spec.Template) {
-		return d.Spec.Template.Annotations[changedByAnnotation]
+func changedBy(w workload.Workload) string {
+	if template := w.PodTemplate(); isStripped(template) {
+		return template.Annotations[changedByAnnotation]
 	}
 	var ours, last *metav1.ManagedFieldsEntry
-	for i := range d.ManagedFields {
-		switch entry := &d.ManagedFields[i]; {
+	managed := w.GetManagedFields()
+	for i := range managed {
+		switch entry := &managed[i]; {
 		case entry.Subresource != "" || entry.Time == nil:
 		case entry.Manager == v1alpha1.OwnerRollout:
 			ours = entry

@@ -2,10 +2,13 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,8 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // DefaultConcurrency is how many releases are worked on at once by default. A pass
@@ -43,12 +49,17 @@ type Reconciler struct {
 	processes *processes
 	// snapshots of namespaces are what a preflight judges.
 	snapshots *snapshots
+	// watches are of the pods that are replaced one by one, and podsChanged tells of them.
+	watches     *podwatch.Watches
+	podsChanged chan event.GenericEvent
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
-// where a decision must not depend on a cache.
-func NewReconciler(cached client.Client, live client.Reader, recorder events.EventRecorder, now clock.PassiveClock) *Reconciler {
-	return &Reconciler{
+// where a decision must not depend on a cache. It watches pods through watching.
+func NewReconciler(
+	cached client.Client, live client.Reader, watching client.WithWatch, recorder events.EventRecorder, now clock.PassiveClock,
+) *Reconciler {
+	r := &Reconciler{
 		client:    client.WithFieldOwner(cached, v1alpha1.OwnerRollout),
 		live:      live,
 		recorder:  recorder,
@@ -56,6 +67,19 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 		processes: newProcesses(now),
 
 		snapshots: &snapshots{live: live},
+
+		podsChanged: make(chan event.GenericEvent),
+	}
+	r.watches = podwatch.New(watching, r.podChanged)
+	return r
+}
+
+// podChanged has a release looked at whose pods have changed. Nobody takes that up any more once the process stops.
+func (r *Reconciler) podChanged(ctx context.Context, release types.NamespacedName) {
+	object := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: release.Namespace, Name: release.Name}}
+	select {
+	case r.podsChanged <- event.GenericEvent{Object: object}:
+	case <-ctx.Done():
 	}
 }
 
@@ -63,7 +87,7 @@ func NewReconciler(cached client.Client, live client.Reader, recorder events.Eve
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases/status,verbs=patch
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases/finalizers,verbs=update
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=gates,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=resourcequotas;limitranges,verbs=list
@@ -76,11 +100,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	if err := setUpIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	if err := mgr.Add(r.watches); err != nil {
+		return fmt.Errorf("add watches of pods: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rollout").
 		For(&v1alpha1.BatchRelease{}).
 		Owns(&v1alpha1.Gate{}).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfDeployment)).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfWorkload)).
+		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfWorkload)).
+		Watches(&appsv1.DaemonSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfWorkload)).
+		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.releasesBeside), builder.WithPredicates(leaves)).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfReplicaSet)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
@@ -95,7 +125,7 @@ func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		key    string
 		value  client.IndexerFunc
 	}{
-		{&v1alpha1.BatchRelease{}, indexWorkload, workloadName},
+		{&v1alpha1.BatchRelease{}, indexWorkload, workloadOf},
 		{&appsv1.ReplicaSet{}, indexOwner, controllerUID},
 		{&v1alpha1.Gate{}, indexRelease, releaseUID},
 		{kept, indexOwner, keptFor},
@@ -108,9 +138,12 @@ func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func workloadName(obj client.Object) []string {
-	return []string{obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef.Name}
+func workloadOf(obj client.Object) []string {
+	return []string{workloadKey(obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef)}
 }
+
+// workloadKey tells a workload from others of its namespace.
+func workloadKey(ref v1alpha1.WorkloadReference) string { return ref.Kind + "/" + ref.Name }
 
 func controllerUID(obj client.Object) []string {
 	if owner := metav1.GetControllerOf(obj); owner != nil {
@@ -130,7 +163,7 @@ func releaseUID(obj client.Object) []string {
 	return []string{string(obj.(*v1alpha1.Gate).Spec.ReleaseRef.UID)}
 }
 
-// leaves are the events by which a release leaves its Deployment to the others that name it.
+// leaves are the events by which a release leaves its workload to the others that name it.
 var leaves = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -140,11 +173,15 @@ var leaves = predicate.Funcs{
 }
 
 func (r *Reconciler) releasesBeside(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.releasesOf(ctx, obj.GetNamespace(), obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef.Name)
+	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef))
 }
 
-func (r *Reconciler) releasesOfDeployment(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.releasesOf(ctx, obj.GetNamespace(), obj.GetName())
+func (r *Reconciler) releasesOfWorkload(ctx context.Context, obj client.Object) []reconcile.Request {
+	w, err := workload.Of(obj)
+	if err != nil {
+		return nil
+	}
+	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(v1alpha1.WorkloadReference{Kind: w.Kind(), Name: w.GetName()}))
 }
 
 func (r *Reconciler) releasesOfReplicaSet(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -152,13 +189,13 @@ func (r *Reconciler) releasesOfReplicaSet(ctx context.Context, obj client.Object
 	if owner == nil || owner.Kind != "Deployment" {
 		return nil
 	}
-	return r.releasesOf(ctx, obj.GetNamespace(), owner.Name)
+	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(v1alpha1.WorkloadReference{Kind: owner.Kind, Name: owner.Name}))
 }
 
-func (r *Reconciler) releasesOf(ctx context.Context, namespace, workload string) []reconcile.Request {
+func (r *Reconciler) releasesOf(ctx context.Context, namespace, key string) []reconcile.Request {
 	var releases v1alpha1.BatchReleaseList
 	err := r.client.List(ctx, &releases, client.InNamespace(namespace),
-		client.MatchingFields{indexWorkload: workload}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{indexWorkload: key}, client.UnsafeDisableDeepCopy)
 	if err != nil { // only possible before the cache has started, when everything is queued anyway
 		return nil
 	}
@@ -169,19 +206,30 @@ func (r *Reconciler) releasesOf(ctx context.Context, namespace, workload string)
 	return requests
 }
 
+// unseenPods is after how long to look again if a watch of pods does not tell that it has seen them.
+const unseenPods = 3 * time.Second
+
 // Reconcile brings one release as far as it can go now.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	process := r.processes.of(req.NamespacedName)
 	view, err := r.observe(ctx, req.NamespacedName, process)
+	if errors.Is(err, errUnseen) { // the watch tells when it has
+		return ctrl.Result{RequeueAfter: unseenPods}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if view == nil {
 		r.processes.forget(req.NamespacedName)
+		r.watches.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	r.processes.note(process, view.inProgress())
 	wake, err := r.advance(ctx, view)
 	view.noteLook(err, r.clock.Now())
+	if !view.inProgress() {
+		process.whole = wholeTemplate{} // nobody will ask for it soon
+	}
 	if outdated(err) {
 		// What was decided on has changed. The overlay has the newer object: decide again.
 		return ctrl.Result{RequeueAfter: process.nextTry()}, nil
@@ -189,6 +237,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	process.outdated = 0
 	if process.gates.Ahead() {
 		wake = earlier(wake, unseenFor)
+	}
+	if len(process.vacant.since) > 0 {
+		wake = earlier(wake, vacantFor)
 	}
 	return ctrl.Result{RequeueAfter: wake}, err
 }

@@ -1,5 +1,5 @@
-// Package rollout releases Deployments in place: it takes a Deployment over, scales its
-// ReplicaSets batch by batch, and hands it back.
+// Package rollout releases workloads in place: it takes a Deployment, StatefulSet or DaemonSet over, moves its
+// pods batch by batch, and hands it back.
 //
 // The package is the thin shell around rollout/plan. A pass observes, asks the plan, carries
 // its actions out, and asks again until there is nothing left to do; then it writes the
@@ -12,7 +12,9 @@
 // What a write answers is newer than what the cache holds for a while. The shell remembers
 // it until the cache has caught up, so that it reads its own writes.
 //
-// The package writes BatchRelease.status, finalizer and annotations, the Deployment while it
-// is taken over, the replicas of its ReplicaSets, ControllerRevisions, and Gates except
-// their status.
+// What a kind's pods are in stands in files of its own: replicasets.go, ordinals.go and nodes.go.
+//
+// The package writes BatchRelease.status, finalizer and annotations, the workload while it
+// is taken over, the replicas of a Deployment's ReplicaSets, ControllerRevisions, and Gates except
+// their status. It deletes pods of StatefulSets and DaemonSets.
 package rollout

@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/drift"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// readDrift compares the Deployment's template with a released one. It asks the API server what it
+// readDrift compares the workload's template with a released one. It asks the API server what it
 // makes of that today: what it, or a webhook, fills in now and did not then is no drift. The answer is
-// remembered, since a Deployment may stay as somebody has made it for a long time.
+// remembered, since a workload may stay as somebody has made it for a long time.
 func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) error {
-	asked := knownDrift{from: t, given: v.given, present: digestOfDeployment(v.deployment)}
+	asked := knownDrift{from: t, given: v.given, present: digestOfWorkload(v.workload)}
 	if known := v.process.drift; known.drift != nil && known.from == asked.from &&
 		known.given == asked.given && known.present == asked.present {
 		v.facts.Drift = known.drift
@@ -27,18 +26,18 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 	}
 	released, _, err := r.try(ctx, v, template)
 	if err != nil && !refusal(err) {
-		return fmt.Errorf("try released template: %w", r.wroteDeployment(ctx, v, kube.OutcomeOf(err)))
+		return fmt.Errorf("try released template: %w", r.wroteWorkload(ctx, v, kube.OutcomeOf(err)))
 	}
 	if refusal(err) {
 		released = nil
 	}
-	if err := r.readDeployment(ctx, v); err != nil {
+	if err := r.readWorkload(ctx, v); err != nil {
 		return err
 	}
-	if v.deployment == nil || digestOfDeployment(v.deployment) != asked.present {
+	if v.workload == nil || digestOfWorkload(v.workload) != asked.present {
 		return errOutdated
 	}
-	if asked.drift, err = compare(released, v.deployment); err != nil {
+	if asked.drift, err = compare(released, v.workload); err != nil {
 		return err
 	}
 	v.process.drift, v.facts.Drift = asked, asked.drift
@@ -47,13 +46,13 @@ func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) er
 
 // compare names what differs; it says only that something does if the API server no longer accepts the
 // released template.
-func compare(released, present *appsv1.Deployment) (*plan.Drift, error) {
+func compare(released, present workload.Workload) (*plan.Drift, error) {
 	if released == nil {
 		return &plan.Drift{Fields: []string{"spec.template, which the API server would not take as it was released"}}, nil
 	}
-	fields, err := drift.Fields(&released.Spec.Template, &present.Spec.Template)
+	fields, err := drift.Fields(released.PodTemplate(), present.PodTemplate())
 	if err != nil {
 		return nil, err
 	}
-	return &plan.Drift{Digest: digestOfDeployment(released), Fields: fields}, nil
+	return &plan.Drift{Digest: digestOfWorkload(released), Fields: fields}, nil
 }

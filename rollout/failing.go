@@ -9,33 +9,33 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 // maxComplaints is how many different states of pods a message names.
 const maxComplaints = 3
 
-// describeFailing says in a sentence what keeps the pods of a ReplicaSet from being available,
-// the most frequent state first.
-func describeFailing(pods []corev1.Pod, set *appsv1.ReplicaSet) string {
+// describeFailing says in a sentence what keeps pods from being available, of which so many are wanted, the most frequent
+// state first. What keeps pods from being created is empty if nobody says it.
+func describeFailing(pods []corev1.Pod, wanted int, notCreated string) string {
+	return cmp.Or(complaints(pods, wanted, notCreated), "the updated pods are ready but not yet available")
+}
+
+// complaints are what is wrong with pods; empty if nothing is.
+func complaints(pods []corev1.Pod, wanted int, notCreated string) string {
 	counts := map[string]int{}
 	for i := range pods {
 		if complaint := complaintOf(&pods[i]); complaint != "" {
 			counts[complaint]++
 		}
 	}
-	wanted := int(ptr.Deref(set.Spec.Replicas, 1))
 	if missing := wanted - len(pods); missing > 0 {
-		counts["not created: "+orUnknown(replicaFailure(set))] += missing
+		counts["not created: "+orUnknown(notCreated)] += missing
 	}
-	complaints := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+	found := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	if len(complaints) == 0 {
-		return "the updated pods are ready but not yet available"
-	}
 	var parts []string
-	for _, complaint := range complaints[:min(len(complaints), maxComplaints)] {
+	for _, complaint := range found[:min(len(found), maxComplaints)] {
 		parts = append(parts, fmt.Sprintf("%d of %d %s", counts[complaint], wanted, complaint))
 	}
 	return strings.Join(parts, "; ")

@@ -34,7 +34,7 @@ func newOpener(t *testing.T) *opener {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(cptest.Config(t), client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(cptest.Config(t), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func newOpener(t *testing.T) *opener {
 		t.Fatal(err)
 	}
 	return &opener{
-		T: t, Reconciler: NewReconciler(c, c, events.NewFakeRecorder(1), clock.RealClock{}), release: release,
+		T: t, Reconciler: NewReconciler(c, c, c, events.NewFakeRecorder(1), clock.RealClock{}), release: release,
 		action: plan.OpenGate{Name: "web-v2-1-0-0", Spec: v1alpha1.GateSpec{
 			ReleaseRef: v1alpha1.ReleaseReference{Name: "web", UID: release.UID}, Revision: "v2", Attempt: 1,
 			Type: v1alpha1.GateManual, Policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}},

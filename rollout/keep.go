@@ -19,15 +19,15 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// keep records the Deployment's template as a ControllerRevision. The ReplicaSet is no place
+// keep records the workload's template as a ControllerRevision. The ReplicaSet is no place
 // to keep it: the native controller deletes those beyond revisionHistoryLimit.
 func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) error {
 	if v.wholeTemplate() == nil {
-		if err := r.readDeployment(ctx, v); err != nil {
+		if err := r.readWorkload(ctx, v); err != nil {
 			return err
 		}
 	}
-	if v.deployment == nil || digestOfDeployment(v.deployment) != a.Digest {
+	if v.workload == nil || digestOfWorkload(v.workload) != a.Digest {
 		return errOutdated
 	}
 	revision := newRevision(v, a)
@@ -42,6 +42,7 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) e
 
 // sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.
 func (v *view) sawKept(revision metav1.ObjectMeta) {
+	revision.ManagedFields = nil
 	v.process.kept.Saw(&metav1.PartialObjectMetadata{ObjectMeta: revision})
 	v.facts.Kept = append(withoutKept(v.facts.Kept, revision.Name), keptFrom(&revision))
 }
@@ -87,11 +88,28 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 		v.sawKept(existing.ObjectMeta)
 		return nil
 	}
+	if owner := metav1.GetControllerOf(&existing); owner != nil && (owner.Kind != "BatchRelease" || owner.Name != v.release.Name) {
+		return &takenError{existing.Name, *owner}
+	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); err != nil {
 		return fmt.Errorf("delete ControllerRevision %s: %w", existing.Name, client.IgnoreNotFound(err))
 	}
 	return errOutdated
 }
+
+// takenError is the refusal to keep a template under the name of what belongs to somebody else.
+type takenError struct {
+	name  string
+	owner metav1.OwnerReference
+}
+
+func (e *takenError) Error() string {
+	return fmt.Sprintf("ControllerRevision %s belongs to %s %s: delete it, or give the release another name", e.name, e.owner.Kind, e.owner.Name)
+}
+
+// keptObject is the name of the ControllerRevision that keeps a template. The native controllers of StatefulSets and DaemonSets
+// call theirs NAME-HASH, and a hash has no dot: no name of ours is one of theirs.
+func keptObject(release, revision string) string { return release + "-" + revision + ".sluice" }
 
 func newRevision(v *view, a plan.RecordRevision) *appsv1.ControllerRevision {
 	annotations := recorded(a.Number, a.Record)
@@ -101,7 +119,7 @@ func newRevision(v *view, a plan.RecordRevision) *appsv1.ControllerRevision {
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: v.release.Namespace,
-			Name:      v.release.Name + "-" + a.Revision,
+			Name:      keptObject(v.release.Name, a.Revision),
 			Labels: map[string]string{
 				v1alpha1.ReleaseLabel:  v.release.Name,
 				v1alpha1.RevisionLabel: a.Revision,

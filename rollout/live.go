@@ -25,8 +25,8 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 		read func(context.Context, *view) error
 	}{
 		{plan.ReadRelease, r.readRelease},
-		{plan.ReadWorkload, r.readDeployment},
-		{plan.ReadCounts, r.readSets},
+		{plan.ReadWorkload, r.readWorkload},
+		{plan.ReadCounts, r.readParts},
 		{plan.ReadPods, r.readPods},
 		{plan.ReadGates, r.readGates},
 		{plan.ReadKept, r.readKept},
@@ -40,7 +40,7 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 			return err
 		}
 		v.facts.Live |= fact.what
-		if fact.what == plan.ReadWorkload && v.deployment == nil {
+		if fact.what == plan.ReadWorkload && v.workload == nil {
 			return nil // nothing of it is left to read
 		}
 	}
@@ -81,18 +81,18 @@ func gone(err error) error {
 	return err
 }
 
-func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
-	object := untypedDeployment(v.workloadName())
+func (r *Reconciler) readWorkload(ctx context.Context, v *view) error {
+	object := v.untypedWorkload()
 	err := r.live.Get(ctx, v.workloadName(), object)
 	if apierrors.IsNotFound(err) {
-		v.process.deployment.Forget(v.workloadName())
-		v.deployment = nil
+		v.process.workload.Forget(v.workloadName())
+		v.workload = nil
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read Deployment: %w", err)
+		return fmt.Errorf("read %s: %w", object.GetKind(), err)
 	}
-	another := v.deployment != nil && object.GetUID() != v.deployment.UID
+	another := v.workload != nil && object.GetUID() != v.workload.GetUID()
 	if err := v.sawWhole(object); err != nil {
 		return err
 	}
@@ -102,31 +102,13 @@ func (r *Reconciler) readDeployment(ctx context.Context, v *view) error {
 	return nil
 }
 
-func (r *Reconciler) readSets(ctx context.Context, v *view) error {
-	var list appsv1.ReplicaSetList
-	selector, err := r.selector(ctx, v)
-	if err != nil {
-		return err
-	}
-	if err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace), selector); err != nil {
-		return fmt.Errorf("read ReplicaSets: %w", err)
-	}
-	v.sets = nil
-	for _, set := range pointers(list.Items) {
-		if ownedBy(set, v.deployment.UID) {
-			v.sets = append(v.sets, set)
-			v.setsLive[set.UID] = true
-		}
-	}
-	v.process.sets.SawAll(v.sets)
-	return nil
-}
+func (r *Reconciler) readParts(ctx context.Context, v *view) error { return v.parts().read(ctx, r, v) }
 
-// selector is the Deployment's; its ReplicaSets carry the labels that it selects.
+// selector is the workload's; its pods, and the ReplicaSets of a Deployment, carry the labels that it selects.
 func (r *Reconciler) selector(_ context.Context, v *view) (client.MatchingLabelsSelector, error) {
-	selector, err := metav1.LabelSelectorAsSelector(v.deployment.Spec.Selector)
+	selector, err := metav1.LabelSelectorAsSelector(v.workload.PodSelector())
 	if err != nil {
-		return client.MatchingLabelsSelector{}, fmt.Errorf("read selector of Deployment: %w", err)
+		return client.MatchingLabelsSelector{}, fmt.Errorf("read selector of %s: %w", v.workload.Kind(), err)
 	}
 	return client.MatchingLabelsSelector{Selector: selector}, nil
 }
@@ -159,25 +141,11 @@ func (r *Reconciler) readKept(ctx context.Context, v *view) error {
 	return nil
 }
 
-// readFailing lists the updated pods that are not ready, and says why in a sentence.
+// readFailing says in a sentence what is wrong with the updated pods.
 func (r *Reconciler) readFailing(ctx context.Context, v *view) error {
-	selector, err := r.selector(ctx, v)
-	if err != nil {
-		return err
-	}
-	digest, text := digestOfDeployment(v.deployment), ""
-	for _, set := range v.sets {
-		if digestOfSet(set) != digest {
-			continue
-		}
-		var pods corev1.PodList
-		if err := r.live.List(ctx, &pods, client.InNamespace(v.release.Namespace), selector); err != nil {
-			return fmt.Errorf("read pods: %w", err)
-		}
-		text = describeFailing(podsOf(&pods, set.UID), set)
-	}
+	text, err := v.parts().failing(ctx, r, v)
 	v.facts.Failing = text
-	return nil
+	return err
 }
 
 func podsOf(list *corev1.PodList, set types.UID) []corev1.Pod {
@@ -210,26 +178,26 @@ func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Out
 	return nil
 }
 
-// wroteDeployment is the error of a write to the Deployment, sent or tried; errOutdated if it is not what was decided on
+// wroteWorkload is the error of a write to the workload, sent or tried; errOutdated if it is not what was decided on
 // any more. A patch that came too late is answered like one that is refused for what it says.
-func (r *Reconciler) wroteDeployment(ctx context.Context, v *view, outcome kube.Outcome) error {
+func (r *Reconciler) wroteWorkload(ctx context.Context, v *view, outcome kube.Outcome) error {
 	switch o := outcome.(type) {
 	case kube.Written, kube.Unchanged:
 		return nil
 	case kube.Outdated, kube.Gone:
-		if err := r.readDeployment(ctx, v); err != nil {
+		if err := r.readWorkload(ctx, v); err != nil {
 			return err
 		}
 		return errOutdated
 	case kube.Refused:
-		decided := v.deployment
+		decided := v.workload
 		if !apierrors.IsInvalid(o.Err) {
 			return o.Err
 		}
-		if err := r.readDeployment(ctx, v); err != nil {
+		if err := r.readWorkload(ctx, v); err != nil {
 			return err
 		}
-		if hold.SameDecided(v.deployment, decided) {
+		if hold.SameDecided(v.workload, decided) {
 			return o.Err
 		}
 		return errOutdated
@@ -239,7 +207,7 @@ func (r *Reconciler) wroteDeployment(ctx context.Context, v *view, outcome kube.
 	return nil
 }
 
-// wroteSet is wroteDeployment for a ReplicaSet.
+// wroteSet is wroteWorkload for a ReplicaSet.
 func (r *Reconciler) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, outcome kube.Outcome) error {
 	err := kube.Err(outcome)
 	switch outcome.(type) {

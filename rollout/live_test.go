@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // nothingLeft is an API server that has nothing.
@@ -29,7 +29,7 @@ func TestDeploymentGoesBeforeItIsRead(t *testing.T) {
 	r := &Reconciler{live: nothingLeft{}}
 	v := &view{
 		process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{},
-		deployment: &appsv1.Deployment{}, setsLive: map[types.UID]bool{},
+		workload: workload.New("Deployment"), setsLive: map[types.UID]bool{},
 	}
 	needs := plan.Needs{Reads: plan.ReadWorkload | plan.ReadCounts | plan.ReadPods | plan.ReadFailing}
 	if err := r.satisfy(t.Context(), v, needs); err != nil {

@@ -39,6 +39,7 @@ func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) err
 	if err != nil {
 		return fmt.Errorf("create Gate: %w", err)
 	}
+	gate.ManagedFields = nil // as in the cache
 	v.process.gates.Saw(gate)
 	v.gates = append(v.gates, *gate)
 	if a.Spec.Nonce = gate.Spec.Nonce; !equality.Semantic.DeepEqual(gate.Spec, a.Spec) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // observe reads a release and what belongs to it from the caches, and puts over it what the
@@ -27,8 +27,11 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *
 		process: p, release: release, persisted: *release.Status.DeepCopy(),
 		setsLive: map[types.UID]bool{}, scaled: p.scaled,
 	}
+	if p.ending.version == release.ResourceVersion {
+		v.release.Status = *p.ending.status.DeepCopy()
+	}
 	steps := []func(context.Context, *view) error{
-		r.observeGiven, r.observeDeployment, r.observeSiblings, r.observeSets, r.observeGates, r.observeKept,
+		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates,
 	}
 	for _, step := range steps {
 		if err := step(ctx, v); err != nil {
@@ -65,17 +68,25 @@ func (r *Reconciler) observeGiven(_ context.Context, v *view) error {
 	return nil
 }
 
-func (r *Reconciler) observeDeployment(ctx context.Context, v *view) error {
-	var deployment appsv1.Deployment
-	err := r.client.Get(ctx, v.workloadName(), &deployment)
+func (r *Reconciler) observeWorkload(ctx context.Context, v *view) error {
+	w := workload.New(v.release.Spec.WorkloadRef.Kind)
+	if w == nil { // the API server takes no other kinds
+		return nil
+	}
+	err := r.client.Get(ctx, v.workloadName(), w.Object())
 	if apierrors.IsNotFound(err) {
-		v.process.deployment.Forget(v.workloadName())
+		v.process.workload.Forget(v.workloadName())
+		v.process.whole = wholeTemplate{}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("get Deployment: %w", err)
+		return fmt.Errorf("get %s: %w", w.Kind(), err)
 	}
-	v.deployment, _ = v.process.deployment.Newest(&deployment)
+	newest, _ := v.process.workload.Newest(w.Object())
+	if v.workload, err = workload.Of(newest); err != nil {
+		return err
+	}
+	v.process.whole = v.process.whole.of(v.workload)
 	return nil
 }
 
@@ -83,11 +94,11 @@ func (v *view) workloadName() types.NamespacedName {
 	return types.NamespacedName{Namespace: v.release.Namespace, Name: v.release.Spec.WorkloadRef.Name}
 }
 
-// observeSiblings lists the other releases that name the Deployment.
+// observeSiblings lists the other releases that name the workload.
 func (r *Reconciler) observeSiblings(ctx context.Context, v *view) error {
 	var list v1alpha1.BatchReleaseList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
-		client.MatchingFields{indexWorkload: v.release.Spec.WorkloadRef.Name}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{indexWorkload: workloadKey(v.release.Spec.WorkloadRef)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list BatchReleases: %w", err)
 	}
@@ -99,24 +110,12 @@ func (r *Reconciler) observeSiblings(ctx context.Context, v *view) error {
 	return nil
 }
 
-func (r *Reconciler) observeSets(ctx context.Context, v *view) error {
-	if v.deployment == nil {
+// observeParts reads what the pods of the workload are in.
+func (r *Reconciler) observeParts(ctx context.Context, v *view) error {
+	if v.workload == nil {
 		return nil
 	}
-	var list appsv1.ReplicaSetList
-	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
-		client.MatchingFields{indexOwner: string(v.deployment.UID)}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("list ReplicaSets: %w", err)
-	}
-	for _, set := range v.process.sets.List(pointers(list.Items)) {
-		if ownedBy(set, v.deployment.UID) {
-			v.sets = append(v.sets, set)
-		} else { // of a Deployment that was there before
-			v.process.sets.Forget(client.ObjectKeyFromObject(set))
-		}
-	}
-	return nil
+	return v.parts().observe(ctx, r, v)
 }
 
 func pointers[T any](items []T) []*T {

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// +kubebuilder:rbac:groups="",resources=pods,verbs=list;patch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=list
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
 
 // podWrites is how many pods are written to at once.
 const podWrites = 8
@@ -42,7 +42,7 @@ func (r *Reconciler) readPods(ctx context.Context, v *view) error {
 	v.facts.Pods = nil
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if owner := metav1.GetControllerOf(pod); owner != nil && v.set(owner.UID) != nil && active(pod) {
+		if owner := metav1.GetControllerOf(pod); owner != nil && v.parts().owns(v, pod) && active(pod) {
 			v.facts.Pods = append(v.facts.Pods, orderedPod(pod, owner.UID, labels))
 		}
 	}

@@ -33,7 +33,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 		return nil
 	}
 	release := preflight.Release{
-		Workload: v.deployment.Name, Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
+		Kind: v.workload.Kind(), Workload: v.workload.GetName(), Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
 		NewSet: shape.NewVersion,
 	}
 	namespace, unknown, err := r.snapshots.of(ctx, v.release.Namespace)
@@ -67,15 +67,15 @@ func (r *Reconciler) decodedTemplate(ctx context.Context, v *view, t plan.Templa
 	return &template, nil
 }
 
-// runningTemplate is that of the Deployment, as the cache has it unless it is needed whole.
+// runningTemplate is that of the workload, as the cache has it unless it is needed whole.
 func (r *Reconciler) runningTemplate(ctx context.Context, v *view, whole bool) (*corev1.PodTemplateSpec, error) {
-	if whole && isStripped(&v.deployment.Spec.Template) {
-		if err := r.readDeployment(ctx, v); err != nil {
+	if whole && isStripped(v.workload.PodTemplate()) {
+		if err := r.readWorkload(ctx, v); err != nil {
 			return nil, err
 		}
-		if v.deployment == nil {
+		if v.workload == nil {
 			return nil, errOutdated
 		}
 	}
-	return &v.deployment.Spec.Template, nil
+	return v.workload.PodTemplate(), nil
 }

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
@@ -26,20 +28,40 @@ type process struct {
 	statusRefused string
 	otherDefaults int64
 	drift         knownDrift
+	named         named
+	nodes         map[string]knownNode
+	vacant        vacancies
 	fits          knownFit
 	statusWritten time.Time
+	ending        ending
 	scaled        time.Time
 	// outdated counts the passes in a row that ended because what they decided on had changed.
 	outdated int
+	// underWay says that the workload is held, or has just been handed back.
+	underWay bool
 }
+
+// ending is the status of a release whose workload has just been handed back. In a moment the native controller has seen that, and the
+// release is completed: only if that takes longer is the status written.
+type ending struct {
+	// since is when the workload was handed back; zero if it was not by this process.
+	since time.Time
+	// version is that of the release that has another status yet.
+	version string
+	status  v1alpha1.BatchReleaseStatus
+}
+
+// endsWithin is how long the end of a release may take without anybody being told of the hand-back.
+const endsWithin = time.Second
 
 // overlays are answers to our own writes and live reads, until the caches have them too.
 type overlays struct {
-	release    *kube.Overlay[*v1alpha1.BatchRelease]
-	deployment *kube.Overlay[*appsv1.Deployment]
-	sets       *kube.Overlay[*appsv1.ReplicaSet]
-	gates      *kube.Overlay[*v1alpha1.Gate]
-	kept       *kube.Overlay[*metav1.PartialObjectMetadata]
+	release  *kube.Overlay[*v1alpha1.BatchRelease]
+	workload *kube.Overlay[client.Object]
+	sets     *kube.Overlay[*appsv1.ReplicaSet]
+	pods     *kube.Overlay[*corev1.Pod]
+	gates    *kube.Overlay[*v1alpha1.Gate]
+	kept     *kube.Overlay[*metav1.PartialObjectMetadata]
 }
 
 // unseenFor is how long a Gate, or what is kept of a template, may be missing in the cache before it is looked up again.
@@ -47,12 +69,13 @@ type overlays struct {
 const unseenFor = 10 * time.Second
 
 func newProcess(now clock.PassiveClock) *process {
-	return &process{overlays: overlays{
-		release:    kube.NewOverlay[*v1alpha1.BatchRelease](now, unseenFor),
-		deployment: kube.NewOverlay[*appsv1.Deployment](now, unseenFor),
-		sets:       kube.NewOverlay[*appsv1.ReplicaSet](now, 0),
-		gates:      kube.NewOverlay[*v1alpha1.Gate](now, unseenFor),
-		kept:       kube.NewOverlay[*metav1.PartialObjectMetadata](now, unseenFor),
+	return &process{nodes: map[string]knownNode{}, overlays: overlays{
+		release:  kube.NewOverlay[*v1alpha1.BatchRelease](now, unseenFor),
+		workload: kube.NewOverlay[client.Object](now, unseenFor),
+		sets:     kube.NewOverlay[*appsv1.ReplicaSet](now, 0),
+		pods:     kube.NewOverlay[*corev1.Pod](now, unseenFor),
+		gates:    kube.NewOverlay[*v1alpha1.Gate](now, unseenFor),
+		kept:     kube.NewOverlay[*metav1.PartialObjectMetadata](now, unseenFor),
 	}}
 }
 
@@ -78,7 +101,7 @@ type refusedTemplate struct {
 	at          time.Time
 }
 
-// knownDrift is how a template of the Deployment differs from a released one: neither changes any more.
+// knownDrift is how a template of the workload differs from a released one: neither changes any more.
 type knownDrift struct {
 	from    plan.Template
 	given   string
@@ -92,6 +115,8 @@ type processes struct {
 
 	mu      sync.Mutex
 	entries map[types.NamespacedName]*process
+	// busy is how many of them are in progress.
+	busy int
 }
 
 func newProcesses(now clock.PassiveClock) *processes {
@@ -112,5 +137,32 @@ func (p *processes) of(name types.NamespacedName) *process {
 func (p *processes) forget(name types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if entry := p.entries[name]; entry != nil && entry.underWay {
+		p.busy--
+	}
 	delete(p.entries, name)
+}
+
+// note notes whether a release is in progress.
+func (p *processes) note(entry *process, underWay bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if entry.underWay == underWay {
+		return
+	}
+	entry.underWay = underWay
+	if underWay {
+		p.busy++
+	} else {
+		p.busy--
+	}
+}
+
+// countsInterval is how long a status that only counts pods may wait to be written: longer where many releases are in progress, so
+// that all of them together write no more than four of these in a second.
+func (p *processes) countsInterval() time.Duration {
+	const least, share = 5 * time.Second, time.Second / 4
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(least, time.Duration(p.busy)*share)
 }

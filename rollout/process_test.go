@@ -1,12 +1,17 @@
 package rollout
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TestNextTry: what has changed is decided on again at once, but not a thousand times a second where a cache lags.
@@ -24,6 +29,34 @@ func TestNextTry(t *testing.T) {
 	}
 }
 
+// TestCountsOfManyReleasesWaitLonger: what they all write does not grow with their number.
+func TestCountsOfManyReleasesWaitLonger(t *testing.T) {
+	t.Parallel()
+	p := newProcesses(clock.RealClock{})
+	note := func(releases int, underWay bool) {
+		for i := range releases {
+			p.note(p.of(types.NamespacedName{Name: strconv.Itoa(i)}), underWay)
+		}
+	}
+	want := func(when string, want time.Duration) {
+		t.Helper()
+		if got := p.countsInterval(); got != want {
+			t.Errorf("%s: want %s, got %s", when, want, got)
+		}
+	}
+	want("at rest", 5*time.Second)
+	note(10, true)
+	note(10, true)
+	want("with ten", 5*time.Second)
+	note(200, true)
+	want("with 200", 50*time.Second)
+	p.forget(types.NamespacedName{Name: "100"})
+	p.forget(types.NamespacedName{Name: "100"})
+	want("with one gone", 199*time.Second/4)
+	note(200, false)
+	want("at rest again", 5*time.Second)
+}
+
 // TestRevisionOfAnAdoptedSet: a ReplicaSet that was made by hand has no hash that its template could be kept under.
 func TestRevisionOfAnAdoptedSet(t *testing.T) {
 	t.Parallel()
@@ -32,8 +65,8 @@ func TestRevisionOfAnAdoptedSet(t *testing.T) {
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "by-hand"}}
 	set.Spec.Template = d.Spec.Template
-	v := &view{deployment: d, sets: []*appsv1.ReplicaSet{set}}
-	if got := v.revisionOf(digestOfDeployment(d)); got == "" || got != hashOfDeployment(d) {
+	v := &view{workload: &workload.Deployment{Deployment: d}, sets: []*appsv1.ReplicaSet{set}}
+	if got := v.parts().revision(v, digestOf(&d.Spec.Template)); got == "" || got != foretold(v.workload) {
 		t.Errorf("want the native hash of the template, got %q", got)
 	}
 }

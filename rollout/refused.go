@@ -18,8 +18,10 @@ func refusal(err error) bool {
 
 // refusedFor is why a write is refused, or how it was changed; nil if neither is so.
 func refusedFor(err error) *plan.Refusal {
-	other := (*rewritten)(nil)
+	other, taken := (*rewritten)(nil), (*takenError)(nil)
 	switch {
+	case errors.As(err, &taken):
+		return &plan.Refusal{Why: taken.Error()}
 	case errors.As(err, &other):
 		return &plan.Refusal{Why: other.Error(), Rewritten: true, Written: other.written}
 	case refusal(err):

@@ -18,11 +18,12 @@ func (v *view) renewed() map[string]string {
 			renewed[former] = digest
 		}
 	}
-	if v.deployment != nil {
-		note(&v.deployment.Spec.Template)
+	if v.workload == nil {
+		return renewed
 	}
-	for _, set := range v.sets {
-		note(&set.Spec.Template)
+	note(v.workload.PodTemplate())
+	for _, template := range v.parts().templates(v) {
+		note(template)
 	}
 	return renewed
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // A release that an earlier version of Sluice began goes on: what that wrote down of a template, by its own
@@ -26,7 +27,7 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			digest := digestOfDeployment(full)
+			digest := digestOf(&full.Spec.Template)
 			if former == digest {
 				t.Fatal("the template has the same digest by both rules: the test shows nothing")
 			}
@@ -36,7 +37,7 @@ func TestDigestsOfAnEarlierVersionAreKnownAgain(t *testing.T) {
 				stripped(t, d)
 				stripped(t, set)
 			}
-			v := &view{release: &v1alpha1.BatchRelease{}, deployment: d, sets: []*appsv1.ReplicaSet{set}, setsLive: map[types.UID]bool{}}
+			v := &view{release: &v1alpha1.BatchRelease{}, workload: &workload.Deployment{Deployment: d}, sets: []*appsv1.ReplicaSet{set}, setsLive: map[types.UID]bool{}}
 			v.release.Status.Resolved = &v1alpha1.ResolvedTemplate{Given: "given", Digest: former}
 			v.release.Status.Queued = &v1alpha1.QueuedTemplate{ResolvedTemplate: v1alpha1.ResolvedTemplate{Digest: "another"}}
 			v.facts.Kept = []plan.Kept{{Revision: "1", Digest: former}, {Revision: "2", Digest: older}}

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/drift"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // rewritten is a write that admission changes to something else: a mutating webhook or policy, which acts in our name,
@@ -43,7 +44,7 @@ func (r *Reconciler) dryRunTakeOver(ctx context.Context, v *view, patch client.P
 	if fields := notHeld(foreseen, a.Hold); len(fields) > 0 {
 		return &rewritten{fields: fields}
 	}
-	if a.Template == nil || a.Digest == "" || digestOfDeployment(foreseen) == a.Digest {
+	if a.Template == nil || a.Digest == "" || digestOfWorkload(foreseen) == a.Digest {
 		return nil
 	}
 	again, err := r.dryRun(ctx, v, patch)
@@ -54,44 +55,38 @@ func (r *Reconciler) dryRunTakeOver(ctx context.Context, v *view, patch client.P
 }
 
 // takenOver compares the result of a take-over with the request.
-func takenOver(v *view, before *appsv1.Deployment, a plan.TakeOver) error {
-	if fields := notHeld(v.deployment, a.Hold); len(fields) > 0 {
+func takenOver(v *view, before workload.Workload, a plan.TakeOver) error {
+	if fields := notHeld(v.workload, a.Hold); len(fields) > 0 {
 		return &rewritten{fields: fields, written: true}
 	}
-	if a.Template == nil || a.Digest == "" || digestOfDeployment(v.deployment) == a.Digest {
+	if a.Template == nil || a.Digest == "" || digestOfWorkload(v.workload) == a.Digest {
 		return nil
 	}
 	if asked := v.release.Generation; v.process.otherDefaults != asked {
 		v.process.otherDefaults = asked // the plan takes it for a default that is new, once
 		return nil
 	}
-	if isStripped(&before.Spec.Template) {
+	if isStripped(before.PodTemplate()) {
 		return &rewritten{fields: []string{"spec.template"}, written: true}
 	}
-	return otherTemplate(before, v.deployment, true)
+	return otherTemplate(before, v.workload, true)
 }
 
-// notHeld are the fields that make a Deployment one that is taken over and are not as asked for.
-func notHeld(d *appsv1.Deployment, asked plan.Hold) []string {
-	var fields []string
-	if !d.Spec.Paused {
-		fields = append(fields, "spec.paused")
-	}
-	if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
-		fields = append(fields, "spec.strategy.type")
-	}
-	if held := hold.Of(d); held == nil || *held != asked {
+// notHeld are the fields that make a workload one that is taken over and are not as asked for.
+func notHeld(w workload.Workload, asked plan.Hold) []string {
+	fields := w.Insecure()
+	if held := hold.Of(w); held == nil || *held != asked {
 		fields = append(fields, "metadata.annotations["+v1alpha1.HoldAnnotation+"]")
 	}
 	return fields
 }
 
 // otherTemplate names in which fields two outcomes of one write differ; nil if they don't, in a dry run.
-func otherTemplate(a, b *appsv1.Deployment, written bool) error {
-	if !written && digestOfDeployment(a) == digestOfDeployment(b) {
+func otherTemplate(a, b workload.Workload, written bool) error {
+	if !written && digestOfWorkload(a) == digestOfWorkload(b) {
 		return nil
 	}
-	fields, err := drift.Fields(&a.Spec.Template, &b.Spec.Template)
+	fields, err := drift.Fields(a.PodTemplate(), b.PodTemplate())
 	if err != nil {
 		return err
 	}
@@ -111,36 +106,30 @@ func (r *Reconciler) dryRunHandBack(ctx context.Context, v *view, patch client.P
 	if fields := notHandedBack(foreseen, a.Hold.HeldWorkload); len(fields) > 0 {
 		return &rewritten{fields: fields}
 	}
-	if a.Template != nil || digestOfDeployment(foreseen) == digestOfDeployment(v.deployment) {
+	if a.Template != nil || digestOfWorkload(foreseen) == digestOfWorkload(v.workload) {
 		return nil
 	}
-	if isStripped(&v.deployment.Spec.Template) {
+	if isStripped(v.workload.PodTemplate()) {
 		return &rewritten{fields: []string{"spec.template"}}
 	}
-	return otherTemplate(v.deployment, foreseen, false)
+	return otherTemplate(v.workload, foreseen, false)
 }
 
-// notHandedBack are the fields that are not what a Deployment had before it was taken over.
-func notHandedBack(d *appsv1.Deployment, asked v1alpha1.HeldWorkload) []string {
-	var fields []string
-	if d.Spec.Paused != asked.Paused {
-		fields = append(fields, "spec.paused")
-	}
-	if d.Spec.Strategy.Type != hold.DecodeStrategy(asked.Strategy).Type {
-		fields = append(fields, "spec.strategy.type")
-	}
-	if hold.Of(d) != nil {
+// notHandedBack are the fields that are not what a workload had before it was taken over.
+func notHandedBack(w workload.Workload, asked v1alpha1.HeldWorkload) []string {
+	fields := w.Kept(asked)
+	if hold.Of(w) != nil {
 		fields = append(fields, "metadata.annotations["+v1alpha1.HoldAnnotation+"]")
 	}
 	return fields
 }
 
-// dryRun is the Deployment as a patch would leave it.
-func (r *Reconciler) dryRun(ctx context.Context, v *view, patch client.Patch) (*appsv1.Deployment, error) {
-	answer := untypedDeployment(v.workloadName())
+// dryRun is the workload as a patch would leave it.
+func (r *Reconciler) dryRun(ctx context.Context, v *view, patch client.Patch) (workload.Workload, error) {
+	answer := v.untypedWorkload()
 	tried := kube.OutcomeOf(r.client.Patch(ctx, answer, patch, strict, client.DryRunAll))
-	if err := r.wroteDeployment(ctx, v, tried); err != nil {
-		return nil, fmt.Errorf("try patch of Deployment: %w", err)
+	if err := r.wroteWorkload(ctx, v, tried); err != nil {
+		return nil, fmt.Errorf("try patch of %s: %w", v.workload.Kind(), err)
 	}
 	foreseen, _, err := whole(answer)
 	return foreseen, err

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
-	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // revisionAnnotation is where the native controller counts the revisions of a Deployment.
@@ -40,23 +40,6 @@ var notCopied = []string{
 	"deployment.kubernetes.io/max-replicas",
 	appsv1.DeprecatedRollbackTo,
 	v1alpha1.HoldAnnotation,
-}
-
-// movePods carries out a write of the Deployment's mover.
-func (r *Reconciler) movePods(ctx context.Context, v *view, write mover.Write) error {
-	w, known := write.(deployment.Write)
-	if !known {
-		return fmt.Errorf("write %T is not one to a Deployment", write)
-	}
-	switch w := w.(type) {
-	case deployment.Scale:
-		return r.scale(ctx, v, w)
-	case deployment.Create:
-		return r.createSet(ctx, v, w)
-	case deployment.OrderPods:
-		return r.orderPods(ctx, v, w)
-	}
-	return nil
 }
 
 // scale changes the replicas of a ReplicaSet if it still is what was decided on.
@@ -113,17 +96,21 @@ const maxCollisions = 5
 // createSet makes the ReplicaSet of the Deployment's template as the native controller would.
 func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create) error {
 	if v.wholeTemplate() == nil {
-		decided := v.deployment.ResourceVersion
-		if err := r.readDeployment(ctx, v); err != nil {
+		decided := v.workload.GetResourceVersion()
+		if err := r.readWorkload(ctx, v); err != nil {
 			return err
 		}
-		if v.deployment == nil || v.deployment.ResourceVersion != decided {
+		if v.workload == nil || v.workload.GetResourceVersion() != decided {
 			return errOutdated
 		}
 	}
+	d, is := v.workload.(*workload.Deployment)
+	if !is {
+		return fmt.Errorf("a %s has no ReplicaSets", v.workload.Kind())
+	}
 	hash := a.Revision
 	for collisions := range int32(maxCollisions) {
-		set, err := newSet(v, hash, a.Replicas)
+		set, err := newSet(v, d, hash, a.Replicas)
 		if err != nil {
 			return err
 		}
@@ -131,8 +118,8 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		count := ptr.Deref(v.deployment.Status.CollisionCount, 0) + collisions + 1
-		hash = podtemplate.Hash(&v.deployment.Spec.Template, &count)
+		count := ptr.Deref(d.Status.CollisionCount, 0) + collisions + 1
+		hash = podtemplate.Hash(&d.Spec.Template, &count)
 	}
 	return fmt.Errorf("no free name for the ReplicaSet of revision %s", a.Revision)
 }
@@ -153,7 +140,7 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructure
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &existing); err != nil {
 		return fmt.Errorf("read ReplicaSet %s: %w", set.GetName(), gone(err))
 	}
-	if ownedBy(&existing, v.deployment.UID) && digestOfSet(&existing) == digestOfDeployment(v.deployment) {
+	if ownedBy(&existing, v.workload.GetUID()) && digestOfSet(&existing) == digestOfWorkload(v.workload) {
 		v.sawSet(&existing)
 		return nil
 	}
@@ -182,8 +169,7 @@ func (r *Reconciler) dryRunSet(ctx context.Context, set *unstructured.Unstructur
 }
 
 // newSet is the ReplicaSet of the Deployment's template, which it has whole.
-func newSet(v *view, hash string, replicas int32) (*unstructured.Unstructured, error) {
-	d := v.deployment
+func newSet(v *view, d *workload.Deployment, hash string, replicas int32) (*unstructured.Unstructured, error) {
 	labels := withHash(d.Spec.Template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()
 	selector.MatchLabels = withHash(selector.MatchLabels, hash)
@@ -223,7 +209,7 @@ func withHash(labels map[string]string, hash string) map[string]string {
 
 // setAnnotations are the Deployment's, with the number of the revision.
 func setAnnotations(v *view) map[string]string {
-	all := maps.Clone(v.deployment.Annotations)
+	all := maps.Clone(v.workload.GetAnnotations())
 	if all == nil {
 		all = map[string]string{}
 	}

@@ -6,56 +6,70 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// hashAnnotation holds, beside the digest, the pod template hash of a stripped Deployment.
+// hashAnnotation holds, beside the digest, the name of the version that the native controller gives the template of a stripped
+// workload: for a Deployment, the pod template hash. A ReplicaSet has its own as a label.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 
 // formerAnnotation holds the digest that the template had by the former rule, if that is another one.
 const formerAnnotation = v1alpha1.Prefix + "former-template-digest"
 
-// Strip is a cache transform: of the pod template of Deployments and ReplicaSets, which is most
-// of their size, it leaves digest and hash, as annotations of an otherwise empty template. It
+// Strip is a cache transform: of the pod template of workloads and ReplicaSets, which is most
+// of their size, it leaves the digest, and of workloads the name of the version, as annotations of an otherwise empty template. It
 // also takes off what nobody reads. Whoever needs the template of a cached object reads it live.
 func Strip(obj any) (any, error) {
-	changed := ""
-	if d, ok := obj.(*appsv1.Deployment); ok {
-		changed = changedBy(d)
+	object, ok := obj.(client.Object)
+	if !ok { // a tombstone of the informer
+		return obj, nil
 	}
-	if meta, ok := obj.(metav1.Object); ok && meta.GetManagedFields() != nil {
-		meta.SetManagedFields(nil)
+	if set, ok := obj.(*appsv1.ReplicaSet); ok {
+		set.ManagedFields = nil
+		return set, strip(&set.Spec.Template)
 	}
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
-		err := strip(&o.Spec.Template, o.Status.CollisionCount)
-		if err == nil && changed != "" {
-			o.Spec.Template.Annotations[changedByAnnotation] = changed
-		}
-		return o, err
-	case *appsv1.ReplicaSet:
-		return o, strip(&o.Spec.Template, nil)
+	w, err := workload.Of(object)
+	if err != nil {
+		return nil, err
+	}
+	changed := changedBy(w)
+	w.SetManagedFields(nil)
+	if annotations := w.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		annotations[corev1.LastAppliedConfigAnnotation] = "" // a patch relies on whether there are any on the server
+	}
+	if set, ok := obj.(*appsv1.StatefulSet); ok {
+		set.Spec.VolumeClaimTemplates = nil
+	}
+	template := w.PodTemplate()
+	if isStripped(template) {
+		return obj, nil
+	}
+	name := w.Foretell()
+	if err := strip(template); err != nil {
+		return obj, err
+	}
+	template.Annotations[hashAnnotation] = name
+	if changed != "" {
+		template.Annotations[changedByAnnotation] = changed
 	}
 	return obj, nil
 }
 
 // strip is a no-op on a template that is stripped already: a transform may meet an object twice.
-func strip(template *corev1.PodTemplateSpec, collisions *int32) error {
+func strip(template *corev1.PodTemplateSpec) error {
 	if isStripped(template) {
 		return nil
 	}
-	digest, err := podtemplate.Digest(template)
+	digest, former, err := podtemplate.Digests(template)
 	if err != nil {
 		return fmt.Errorf("digest of pod template: %w", err)
 	}
-	marks := map[string]string{
-		v1alpha1.DigestAnnotation: digest,
-		hashAnnotation:            podtemplate.Hash(template, collisions),
-	}
-	if former := formerDigest(template); former != digest {
+	marks := map[string]string{v1alpha1.DigestAnnotation: digest}
+	if former != digest {
 		marks[formerAnnotation] = former
 	}
 	*template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: marks}}
@@ -65,7 +79,7 @@ func strip(template *corev1.PodTemplateSpec, collisions *int32) error {
 // isStripped reports whether the template was taken out: the API server takes none without a container.
 func isStripped(template *corev1.PodTemplateSpec) bool { return len(template.Spec.Containers) == 0 }
 
-func digestOfDeployment(d *appsv1.Deployment) string { return digestOf(&d.Spec.Template) }
+func digestOfWorkload(w workload.Workload) string { return digestOf(w.PodTemplate()) }
 
 func digestOfSet(set *appsv1.ReplicaSet) string { return digestOf(&set.Spec.Template) }
 
@@ -79,9 +93,10 @@ func digestOf(template *corev1.PodTemplateSpec) string {
 	return digest
 }
 
-func hashOfDeployment(d *appsv1.Deployment) string {
-	if isStripped(&d.Spec.Template) {
-		return d.Spec.Template.Annotations[hashAnnotation]
+// foretold is the name that the native controller gives the version that a workload's template has.
+func foretold(w workload.Workload) string {
+	if template := w.PodTemplate(); isStripped(template) {
+		return template.Annotations[hashAnnotation]
 	}
-	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
+	return w.Foretell()
 }

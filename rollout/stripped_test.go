@@ -6,6 +6,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 func unstripped() *appsv1.Deployment {
@@ -28,10 +31,10 @@ func TestStripKeepsWhatTellsTemplatesApart(t *testing.T) {
 	if len(stripped.Spec.Template.Spec.Containers) > 0 || stripped.ManagedFields != nil {
 		t.Errorf("stripped Deployment = %+v, want neither template nor managed fields", stripped)
 	}
-	if got, want := digestOfDeployment(stripped), digestOfDeployment(full); got != want || got == "" {
+	if got, want := digestOf(&stripped.Spec.Template), digestOf(&full.Spec.Template); got != want || got == "" {
 		t.Errorf("digest = %q, want %q", got, want)
 	}
-	if got, want := hashOfDeployment(stripped), hashOfDeployment(full); got != want || got == "" {
+	if got, want := foretold(&workload.Deployment{Deployment: stripped}), foretold(&workload.Deployment{Deployment: full}); got != want || got == "" {
 		t.Errorf("hash = %q, want %q", got, want)
 	}
 }
@@ -44,5 +47,31 @@ func TestStripAddsNoAnnotationsToTheObject(t *testing.T) {
 	}
 	if d.Annotations != nil {
 		t.Errorf("annotations = %v, want none: a patch relies on there being none on the server", d.Annotations)
+	}
+}
+
+// TestStripOfAReplicaSetEncodesItsTemplateOnce: there may be ten ReplicaSets for each Deployment, and all of them pass when a controller
+// starts. Nobody asks for their hashes, which take most of the work, and the digests by both rules are the same.
+func TestStripOfAReplicaSetEncodesItsTemplateOnce(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
+	template := unusual("1Gi").Spec.Template
+	once := testing.AllocsPerRun(100, func() { _, _ = podtemplate.Digest(&template) })
+	stripping := testing.AllocsPerRun(100, func() {
+		set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: template}}
+		if _, err := Strip(set); err != nil || !isStripped(&set.Spec.Template) {
+			t.Fatal(err)
+		}
+	})
+	const marks = 10 // the ReplicaSet, and the map that is left of its template
+	if most := once + marks; stripping > most {
+		t.Errorf("Strip allocates %v times, want at most %v: Digest allocates %v times", stripping, most, once)
+	}
+}
+
+func TestStripKeepsNoHashOfAReplicaSet(t *testing.T) {
+	t.Parallel()
+	set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: unstripped().Spec.Template}}
+	stripped(t, set)
+	if marks := set.Spec.Template.Annotations; len(marks) != 1 || digestOfSet(set) == "" {
+		t.Errorf("marks = %v, want the digest alone", marks)
 	}
 }

@@ -1,21 +1,17 @@
 package rollout
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/hold"
-	"github.com/sluice-dev/sluice/rollout/mover"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // view is what one pass sees of a release. What was read live, or answered to a write, in
@@ -30,17 +26,23 @@ type view struct {
 	gone  bool
 	given string
 
-	deployment *appsv1.Deployment
-	sets       []*appsv1.ReplicaSet
-	setsLive   map[types.UID]bool
-	gates      []v1alpha1.Gate
-	scaled     time.Time
+	// workload is nil if it does not exist.
+	workload workload.Workload
+	// sets are the ReplicaSets of a Deployment, and pods those of another kind while it is held.
+	sets     []*appsv1.ReplicaSet
+	setsLive map[types.UID]bool
+	pods     podsSeen
+	gates    []v1alpha1.Gate
+	scaled   time.Time
+	// now is the time that the view is taken at.
+	now time.Time
 	// facts are passed on as they are.
 	facts plan.Facts
 }
 
-// sawRelease takes over what a write to the release answered.
+// sawRelease takes over what a write to the release answered, but for who wrote which field, as in the cache.
 func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
+	release.ManagedFields = nil
 	v.process.release.Saw(release)
 	v.persisted = *release.Status.DeepCopy()
 	status := v.release.Status
@@ -49,8 +51,9 @@ func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
 	v.facts.Live |= plan.ReadRelease
 }
 
-// sawSet takes over what a read of, or a write to, a ReplicaSet answered.
+// sawSet takes over what a read of, or a write to, a ReplicaSet answered, but for who wrote which field, as in the cache.
 func (v *view) sawSet(set *appsv1.ReplicaSet) {
+	set.ManagedFields = nil
 	v.process.sets.Saw(set)
 	v.setsLive[set.UID] = true
 	for i := range v.sets {
@@ -74,16 +77,18 @@ func (v *view) set(uid types.UID) *appsv1.ReplicaSet {
 
 // observation is the view as the plan takes it.
 func (v *view) observation(now time.Time) plan.Observation {
+	v.now = now
 	o := plan.Observation{
 		Now:       now,
 		Release:   v.release,
 		Given:     v.given,
-		Workload:  v.workload(),
+		Workload:  v.planned(),
 		Gates:     v.gates,
 		Facts:     v.facts,
 		LastScale: v.scaled,
 	}
 	if v.process != nil {
+		o.Wrote = !v.process.statusWritten.IsZero()
 		o.Refusals = v.process.refusals
 		o.Watched = v.process.watches.Watched(&v.release.Status, now)
 	}
@@ -91,96 +96,28 @@ func (v *view) observation(now time.Time) plan.Observation {
 	return o
 }
 
-func (v *view) workload() *plan.Workload {
-	d := v.deployment
-	if d == nil {
+// planned is the workload as the plan takes it; nil if there is none.
+func (v *view) planned() *plan.Workload {
+	w := v.workload
+	if w == nil {
 		return nil
 	}
-	digest := digestOfDeployment(d)
-	w := &plan.Workload{
-		UID:                     d.UID,
-		Name:                    d.Name,
-		Behind:                  max(d.Generation-d.Status.ObservedGeneration, 0),
-		Deleting:                d.DeletionTimestamp != nil,
-		Replicas:                ptr.Deref(d.Spec.Replicas, 1),
-		ProgressDeadlineSeconds: d.Spec.ProgressDeadlineSeconds,
+	digest := digestOf(w.PodTemplate())
+	planned := &plan.Workload{
+		UID:                     w.GetUID(),
+		Name:                    w.GetName(),
+		Behind:                  max(w.GetGeneration()-w.Seen(), 0),
+		Deleting:                w.GetDeletionTimestamp() != nil,
+		Replicas:                v.parts().size(v),
+		ProgressDeadlineSeconds: w.Deadline(),
 		Digest:                  digest,
-		Revision:                v.revisionOf(digest),
-		ChangedBy:               changedBy(d),
-		Hold:                    hold.Of(d),
-		Mover:                   v.mover(),
+		Revision:                v.parts().revision(v, digest),
+		ChangedBy:               changedBy(w),
+		Hold:                    hold.Of(w),
+		Mover:                   v.parts().mover(v),
 	}
-	w.MaxSurge, w.MaxUnavailable = hold.Limits(d, w.Hold)
-	return w
-}
-
-// revisionOf is the pod template hash of the Deployment's template: that of its ReplicaSet if
-// it has one. One that was made by hand, and adopted, may lack the label.
-func (v *view) revisionOf(digest string) string {
-	if set := v.setOf(digest); set != nil && set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "" {
-		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-	}
-	return hashOfDeployment(v.deployment)
-}
-
-// setOf is the oldest ReplicaSet of a template, nil if there is none (FindNewReplicaSet of the native controller).
-func (v *view) setOf(digest string) *appsv1.ReplicaSet {
-	var found *appsv1.ReplicaSet
-	for _, set := range v.sets {
-		if digestOfSet(set) == digest && (found == nil || older(set, found)) {
-			found = set
-		}
-	}
-	return found
-}
-
-func older(a, b *appsv1.ReplicaSet) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name < b.Name
-	}
-	return a.CreationTimestamp.Before(&b.CreationTimestamp)
-}
-
-// mover is the Deployment with its ReplicaSets.
-func (v *view) mover() deployment.Mover {
-	m := hold.Mover(v.deployment)
-	for _, set := range v.sets {
-		m.Sets = append(m.Sets, v.planSet(set))
-	}
-	return m
-}
-
-func (v *view) planSet(set *appsv1.ReplicaSet) deployment.Set {
-	return deployment.Set{
-		Name:      set.Name,
-		UID:       set.UID,
-		Live:      v.setsLive[set.UID],
-		Deleting:  set.DeletionTimestamp != nil,
-		Digest:    digestOfSet(set),
-		Revision:  set.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-		Created:   set.CreationTimestamp.Time,
-		Replicas:  ptr.Deref(set.Spec.Replicas, 1),
-		Observed:  set.Status.ObservedGeneration >= set.Generation,
-		Current:   set.Status.Replicas,
-		Ready:     set.Status.ReadyReplicas,
-		Available: set.Status.AvailableReplicas,
-		Noted:     set.Annotations[desiredAnnotation] != "",
-		Failure:   failureOf(set),
-
-		Terminating: set.Status.TerminatingReplicas,
-	}
-}
-
-// failureOf is why the ReplicaSet controller has failed to make or delete pods; nil if it has not.
-func failureOf(set *appsv1.ReplicaSet) *mover.Failure {
-	i := slices.IndexFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
-		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
-	})
-	if i < 0 {
-		return nil
-	}
-	c := &set.Status.Conditions[i]
-	return &mover.Failure{Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time}
+	planned.MaxSurge, planned.MaxUnavailable = hold.Limits(w, planned.Hold)
+	return planned
 }
 
 func ownedBy(obj metav1.Object, owner types.UID) bool {

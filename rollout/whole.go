@@ -8,21 +8,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // What is read or written whole is read and written as JSON: a pod template keeps the fields that are newer than
-// our Go types. Where a template is copied (to a ReplicaSet, to a ControllerRevision, back to the Deployment) it
+// our Go types. Where a template is copied (to a ReplicaSet, to a ControllerRevision, back to the workload) it
 // is copied whole.
 
-// wholeTemplate is the pod template of one version of the Deployment as the API server has it.
+// wholeTemplate is the pod template of one generation of the workload as the API server has it.
 type wholeTemplate struct {
-	version string
-	raw     json.RawMessage
+	uid        types.UID
+	generation int64
+	raw        json.RawMessage
+}
+
+// of is the template if it is that of a workload, and none otherwise: that of another generation is of no use any more, and there
+// is one for each release.
+func (t wholeTemplate) of(w workload.Workload) wholeTemplate {
+	if w == nil || w.GetUID() != t.uid || w.GetGeneration() != t.generation {
+		return wholeTemplate{}
+	}
+	return t
 }
 
 // untyped is an object of apps/v1 without its Go type.
@@ -34,8 +46,8 @@ func untyped(kind string, name client.ObjectKey) *unstructured.Unstructured {
 	return object
 }
 
-func untypedDeployment(name client.ObjectKey) *unstructured.Unstructured {
-	return untyped("Deployment", name)
+func (v *view) untypedWorkload() *unstructured.Unstructured {
+	return untyped(v.release.Spec.WorkloadRef.Kind, v.workloadName())
 }
 
 // typed reads an object into its Go type.
@@ -55,24 +67,31 @@ func templateIn(object *unstructured.Unstructured) (map[string]any, error) {
 	return template, nil
 }
 
-// sawWhole takes over what a read of, or a write to, the Deployment answered.
+// sawWhole takes over what a read of, or a write to, the workload answered.
 func (v *view) sawWhole(object *unstructured.Unstructured) error {
-	deployment, template, err := whole(object)
+	w, template, err := whole(object)
 	if err != nil {
 		return err
 	}
-	v.process.deployment.Saw(deployment)
-	v.process.whole = wholeTemplate{deployment.ResourceVersion, template}
-	v.deployment = deployment
+	v.process.workload.Saw(w.Object())
+	v.process.whole = wholeTemplate{w.GetUID(), w.GetGeneration(), template}
+	v.workload = w
 	v.facts.Live |= plan.ReadWorkload
 	return nil
 }
 
-// whole is a Deployment in its Go type, and its pod template as it came.
-func whole(object *unstructured.Unstructured) (*appsv1.Deployment, json.RawMessage, error) {
-	deployment := &appsv1.Deployment{}
-	if err := typed(object, deployment); err != nil {
+// whole is a workload in its Go type, and its pod template as it came.
+func whole(object *unstructured.Unstructured) (workload.Workload, json.RawMessage, error) {
+	w := workload.New(object.GetKind())
+	if w == nil {
+		return nil, nil, fmt.Errorf("a %s can't be released", object.GetKind())
+	}
+	if err := typed(object, w.Object()); err != nil {
 		return nil, nil, err
+	}
+	managed := w.GetManagedFields()
+	for i := range managed { // who wrote when is read, what they wrote is not, and is large
+		managed[i].FieldsV1 = nil
 	}
 	template, err := templateIn(object)
 	if err != nil {
@@ -82,15 +101,12 @@ func whole(object *unstructured.Unstructured) (*appsv1.Deployment, json.RawMessa
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode pod template: %w", err)
 	}
-	return deployment, raw, nil
+	return w, raw, nil
 }
 
-// wholeTemplate is the pod template of the Deployment as the view has it, nil if that is not known.
+// wholeTemplate is the pod template of the workload as the view has it, nil if that is not known.
 func (v *view) wholeTemplate() json.RawMessage {
-	if known := v.process.whole; v.deployment != nil && known.version == v.deployment.ResourceVersion {
-		return known.raw
-	}
-	return nil
+	return v.process.whole.of(v.workload).raw
 }
 
 // withTemplate is an object of ours with a pod template in place of its own, whole but for the labels.
@@ -116,7 +132,7 @@ func withTemplate(object metav1.Object, template json.RawMessage, labels map[str
 	return into, nil
 }
 
-// overlooks says which fields of a template we would not see a change of: it is another one than the Deployment's,
+// overlooks says which fields of a template we would not see a change of: it is another one than the workload's,
 // in nothing that our types know.
 func overlooks(given, present json.RawMessage) (string, error) {
 	wanted, err := podtemplate.Unknown(given)

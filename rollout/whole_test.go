@@ -11,9 +11,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-const ofTomorrow = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7"},
+const ofTomorrow = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":3},
 	"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
 	"spec":{"fieldOfTomorrow":{"a":1},"containers":[{"name":"web","image":"web:1","another":["x"]}]}}}}`
 
@@ -51,7 +52,7 @@ func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	t.Parallel()
 	const want = `{"spec":{"containers":{"0":{"another":["x"]}},"fieldOfTomorrow":{"a":1}}}`
 	v := seen(t, ofTomorrow)
-	set, err := newSet(v, "abc", 1)
+	set, err := newSet(v, v.workload.(*workload.Deployment), "abc", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +71,23 @@ func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	}
 }
 
-// The template of a version that is gone is not taken for that of the one that is there.
-func TestWholeTemplateIsThatOfTheVersion(t *testing.T) {
+// The template of a generation that is gone is not taken for that of the one that is there, nor for that of another workload of the
+// name. A version with another status has the same template.
+func TestWholeTemplateIsThatOfTheGeneration(t *testing.T) {
 	t.Parallel()
-	v := seen(t, ofTomorrow)
-	v.deployment = v.deployment.DeepCopy()
-	v.deployment.ResourceVersion = "8"
-	if template := v.wholeTemplate(); template != nil {
-		t.Errorf("the template of version 7 counts for version 8: %s", template)
+	for name, test := range map[string]struct {
+		change func(workload.Workload)
+		same   bool
+	}{
+		"another status":     {func(w workload.Workload) { w.SetResourceVersion("8") }, true},
+		"another generation": {func(w workload.Workload) { w.SetResourceVersion("8"); w.SetGeneration(4) }, false},
+		"another workload":   {func(w workload.Workload) { w.SetUID("another") }, false},
+	} {
+		v := seen(t, ofTomorrow)
+		test.change(v.workload)
+		if template := v.wholeTemplate(); (template != nil) != test.same {
+			t.Errorf("%s: the template that was seen is %q", name, template)
+		}
 	}
 }
 
@@ -91,5 +101,22 @@ func TestAChangeThatWouldBeOverlookedIsTold(t *testing.T) {
 	}
 	if why, err := overlooks(present, present); why != "" || err != nil {
 		t.Errorf("overlooks = %q, %v, want nothing: it is the same", why, err)
+	}
+}
+
+// The whole template, and who wrote which field, would stay in memory for each release.
+func TestWholeTemplateIsKeptForItsGenerationOnly(t *testing.T) {
+	t.Parallel()
+	v := seen(t, strings.Replace(ofTomorrow, `"uid":"u"`, `"uid":"u","managedFields":[
+		{"manager":"kubectl","operation":"Update","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]`, 1))
+	if entry := v.workload.GetManagedFields()[0]; entry.Manager != "kubectl" || entry.Time == nil || entry.FieldsV1 != nil {
+		t.Errorf("managed fields = %v, want who wrote and when, and not what", entry)
+	}
+	if v.process.whole = v.process.whole.of(v.workload); len(v.wholeTemplate()) == 0 {
+		t.Error("the whole template is not known, want that of the version that was read: another read is a request")
+	}
+	v.workload.SetGeneration(4)
+	if v.process.whole = v.process.whole.of(v.workload); v.process.whole.raw != nil {
+		t.Errorf("whole template = %s, want none: it is of a generation that is gone", v.process.whole.raw)
 	}
 }

@@ -140,7 +140,7 @@ type BatchReleaseStatus struct {
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
 	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets. They are updated
-	// during a release and at its end; after that, see the Deployment's status.
+	// during a release and at its end; after that, see the workload's status.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// +optional
@@ -399,6 +399,9 @@ type EndedRelease struct {
 // RefusedWrite is a write that the API server refuses: by its rules, the controller's permissions, a quota, or
 // admission. Or admission changes it.
 type RefusedWrite struct {
+	// Key tells the write from others.
+	// +optional
+	Key string `json:"key,omitempty"`
 	// Write says what Sluice tried to do, in words that follow "to".
 	Write string `json:"write"`
 	// Message is what the API server says, with who refuses it.
@@ -421,9 +424,9 @@ type Failure struct {
 
 // HeldWorkload is what to restore when a workload is handed back.
 type HeldWorkload struct {
-	// Strategy is the Deployment's spec.strategy, as JSON.
+	// Strategy is the Deployment's spec.strategy, or the spec.updateStrategy of a StatefulSet or DaemonSet, as JSON.
 	Strategy string `json:"strategy"`
-	// Paused is the Deployment's spec.paused.
+	// Paused is the Deployment's spec.paused; false for the other kinds.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 }

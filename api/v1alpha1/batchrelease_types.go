@@ -40,6 +40,13 @@ type BatchReleaseList struct {
 }
 
 // BatchReleaseSpec says what to release to which workload, and in which steps.
+//
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.maxSurge)",fieldPath=".strategy.maxSurge",message="is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.podReplacement)",fieldPath=".strategy.podReplacement",message="is for Deployments: a pod of a StatefulSet or DaemonSet is created when the one before it is gone"
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.allowMixedVersions) || !self.strategy.allowMixedVersions",fieldPath=".strategy.allowMixedVersions",message="is for Deployments with strategy Recreate: a StatefulSet or DaemonSet has no such strategy"
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.order) || self.strategy.order.size() == 0",fieldPath=".strategy.order",message="is not for StatefulSets: their pods go by ordinal, the highest first"
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.pausePoints) || !self.strategy.pausePoints",fieldPath=".strategy.pausePoints",message="is not for StatefulSets: their pods go by ordinal, the highest first; use steps"
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'DaemonSet' || !has(self.strategy.stepBack) || self.strategy.stepBack != 'RemovePods'",fieldPath=".strategy.stepBack",message="RemovePods is not for DaemonSets: a pod that is replaced has the new template, until a rollback"
 type BatchReleaseSpec struct {
 	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="workloadRef is immutable: make a new BatchRelease for another workload"
@@ -119,7 +126,7 @@ const (
 
 // WorkloadReference names a workload in the namespace of the object that holds it.
 //
-// +kubebuilder:validation:XValidation:rule="self.apiVersion == 'apps/v1' && self.kind == 'Deployment'",message="only apps/v1 Deployment can be released"
+// +kubebuilder:validation:XValidation:rule="self.apiVersion == 'apps/v1' && self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",message="only apps/v1 Deployment, StatefulSet and DaemonSet can be released"
 type WorkloadReference struct {
 	// +kubebuilder:validation:MaxLength=63
 	APIVersion string `json:"apiVersion"`
@@ -142,8 +149,8 @@ type ReleaseStrategy struct {
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
-	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above spec.replicas.
-	// Default: the Deployment's.
+	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above spec.replicas. It
+	// counts for Deployments only: pods of StatefulSets and DaemonSets are replaced in place. Default: the Deployment's.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[0-9]{1,3}%$')",message="must be a number of pods >= 0 or a percentage such as 25%"
@@ -151,7 +158,8 @@ type ReleaseStrategy struct {
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
 	// MaxUnavailable is how many pods, or which percentage of spec.replicas (rounded down), may be missing from
-	// spec.replicas. Default: the Deployment's.
+	// spec.replicas; of a DaemonSet, of the pods that belong on its nodes (rounded up). Default: the workload's. It must be
+	// given for a DaemonSet whose own strategy has maxSurge.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
@@ -160,27 +168,28 @@ type ReleaseStrategy struct {
 
 	// PodReplacement says when a deleted pod makes room for a new one: TerminationStarted as soon as its deletion
 	// begins, as in a Deployment; Terminated once it is gone, for pods that need something scarce, such as GPUs or
-	// licences. Terminated needs Kubernetes 1.35, where ReplicaSets count terminating pods. Default
-	// TerminationStarted.
+	// licences. Terminated needs Kubernetes 1.35, where ReplicaSets count terminating pods. It counts for
+	// Deployments only. Default TerminationStarted.
 	// +optional
 	PodReplacement PodReplacementPolicy `json:"podReplacement,omitempty"`
 
 	// Order says which old pods are deleted first. The first key counts most; pods that are equal by all keys go by
 	// their own deletion cost, then the newest first, then by name. Pods that are not ready go before all others.
-	// Default: the order of the ReplicaSet controller.
+	// Default: the order of the ReplicaSet controller; in a DaemonSet, by the name of the node. A StatefulSet has none:
+	// its pods go by ordinal, the highest first.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	Order []OrderKey `json:"order,omitempty"`
 
 	// PausePoints pauses the release before each old pod that is annotated rollouts.sluice.dev/pause-point: "true".
-	// Setting order implies it.
+	// Setting order implies it. Not for StatefulSets.
 	// +optional
 	PausePoints bool `json:"pausePoints,omitempty"`
 
 	// ProgressDeadlineSeconds is how many seconds a step may go without progress before the release fails; progress is
 	// one more available updated pod than ever before. Only time in which the controller runs counts. Default: the
-	// Deployment's, which is 600 unless changed.
+	// Deployment's, which is 600 unless changed; 600 for StatefulSets and DaemonSets.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
@@ -210,7 +219,7 @@ type ReleaseStrategy struct {
 	Supersede SupersedePolicy `json:"supersede,omitempty"`
 
 	// StepBack says what a jump back to an earlier step does with updated pods beyond that step: KeepPods keeps them,
-	// RemovePods replaces them with pods of the old version. Default KeepPods.
+	// RemovePods replaces them with pods of the old version, which a DaemonSet can't. Default KeepPods.
 	// +optional
 	StepBack StepBackPolicy `json:"stepBack,omitempty"`
 }
@@ -292,6 +301,14 @@ type Step struct {
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
 	Replicas intstr.IntOrString `json:"replicas"`
+
+	// MaxUnavailable is how many pods, or which percentage of spec.replicas, may be missing from spec.replicas in this step: 1
+	// for the first pods of a quorum and more later, for example. Default: strategy.maxUnavailable.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// Gates must all pass before the next step starts. Default: one manual gate, and none after the last step.
 	// +kubebuilder:validation:MaxItems=10

@@ -6,7 +6,7 @@ package v1alpha1
 
 // Conditions. Ready, Reconciling and Stalled follow kstatus.
 const (
-	// ConditionReady: of a BatchRelease, the Deployment runs the template and belongs to the native controller again. Of a
+	// ConditionReady: of a BatchRelease, the workload runs the template and belongs to the native controller again. Of a
 	// ReleaseSource, the last read of the repository succeeded and everything in it is applied.
 	// Action: if it stays false, see the reason.
 	ConditionReady = "Ready"
@@ -20,16 +20,21 @@ const (
 	// ConditionProgressing: a release is in progress and does not wait at a gate.
 	// Action: none.
 	ConditionProgressing = "Progressing"
-	// ConditionTakenOver: Sluice holds the Deployment.
+	// ConditionTakenOver: Sluice holds the workload.
 	// Action: don't change its `paused`, `strategy` or `template`. See docs/handback.md.
 	ConditionTakenOver = "TakenOver"
 	// ConditionSuspended: the release is suspended or frozen; the message says why and until when. Absent otherwise.
 	// Action: wait, or resume it. See docs/batchrelease.md#stopping.
 	ConditionSuspended = "Suspended"
 	// ConditionDrifted: somebody changed something that Sluice manages: the released template, the template from Git, or
-	// a field of a held Deployment, which Sluice restored at once. Absent otherwise.
+	// a field of a held workload, which Sluice restored at once. Absent otherwise.
 	// Action: find out who did it, by the field manager in the message, and see the reason.
 	ConditionDrifted = "Drifted"
+	// ConditionBeyondStep: more pods run the new revision than the current step approves, and they can't be taken back in
+	// the release: nodes were added to a DaemonSet, or its pods were deleted or evicted, while Sluice held it, and the native
+	// controller made new ones. The message has the numbers. Absent otherwise. It begins with an event.
+	// Action: check the new pods before you approve the step, or roll back.
+	ConditionBeyondStep = "BeyondStep"
 	// ConditionPreflightFailed: true if the namespace has no room for the release, false if it has and preflight has
 	// warnings, absent if preflight found nothing. It begins with an event.
 	// Action: read the message before you let the release continue.
@@ -42,7 +47,8 @@ const (
 	// Action: while it is false, find out why pods are not ready.
 	ConditionAvailable = "Available"
 	// ConditionReplicaFailure: a ReplicaSet can't create or delete pods, because a quota, a policy or a webhook refuses
-	// them. The message is the newest one of any ReplicaSet. Absent otherwise.
+	// them. The message is the newest one of any ReplicaSet. Absent otherwise, and for StatefulSets and DaemonSets, which say so only in
+	// their events.
 	// Action: fix what the message names. The progress deadline keeps running.
 	ConditionReplicaFailure = "ReplicaFailure"
 	// ConditionForgeReady: the forge of a ReleaseSource lets Sluice work on the repository. Known before anything has to
@@ -53,13 +59,14 @@ const (
 
 // BatchRelease reasons. They are in `status.reason` and in conditions; some are events only.
 const (
-	// ReasonTakingOver: Sluice is taking the Deployment over for a new template, or waits for the native controller to
-	// observe the Deployment.
+	// ReasonTakingOver: Sluice is taking the workload over for a new template, or waits for the native controller to
+	// observe the workload.
 	// Action: none. If it stays so, check kube-controller-manager.
 	ReasonTakingOver = "TakingOver"
-	// ReasonNativeRollout: the Deployment already has the template, through its own rolling update, and not all pods run
+	// ReasonNativeRollout: the workload already has the template, through its own rolling update, and not all pods run
 	// it yet. The release completes when they do; another template given meanwhile is released in batches.
-	// Action: none. If it stays so, find out why pods are not ready, or resume the Deployment.
+	// Action: none. If it stays so, find out why pods are not ready. Where it waits for you (a paused Deployment, a StatefulSet
+	// with a partition or `OnDelete`), the message says what to do.
 	ReasonNativeRollout = "NativeRollout"
 	// ReasonUpgrading: a batch is in progress.
 	// Action: none.
@@ -76,7 +83,7 @@ const (
 	// who closed a pull request.
 	// Action: release another template, or roll back.
 	ReasonGateRejected = "GateRejected"
-	// ReasonHandingBack: all steps are done and Sluice is handing the Deployment back.
+	// ReasonHandingBack: all steps are done and Sluice is handing the workload back.
 	// Action: none.
 	ReasonHandingBack = "HandingBack"
 	// ReasonCompleted: all pods run the template.
@@ -96,14 +103,14 @@ const (
 	// batch it still completes if all pods become available later.
 	// Action: release a fixed template, roll back, or run `sluice retry NAME` if the cause was elsewhere.
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonWorkloadNotFound: the Deployment does not exist.
+	// ReasonWorkloadNotFound: the workload does not exist.
 	// Action: create it; the release then starts.
 	ReasonWorkloadNotFound = "WorkloadNotFound"
-	// ReasonWorkloadHeld: another BatchRelease holds the Deployment.
+	// ReasonWorkloadHeld: another BatchRelease holds the workload.
 	// Action: delete one of the two.
 	ReasonWorkloadHeld = "WorkloadHeldByAnother"
-	// ReasonWorkloadShared: the Deployment drifted, `drift: Revert` is set, and an older BatchRelease names the same
-	// Deployment. Only the older one reverts.
+	// ReasonWorkloadShared: the workload drifted, `drift: Revert` is set, and an older BatchRelease names the same
+	// workload. Only the older one reverts.
 	// Action: delete one of the two.
 	ReasonWorkloadShared = "WorkloadShared"
 	// ReasonInvalidTemplate: the API server refuses `spec.template`; the message is its own. Sluice retries every 5
@@ -111,12 +118,12 @@ const (
 	// Action: correct the template.
 	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonInvalidStrategy: steps, or other fields of `strategy` or `rollback`, are invalid in a way that the API server
-	// did not catch. No release starts. One in progress stops, or ends if it is handing its Deployment back. Rollbacks
+	// did not catch. No release starts. One in progress stops, or ends if it is handing its workload back. Rollbacks
 	// work, unless `rollback` itself is invalid.
 	// Action: correct what the message names; the release continues where it stopped.
 	ReasonInvalidStrategy = "InvalidStrategy"
 	// ReasonNoTemplate: `spec.template` is missing.
-	// Action: set it, or add the Deployment's manifest to the repository.
+	// Action: set it, or add the workload's manifest to the repository.
 	ReasonNoTemplate = "NoTemplate"
 	// ReasonRevisionNotFound: an event. The requested template is not in the history, was itself rolled back, is already
 	// running, or is one of several that match the commit; the message lists what the history has.
@@ -132,8 +139,8 @@ const (
 	// ReasonJumpRefused: an event. The step in `nextStepIndex` or `releaseTo` can't be reached; the message says why.
 	// Action: ask for another step.
 	ReasonJumpRefused = "JumpRefused"
-	// ReasonDrifted: the Deployment's template is not the released one; the message names the fields. In mid-release,
-	// somebody changed the held Deployment and the release stops. See docs/handback.md#out-of-band-changes.
+	// ReasonDrifted: the workload's template is not the released one; the message names the fields. In mid-release,
+	// somebody changed the held workload and the release stops. See docs/handback.md#out-of-band-changes.
 	// Action: undo the change (`kubectl rollout undo`), or commit it to Git; `drift: Revert` undoes it for you. In
 	// mid-release run `sluice retry NAME` once you have dealt with the cause, or roll back.
 	ReasonDrifted = "Drifted"
@@ -146,7 +153,7 @@ const (
 	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
 	// Action: run `sluice approve NAME`, or remove the annotation. See docs/order.md#pause-points.
 	ReasonPausePoint = "PausePoint"
-	// ReasonWillNotFit: a quota leaves no room for the release, and Sluice does not take the Deployment over. The message
+	// ReasonWillNotFit: a quota leaves no room for the release, and Sluice does not take the workload over. The message
 	// says what is missing. Sluice checks again every minute.
 	// Action: raise the quota, make room, request less in the template, or allow an unavailable pod.
 	// `strategy.preflight: Warn` starts the release anyway.
@@ -171,19 +178,27 @@ const (
 
 // Drifted reasons. They are those of the condition `Drifted`, beside `ChangedPastGit`.
 const (
-	// ReasonTemplateChanged: somebody changed the Deployment's template.
+	// ReasonTemplateChanged: somebody changed the workload's template.
 	// Action: as for `Drifted`.
 	ReasonTemplateChanged = "TemplateChanged"
 	// ReasonWorkloadUnpaused: somebody unset `spec.paused` of a held Deployment, and Sluice restored it.
 	// Action: as for `Drifted`.
 	ReasonWorkloadUnpaused = "WorkloadUnpaused"
-	// ReasonStrategyChanged: somebody changed `spec.strategy` of a held Deployment, and Sluice restored it.
+	// ReasonStrategyChanged: somebody changed `spec.strategy` or `spec.updateStrategy` of a held workload, and Sluice restored it.
 	// Action: as for `Drifted`.
 	ReasonStrategyChanged = "StrategyChanged"
-	// ReasonHoldRemoved: somebody removed or changed the annotation `rollouts.sluice.dev/hold` of a held Deployment, and
+	// ReasonHoldRemoved: somebody removed or changed the annotation `rollouts.sluice.dev/hold` of a held workload, and
 	// Sluice restored it.
 	// Action: as for `Drifted`.
 	ReasonHoldRemoved = "HoldRemoved"
+)
+
+// BeyondStep reasons. They are those of the condition `BeyondStep`.
+const (
+	// ReasonCameUpdated: the native controller made pods of the new revision that no step has approved yet. The event has the
+	// same reason.
+	// Action: as for `BeyondStep`.
+	ReasonCameUpdated = "CameUpdated"
 )
 
 // Pod reasons. They are those of the conditions `Available` and `ReplicaFailure`, as a Deployment and a ReplicaSet have them.
@@ -242,7 +257,7 @@ const (
 	// them.
 	// Action: if you intend that, delete them yourself.
 	ReasonPruneHeld = "PruneHeld"
-	// ReasonDeleting: the source is being deleted, and waits for its releases to hand their Deployments back and for
+	// ReasonDeleting: the source is being deleted, and waits for its releases to hand their workloads back and for
 	// their gates on the forge to close.
 	// Action: see what the releases wait for.
 	ReasonDeleting = "Deleting"

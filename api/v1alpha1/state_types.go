@@ -9,9 +9,9 @@ type ReleaseState string
 
 // The states of a release. The message says more about each.
 const (
-	// StateWorkloadNotFound: the Deployment does not exist.
+	// StateWorkloadNotFound: the workload does not exist.
 	StateWorkloadNotFound ReleaseState = "WorkloadNotFound"
-	// StateWorkloadHeld: another BatchRelease holds the Deployment.
+	// StateWorkloadHeld: another BatchRelease holds the workload.
 	StateWorkloadHeld ReleaseState = "WorkloadHeld"
 	// StateIdle: nothing has been released yet.
 	StateIdle ReleaseState = "Idle"
@@ -19,13 +19,13 @@ const (
 	StateQuarantined ReleaseState = "Quarantined"
 	// StateCompleted: all pods run what was released, or was rolled back to.
 	StateCompleted ReleaseState = "Completed"
-	// StateDrifted: the release completed, and somebody has given the Deployment another template since.
+	// StateDrifted: the release completed, and somebody has given the workload another template since.
 	StateDrifted ReleaseState = "Drifted"
 	// StateWaiting: a template is given, and status.stoppedBy says why its release does not start.
 	StateWaiting ReleaseState = "Waiting"
 	// StateChangedPastGit: no release is in progress, and spec.template is not what Git has.
 	StateChangedPastGit ReleaseState = "ChangedPastGit"
-	// StateNativeRollout: the Deployment's own rolling update brings the template.
+	// StateNativeRollout: the workload's own rolling update brings the template.
 	StateNativeRollout ReleaseState = "NativeRollout"
 	// StateStarting: the release has begun, but its first step has not.
 	StateStarting ReleaseState = "Starting"
@@ -45,7 +45,7 @@ const (
 	StateStopped ReleaseState = "Stopped"
 	// StateFailed: the release made no progress within its deadline.
 	StateFailed ReleaseState = "Failed"
-	// StateFinishing: every pod runs the new revision, and the Deployment is handed back.
+	// StateFinishing: every pod runs the new revision, and the workload is handed back.
 	StateFinishing ReleaseState = "Finishing"
 )
 
@@ -62,7 +62,7 @@ const (
 	StopSuspended StopCause = "Suspended"
 	// StopFrozen: a freeze is in effect.
 	StopFrozen StopCause = "Frozen"
-	// StopWorkloadChanged: somebody changed the held Deployment, and nobody has acknowledged it.
+	// StopWorkloadChanged: somebody changed the held workload, and nobody has acknowledged it.
 	StopWorkloadChanged StopCause = "WorkloadChanged"
 	// StopChangedPastGit: spec.template is not what Git has.
 	StopChangedPastGit StopCause = "ChangedPastGit"
@@ -89,9 +89,9 @@ const (
 	StallNoTemplate StallCause = ReasonNoTemplate
 	// StallWouldMixVersions: the Deployment must run one version at a time.
 	StallWouldMixVersions StallCause = ReasonWouldMixVersions
-	// StallWorkloadHeld: another BatchRelease holds the Deployment.
+	// StallWorkloadHeld: another BatchRelease holds the workload.
 	StallWorkloadHeld StallCause = ReasonWorkloadHeld
-	// StallWorkloadShared: another, older BatchRelease names the same Deployment.
+	// StallWorkloadShared: another, older BatchRelease names the same workload.
 	StallWorkloadShared StallCause = ReasonWorkloadShared
 )
 

@@ -1348,6 +1348,11 @@ func (in *SourceReference) DeepCopy() *SourceReference {
 func (in *Step) DeepCopyInto(out *Step) {
 	*out = *in
 	out.Replicas = in.Replicas
+	if in.MaxUnavailable != nil {
+		in, out := &in.MaxUnavailable, &out.MaxUnavailable
+		*out = new(intstr.IntOrString)
+		**out = **in
+	}
 	if in.Gates != nil {
 		in, out := &in.Gates, &out.Gates
 		*out = make([]GatePolicy, len(*in))

@@ -13,7 +13,7 @@ import (
 // TestAnswer: a manual gate is decided by who answers it by name, and by nobody else's answer.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	const unanswered = "waits for confirmation: status.currentStepState of the release set to Completed"
+	const unanswered = "waits for approval: sluice approve web -n shop"
 	waits := v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting, Message: unanswered}
 	says := func(decision v1alpha1.Decision, message, detail string) v1alpha1.GateStatus {
 		at := new(metav1.NewTime(made))

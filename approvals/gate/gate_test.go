@@ -97,7 +97,7 @@ func TestEvaluate(t *testing.T) {
 			Evidence: []v1alpha1.Evidence{fact},
 		}}
 	}
-	const unconfirmed = "waits for confirmation: status.currentStepState of the release set to Completed"
+	const unconfirmed = "waits for approval: sluice approve web -n shop"
 	patched := v1alpha1.Evidence{Kind: EvidenceStatusPatch, Detail: "status.currentStepState was set to Completed"}
 	patchedBy := func(manager string, when *metav1.Time) v1alpha1.Evidence {
 		fact := patched

@@ -17,7 +17,7 @@ func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}
 	fact, manager, confirmed := confirmation(facts.Release)
 	if !confirmed {
-		return waiting("waits for confirmation: status.currentStepState of the release set to Completed", time.Time{})
+		return waiting(fmt.Sprintf("waits for approval: sluice approve %s -n %s", g.Spec.ReleaseRef.Name, g.Namespace), time.Time{})
 	}
 	message := "confirmed"
 	if manager != "" {

@@ -20,8 +20,8 @@ const maxBytes = 1 << 20
 // Release is whose template is looked for in a file.
 type Release struct {
 	Namespace, Name string
-	// Workload is the name of its Deployment.
-	Workload string
+	// Kind and Workload are kind and name of its workload, of apps/v1.
+	Kind, Workload string
 	// Default is the namespace of objects that name none.
 	Default string
 }
@@ -37,7 +37,7 @@ type File struct {
 	value  map[string]any
 }
 
-// Read finds the template of a release in a file: in the BatchRelease, or else in its Deployment.
+// Read finds the template of a release in a file: in the BatchRelease, or else in its workload.
 func Read(content []byte, of Release) (*File, error) {
 	if err := checkText(content); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Read(content []byte, of Release) (*File, error) {
 		doc := newDocument(content[part.from:part.to])
 		kind, holder := doc.templateOf(of)
 		switch {
-		case holder == nil, found != nil && kind == deploymentKind:
+		case holder == nil, found != nil && kind != releaseKind:
 		default:
 			found = &File{text: content, document: doc, start: part.from, holder: holder}
 		}
@@ -56,7 +56,7 @@ func Read(content []byte, of Release) (*File, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("it has no template of BatchRelease %s or Deployment %s", of.Name, of.Workload)
+		return nil, fmt.Errorf("it has no template of BatchRelease %s or %s %s", of.Name, of.Kind, of.Workload)
 	}
 	if err := found.load(); err != nil {
 		return nil, err
@@ -132,10 +132,7 @@ func split(content []byte) []span {
 	return append(parts, span{start, len(content)})
 }
 
-const (
-	releaseKind    = "BatchRelease"
-	deploymentKind = "Deployment"
-)
+const releaseKind = "BatchRelease"
 
 // templateOf is the mapping with the template of a release, and what kind of object has it; nil if
 // the document has none.
@@ -148,9 +145,9 @@ func (d *document) templateOf(of Release) (kind string, holder *yaml.Node) {
 	}
 	version := textOf(d.root, "apiVersion")
 	release := kind == releaseKind && version == v1alpha1.GroupVersion.String() && name == of.Name
-	deployment := kind == deploymentKind && version == "apps/v1" && name == of.Workload
+	workload := kind == of.Kind && version == "apps/v1" && name == of.Workload
 	spec := valueOf(d.root, "spec")
-	if namespace != of.Namespace || !release && !deployment || valueOf(spec, "template") == nil {
+	if namespace != of.Namespace || !release && !workload || valueOf(spec, "template") == nil {
 		return "", nil
 	}
 	return kind, spec

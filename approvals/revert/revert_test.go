@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into testdata")
 
-var web = Release{Namespace: "shop", Name: "web", Workload: "web", Default: "shop"}
+var web = Release{Namespace: "shop", Name: "web", Kind: "Deployment", Workload: "web", Default: "shop"}
 
 // golden is a file of testdata: what it shows, two files, and what becomes of them. The last line of each has no end.
 type golden struct{ reason, now, then, want string }
@@ -70,12 +70,14 @@ func TestLinesEndAsInTheFile(t *testing.T) {
 }
 
 // put has the template of one file put into another.
-func put(now, then string) (string, error) {
-	present, err := Read([]byte(now), web)
+func put(now, then string) (string, error) { return putOf(web, now, then) }
+
+func putOf(of Release, now, then string) (string, error) {
+	present, err := Read([]byte(now), of)
 	if err != nil {
 		return "", err
 	}
-	past, err := Read([]byte(then), web)
+	past, err := Read([]byte(then), of)
 	if err != nil {
 		return "", err
 	}
@@ -107,6 +109,34 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got error %v, want one that says %q: %s", err, test.want, test.reason)
 			}
 		})
+	}
+}
+
+// TestKinds: the template is that of the workload's kind, whatever else has that name.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	file := func(images ...string) string {
+		text := ""
+		for i, kind := range []string{"DaemonSet", "Deployment", "StatefulSet"} {
+			manifest := head + "  volumeClaimTemplates: [{template: {spec: {}}}]\n  template:\n    spec: {containers: [{name: web, image: 'web:" + images[i] + "'}]}\n"
+			text += "---\n" + strings.Replace(manifest, "kind: Deployment", "kind: "+kind, 1)
+		}
+		return text
+	}
+	for kind, want := range map[string]string{
+		"DaemonSet": file("1", "5", "6"), "Deployment": file("4", "2", "6"), "StatefulSet": file("4", "5", "3"),
+	} {
+		of := web
+		of.Kind = kind
+		got, err := putOf(of, file("4", "5", "6"), file("1", "2", "3"))
+		if err != nil || got != want {
+			t.Errorf("%s: got %v and\n%s\nwant\n%s", kind, err, got, want)
+		}
+	}
+	of := web
+	of.Kind = "StatefulSet"
+	if _, err := putOf(of, head+"  template: {spec: {}}\n", ""); err == nil || !strings.Contains(err.Error(), "it has no template of BatchRelease web or StatefulSet web") {
+		t.Errorf("got error %v, want one that names the StatefulSet", err)
 	}
 }
 

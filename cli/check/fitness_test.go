@@ -80,6 +80,7 @@ func TestRelease(t *testing.T) {
 		"Well":     {nil, []string{"ok batchrelease/web: all pods run"}, false},
 		"Stalled":  {[]metav1.Condition{condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidTemplate)}, []string{"failed batchrelease/web: InvalidTemplate: because"}, true},
 		"NoRoom":   {[]metav1.Condition{condition(v1alpha1.ConditionPreflightFailed, metav1.ConditionTrue, v1alpha1.ReasonWillNotFit)}, []string{"failed batchrelease/web: WillNotFit: because"}, true},
+		"Beyond":   {[]metav1.Condition{condition(v1alpha1.ConditionBeyondStep, metav1.ConditionTrue, v1alpha1.ReasonCameUpdated)}, []string{"warning batchrelease/web: CameUpdated: because"}, false},
 		"Warnings": {[]metav1.Condition{condition(v1alpha1.ConditionPreflightFailed, metav1.ConditionFalse, v1alpha1.ReasonWarnings)}, []string{"warning batchrelease/web: Warnings: because"}, false},
 	}
 	for name, tc := range cases {

@@ -10,6 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+// correctFile is what to do about a file that is not applied: it may be wrong by itself, or the cluster does not take it.
+const correctFile = "correct the file; before a push, sluice lint finds errors in files, and sluice plan --cluster what the cluster refuses"
+
 // page is where people find each reason, and what to do about it.
 const page = "see https://github.com/sluice-dev/sluice/blob/main/docs/reasons.md"
 
@@ -23,7 +26,7 @@ func Source(source *v1alpha1.ReleaseSource) []Finding {
 		if found.Line > 0 {
 			place += fmt.Sprintf(":%d", found.Line)
 		}
-		findings = append(findings, Finding{Failed, subject + " " + place, found.Message, "correct the file; sluice lint finds the same before the push"})
+		findings = append(findings, Finding{Failed, subject + " " + place, found.Message, correctFile})
 	}
 	if source.Spec.Forge == nil {
 		return append(findings, Finding{Warning, subject + " forge", "there is none: pullRequest gates pass by their record on the branch alone, " +
@@ -63,6 +66,7 @@ func Release(release *v1alpha1.BatchRelease) []Finding {
 		{v1alpha1.ConditionPreflightFailed, metav1.ConditionTrue, Failed},
 		{v1alpha1.ConditionPreflightFailed, metav1.ConditionFalse, Warning},
 		{v1alpha1.ConditionDrifted, metav1.ConditionTrue, Warning},
+		{v1alpha1.ConditionBeyondStep, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionQuarantined, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionSuspended, metav1.ConditionTrue, Warning},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 const rolling = `{"type":"RollingUpdate","rollingUpdate":{"maxSurge":2,"maxUnavailable":1}}`
@@ -39,6 +40,34 @@ func heldDeployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
+func deployed(d *appsv1.Deployment) workload.Workload { return &workload.Deployment{Deployment: d} }
+
+// annotated are the annotations of a workload that is in mid-release from v1, with a window or none.
+func annotated(window string) map[string]string {
+	text, err := json.Marshal(plan.Hold{
+		Release: "web", UID: "release", Stable: "v1", Window: window, HeldWorkload: v1alpha1.HeldWorkload{Strategy: rolling},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{v1alpha1.HoldAnnotation: string(text)}
+}
+
+func heldStatefulSet(partition int32, window string) workload.Workload {
+	s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: "statefulset", Annotations: annotated(window)}}
+	s.Spec.Template = template("web:2")
+	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
+		Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition},
+	}
+	return &workload.StatefulSet{StatefulSet: s}
+}
+
+func heldDaemonSet(strategy appsv1.DaemonSetUpdateStrategyType) workload.Workload {
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "daemonset", Annotations: annotated("")}}
+	d.Spec.Template, d.Spec.UpdateStrategy.Type = template("web:2"), strategy
+	return &workload.DaemonSet{DaemonSet: d}
+}
+
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	own := v1alpha1.HeldWorkload{Strategy: rolling}
@@ -49,39 +78,53 @@ func TestDecide(t *testing.T) {
 		Resolved: &v1alpha1.ResolvedTemplate{Digest: digestOf(new(template("web:1")))},
 	}}
 	tests := map[string]struct {
-		deployment *appsv1.Deployment
-		release    *v1alpha1.BatchRelease
-		proceed    bool
-		want       plan.Left
+		held    workload.Workload
+		release *v1alpha1.BatchRelease
+		proceed bool
+		want    plan.Left
 	}{
-		"by the annotation alone it goes back to the stable revision":      {heldDeployment(), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
-		"so it does where the status tells of the time before":             {heldDeployment(), first, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
-		"the deletion policy is kept":                                      {heldDeployment(), proceeding, false, plan.Left{HeldWorkload: own}},
-		"a rollback that is on record is done, also from the bad template": {heldDeployment(), returning, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
+		"by the annotation alone it goes back to the stable revision":      {deployed(heldDeployment()), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
+		"so it does where the status tells of the time before":             {deployed(heldDeployment()), first, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
+		"the deletion policy is kept":                                      {deployed(heldDeployment()), proceeding, false, plan.Left{HeldWorkload: own}},
+		"a rollback that is on record is done, also from the bad template": {deployed(heldDeployment()), returning, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
 		"one that has the good template already is not undone": {
-			heldDeployment(func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") }), returning, false, plan.Left{HeldWorkload: own},
+			deployed(heldDeployment(func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") })), returning, false, plan.Left{HeldWorkload: own},
 		},
 		"going on means the new template where it has the stable one for want of pods": {
-			heldDeployment(func(d *appsv1.Deployment) {
+			deployed(heldDeployment(func(d *appsv1.Deployment) {
 				text, _ := json.Marshal(plan.Hold{Release: "web", UID: "release", Stable: "v1", Emptied: true, HeldWorkload: own})
 				d.Annotations[v1alpha1.HoldAnnotation], d.Spec.Template = string(text), template("web:1")
-			}), &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{UpdateRevision: "v2", StableRevision: "v1"}}, true,
+			})), &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{UpdateRevision: "v2", StableRevision: "v1"}}, true,
 			plan.Left{HeldWorkload: own, Revision: "v2"},
 		},
-		"going on is what the caller may ask for": {heldDeployment(), first, true, plan.Left{HeldWorkload: own}},
+		"going on is what the caller may ask for": {deployed(heldDeployment()), first, true, plan.Left{HeldWorkload: own}},
 		"an annotation that can't be read leaves the default strategy": {
-			heldDeployment(func(d *appsv1.Deployment) { d.Annotations[v1alpha1.HoldAnnotation] = "{" }), nil, false, plan.Left{},
+			deployed(heldDeployment(func(d *appsv1.Deployment) { d.Annotations[v1alpha1.HoldAnnotation] = "{" })), nil, false, plan.Left{},
 		},
 		"what somebody has taken back already stays as they left it": {
-			heldDeployment(func(d *appsv1.Deployment) {
+			deployed(heldDeployment(func(d *appsv1.Deployment) {
 				d.Spec.Paused, d.Spec.Strategy = false, appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
-			}), nil, false, plan.Left{HeldWorkload: v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate"}`}},
+			})), nil, false, plan.Left{HeldWorkload: v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate"}`}},
+		},
+		"a StatefulSet is held with any partition that is not lower than the open window": {
+			heldStatefulSet(3, "3"), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"},
+		},
+		"one whose window somebody opened further was taken back": {
+			heldStatefulSet(0, "3"), nil, false,
+			plan.Left{HeldWorkload: v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate","rollingUpdate":{"partition":0}}`}},
+		},
+		"a DaemonSet is held with OnDelete": {
+			heldDaemonSet(appsv1.OnDeleteDaemonSetStrategyType), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"},
+		},
+		"one that rolls was taken back": {
+			heldDaemonSet(appsv1.RollingUpdateDaemonSetStrategyType), nil, false,
+			plan.Left{HeldWorkload: v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate"}`}},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, decide(test.deployment, test.release, test.proceed)); diff != "" {
+			if diff := cmp.Diff(test.want, decide(test.held, test.release, test.proceed)); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
 		})

@@ -39,7 +39,7 @@ func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 	var objects []client.Object
 	others := map[types.UID]bool{}
 	for i := range releases.Items {
-		if release := &releases.Items[i]; c.names(release.Spec.WorkloadRef.Name) {
+		if release := &releases.Items[i]; c.names(release.Spec.WorkloadRef) {
 			objects = append(objects, release)
 		} else {
 			others[release.UID] = true
@@ -53,7 +53,7 @@ func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 	return c.withSources(ctx, objects)
 }
 
-// withSources adds the sources, unless only some Deployments are meant.
+// withSources adds the sources, unless only some workloads are meant.
 func (c *Command) withSources(ctx context.Context, objects []client.Object) ([]client.Object, error) {
 	var sources v1alpha1.ReleaseSourceList
 	if len(c.options.Names) > 0 {
@@ -69,8 +69,10 @@ func (c *Command) withSources(ctx context.Context, objects []client.Object) ([]c
 }
 
 // names reports whether a workload is among those that were named, or none was.
-func (c *Command) names(workload string) bool {
-	return len(c.options.Names) == 0 || slices.Contains(c.options.Names, workload)
+func (c *Command) names(of v1alpha1.WorkloadReference) bool {
+	return len(c.options.Names) == 0 || slices.ContainsFunc(c.options.Names, func(name Name) bool {
+		return name.Name == of.Name && (name.Kind == "" || name.Kind == of.Kind)
+	})
 }
 
 func (c *Command) list(ctx context.Context, list client.ObjectList) error {

@@ -42,13 +42,13 @@ func TestWithoutKinds(t *testing.T) {
 	}
 	create(t, c)
 
-	want := []string{"default/web: handed back: strategy RollingUpdate, not paused, with the template that it has, " +
+	want := []string{"Deployment default/web: handed back: strategy RollingUpdate, not paused, with the template that it has, " +
 		"for none of the stable revision gone is left: the native controller takes all pods to it"}
 	if diff := cmp.Diff(want, run(t, c)); diff != "" {
 		t.Errorf("the command says (-want +got):\n%s", diff)
 	}
 	cptest.Eventually(t, time.Minute, func() error { return handedBack(t, c) })
-	if diff := cmp.Diff([]string{"nothing to do: no Deployment is held"}, run(t, c)); diff != "" {
+	if diff := cmp.Diff([]string{"nothing to do: no workload is held"}, run(t, c)); diff != "" {
 		t.Errorf("a second run says (-want +got):\n%s", diff)
 	}
 }

@@ -6,33 +6,38 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// findTemplate looks for the template of a revision: among those that were kept for the release, or
-// with the Deployment's ReplicaSets. It is nil if there is none.
-func (c *Command) findTemplate(ctx context.Context, d *appsv1.Deployment, sets []appsv1.ReplicaSet, revision string) (json.RawMessage, error) {
-	kept, err := c.keptTemplate(ctx, d, revision)
+// findTemplate looks for the template of a revision: among those that were kept for the release, or where the native
+// controller has it. It is nil if there is none.
+func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
+	kept, err := c.keptTemplate(ctx, w, revision)
 	if err != nil || kept != nil {
 		return kept, err
 	}
-	for i := range sets {
-		if metav1.IsControlledBy(&sets[i], d) && sets[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision {
-			return hold.Template(&sets[i]), nil
-		}
+	switch o := w.(type) {
+	case *workload.StatefulSet:
+		return c.recordedTemplate(ctx, o, o.RevisionName(revision))
+	case *workload.DaemonSet:
+		return c.recordedTemplate(ctx, o, o.RevisionName(revision))
+	default:
+		return c.templateOfSet(ctx, w, revision)
 	}
-	return nil, nil
 }
 
-func (c *Command) keptTemplate(ctx context.Context, d *appsv1.Deployment, revision string) (json.RawMessage, error) {
-	held := hold.Of(d)
+func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
+	held := hold.Of(w)
 	var list appsv1.ControllerRevisionList
 	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: held.Release, v1alpha1.RevisionLabel: revision}
-	if err := c.client.List(ctx, &list, client.InNamespace(d.Namespace), labels); err != nil {
+	if err := c.client.List(ctx, &list, client.InNamespace(w.GetNamespace()), labels); err != nil {
 		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
 	for i := range list.Items {
@@ -41,4 +46,36 @@ func (c *Command) keptTemplate(ctx context.Context, d *appsv1.Deployment, revisi
 		}
 	}
 	return nil, nil
+}
+
+// templateOfSet is that of a ReplicaSet of a Deployment. Not all that the Deployment selects need be its own.
+func (c *Command) templateOfSet(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
+	selector, err := metav1.LabelSelectorAsSelector(w.PodSelector())
+	if err != nil {
+		return nil, fmt.Errorf("read selector of %s: %w", w.Kind(), err)
+	}
+	var list appsv1.ReplicaSetList
+	err = c.client.List(ctx, &list, client.InNamespace(w.GetNamespace()), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	for i := range list.Items {
+		if set := &list.Items[i]; metav1.IsControlledBy(set, w) && set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision {
+			return hold.Template(set), nil
+		}
+	}
+	return nil, nil
+}
+
+// recordedTemplate is that of the ControllerRevision of a name, in which the native controller keeps it.
+func (c *Command) recordedTemplate(ctx context.Context, w workload.Workload, name string) (json.RawMessage, error) {
+	var revision appsv1.ControllerRevision
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: w.GetNamespace(), Name: name}, &revision)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&revision, w):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
+	}
+	return podtemplate.OfHistory(revision.Data.Raw)
 }

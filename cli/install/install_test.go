@@ -94,7 +94,7 @@ func TestNamespaced(t *testing.T) {
 	if !strings.Contains(render(t, options), "- --namespaces=shop\n") {
 		t.Error("want the controller to watch its namespace only")
 	}
-	if diff := cmp.Diff(rights(t, wholeCluster(t)), append(rights(t, objects), " nodes list"), sorted); diff != "" {
+	if diff := cmp.Diff(rights(t, wholeCluster(t)), append(rights(t, objects), " nodes get", " nodes list"), sorted); diff != "" {
 		t.Errorf("rights: -whole cluster +namespace and nodes:\n%s", diff)
 	}
 }

@@ -132,6 +132,52 @@ func TestCheck(t *testing.T) {
 			strings.Replace(deployment, "spec:\n", "spec:\n  minReadySeconds: 30\n", 1),
 			[]string{"release.yaml:10:5: warning: spec.strategy.progressDeadlineSeconds: no pod is available within 30 s, since minReadySeconds of Deployment web is 30"},
 		},
+		"OneByOne": {
+			"pods of a StatefulSet that go together come back one by one", set(release) + "    maxUnavailable: 3\n", set(deployment),
+			[]string{"release.yaml:10:5: warning: spec.strategy.maxUnavailable: StatefulSet web has podManagementPolicy OrderedReady: " +
+				"pods that go together come back one by one, the lowest ordinal first"},
+		},
+		"OneByOnePercent": {
+			"a share may be several", set(release) + "    maxUnavailable: 30%\n", set(deployment),
+			[]string{"release.yaml:10:5: warning: spec.strategy.maxUnavailable: StatefulSet web has podManagementPolicy OrderedReady: " +
+				"pods that go together come back one by one, the lowest ordinal first"},
+		},
+		"One": {"one at a time comes back alone", set(release) + "    maxUnavailable: 1\n", set(deployment), nil},
+		"Parallel": {
+			"pods that need not wait for each other come back together", set(release) + "    maxUnavailable: 3\n",
+			strings.Replace(set(deployment), "spec:\n", "spec:\n  podManagementPolicy: Parallel\n", 1), nil,
+		},
+		"NoRoomInPlace": {
+			"there is no surge to make room", set(release) + "    maxUnavailable: 0\n", set(deployment),
+			[]string{"release.yaml:10:5: warning: spec.strategy: maxUnavailable is 0, which leaves no room: one pod may be unavailable all the same"},
+		},
+		"DeadlineOfStatefulSet": {
+			"pods that are not available in time fail the release", set(release) + "    progressDeadlineSeconds: 30\n",
+			strings.Replace(set(deployment), "spec:\n", "spec:\n  minReadySeconds: 30\n", 1),
+			[]string{"release.yaml:10:5: warning: spec.strategy.progressDeadlineSeconds: no pod is available within 30 s, since minReadySeconds of StatefulSet web is 30"},
+		},
+		"NoDaemonSet": {
+			"a Deployment of that name is another workload", strings.Replace(release, "kind: Deployment", "kind: DaemonSet", 1) + template, deployment,
+			[]string{"release.yaml:5:55: warning: spec.workloadRef.name: DaemonSet shop/web is not among these files: the release waits until the cluster has it"},
+		},
+		"SelectorOfDaemonSet": {
+			"the API server would refuse the template", strings.Replace(release, "kind: Deployment", "kind: DaemonSet", 1),
+			strings.NewReplacer("labels: {app: web}", "labels: {app: wep}", "kind: Deployment", "kind: DaemonSet").Replace(deployment),
+			[]string{"deployment.yaml:7:16: error: spec.template.metadata.labels: the API server refuses a template that the selector of DaemonSet web does not match"},
+		},
+		"StatefulSetType": {
+			"a StatefulSet can be wrong beside its template", set(release), strings.Replace(set(deployment), "spec:\n", "spec:\n  serviceName: 5\n", 1),
+			[]string{"deployment.yaml:5:3: error: spec.serviceName: must not be a number: the API server refuses the StatefulSet"},
+		},
+		"Surge": {
+			"nothing would follow it", set(release) + "    maxSurge: 1\n", set(deployment),
+			[]string{"release.yaml:10:5: error: spec.strategy.maxSurge: Forbidden: is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"},
+		},
+		"CloneSet": {
+			"other kinds have controllers of their own", strings.Replace(release, "apps/v1, kind: Deployment", "apps.kruise.io/v1alpha1, kind: CloneSet", 1), "",
+			[]string{`release.yaml:5:3: error: spec.workloadRef: Invalid value: "apps.kruise.io/v1alpha1 CloneSet": only apps/v1 Deployment, StatefulSet and DaemonSet can be released: ` +
+				"set apiVersion: apps/v1, and kind: Deployment, StatefulSet or DaemonSet"},
+		},
 		"Nothing": {"a folder without releases is probably the wrong one", "", deployment, []string{".:0:0: warning: there is no BatchRelease: nothing here is released"}},
 	}
 	for name, tc := range cases {
@@ -143,6 +189,11 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// set makes a manifest one of a StatefulSet.
+func set(manifest string) string {
+	return strings.Replace(manifest, "kind: Deployment", "kind: StatefulSet", 1)
 }
 
 // TestFreezeIsChecked: a freeze that is wrong stops everything, wherever the manifests are.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,8 +26,8 @@ type review struct {
 	files   fs.FS
 	release *spec.Release
 	object  v1alpha1.BatchRelease
-	// deployment is nil if the repository does not have it.
-	deployment *appsv1.Deployment
+	// workload is nil if the repository does not have it.
+	workload *workload
 }
 
 // review looks for what would only come to light in the cluster.
@@ -40,15 +39,17 @@ func (r *Report) review(files fs.FS, release *spec.Release) error {
 	it.checkGates()
 	it.checkTemplate()
 	it.checkGenerated()
-	if release.HasDeployment() {
-		if !it.decodeDeployment() {
+	if release.HasWorkload() {
+		if !it.decodeWorkload() {
 			return nil
 		}
 		it.checkSelector()
 		it.checkRecreate()
+		it.checkOneByOne()
 	} else {
 		it.find(Warning, it.place(), "spec.workloadRef.name", fmt.Sprintf(
-			"spec.workloadRef.name: Deployment %s/%s is not among these files: the release waits until the cluster has it", release.Namespace, release.Workload))
+			"spec.workloadRef.name: %s %s/%s is not among these files: the release waits until the cluster has it",
+			release.WorkloadKind, release.Namespace, release.Workload))
 	}
 	it.checkLimits()
 	it.checkDeadline()
@@ -64,21 +65,6 @@ func convert(object *unstructured.Unstructured, into any) error {
 		return fmt.Errorf("decode %s: %w", object.GetKind(), err)
 	}
 	return nil
-}
-
-// decodeDeployment reports whether the Deployment can be read: package spec looks at its template only.
-func (r *review) decodeDeployment() bool {
-	r.deployment = &appsv1.Deployment{}
-	err := convert(r.release.Deployment(), r.deployment)
-	if err == nil {
-		return true
-	}
-	path, message := "spec", err.Error()
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		path, message = wrong.Field, fmt.Sprintf("%s: must not be a %s", wrong.Field, wrong.Value)
-	}
-	r.find(Error, r.release.DeploymentPlace(), path, message+": the API server refuses the Deployment")
-	return false
 }
 
 // place is where the release stands.
@@ -132,11 +118,11 @@ func (r *review) checkGenerated() {
 	}
 }
 
-// checkSelector compares the template with the selector of the Deployment, which can't be changed.
+// checkSelector looks for a selector that selects nothing. Package spec compares it with the template.
 func (r *review) checkSelector() {
-	selector, err := metav1.LabelSelectorAsSelector(r.deployment.Spec.Selector)
+	selector, err := metav1.LabelSelectorAsSelector(r.workload.selector)
 	if err != nil {
-		r.find(Error, r.release.DeploymentPlace(), "spec.selector", "spec.selector: "+err.Error())
+		r.find(Error, r.release.WorkloadPlace(), "spec.selector", "spec.selector: "+err.Error())
 		return
 	}
 	var template corev1.PodTemplateSpec
@@ -144,27 +130,47 @@ func (r *review) checkSelector() {
 		return
 	}
 	r.find(Error, r.release.TemplatePlace(), "spec.template.metadata.labels", fmt.Sprintf(
-		"spec.template.metadata.labels: the API server refuses a template that the selector of Deployment %s does not match", r.release.Workload))
+		"spec.template.metadata.labels: the API server refuses a template that the selector of %s does not match", r.workload.name))
 }
 
 // checkRecreate looks for a Deployment that asks for one version at a time. Without pods there is nothing to mix.
 func (r *review) checkRecreate() {
-	d := &r.deployment.Spec
-	if d.Strategy.Type != appsv1.RecreateDeploymentStrategyType || d.Replicas != nil && *d.Replicas == 0 || r.object.Spec.Strategy.AllowMixedVersions {
+	if !r.workload.recreate || r.workload.empty || r.object.Spec.Strategy.AllowMixedVersions {
 		return
 	}
-	r.find(Error, r.release.DeploymentPlace(), "spec.strategy.type", "spec.strategy.type: "+preflight.MixesVersions(r.release.Workload))
+	r.find(Error, r.release.WorkloadPlace(), "spec.strategy.type", "spec.strategy.type: "+preflight.MixesVersions(r.release.Workload))
 }
 
-// checkLimits looks for limits that leave no room, of the release or of its Deployment.
+// checkOneByOne looks for a StatefulSet whose pods come back one after the other, in a release that lets several go at once: they
+// are missing for longer than that saves.
+func (r *review) checkOneByOne() {
+	limit := first(r.object.Spec.Strategy.MaxUnavailable, r.workload.unavailable)
+	if !r.workload.orderedReady || limit == nil || isOne(limit) {
+		return
+	}
+	r.find(Warning, r.place(), "spec.strategy.maxUnavailable", fmt.Sprintf(
+		"spec.strategy.maxUnavailable: %s has podManagementPolicy OrderedReady: pods that go together come back one by one, the lowest ordinal first",
+		r.workload.name))
+}
+
+// isOne reports whether a limit comes to one pod at most, whatever the size.
+func isOne(limit *intstr.IntOrString) bool {
+	return limit.Type == intstr.Int && limit.IntVal <= 1 || isZero(limit)
+}
+
+// checkLimits looks for limits that leave no room, of the release or of its workload.
 func (r *review) checkLimits() {
 	strategy := r.object.Spec.Strategy
 	surge, unavailable := strategy.MaxSurge, strategy.MaxUnavailable
-	if r.deployment != nil && r.deployment.Spec.Strategy.RollingUpdate != nil {
-		rolling := r.deployment.Spec.Strategy.RollingUpdate
-		surge, unavailable = first(surge, rolling.MaxSurge), first(unavailable, rolling.MaxUnavailable)
+	if r.workload != nil {
+		surge, unavailable = first(surge, r.workload.surge), first(unavailable, r.workload.unavailable)
 	}
-	if isZero(surge) && isZero(unavailable) {
+	inPlace := r.release.WorkloadKind != "Deployment"
+	switch {
+	case inPlace && isZero(unavailable):
+		r.find(Warning, r.place(), "spec.strategy.maxUnavailable",
+			"spec.strategy: maxUnavailable is 0, which leaves no room: one pod may be unavailable all the same")
+	case isZero(surge) && isZero(unavailable):
 		r.find(Warning, r.place(), "spec.strategy.maxUnavailable",
 			"spec.strategy: maxSurge and maxUnavailable are both 0, which leaves no room: one pod may be unavailable all the same")
 	}
@@ -190,10 +196,10 @@ func isZero(value *intstr.IntOrString) bool {
 // checkDeadline looks for a deadline that no pod can meet.
 func (r *review) checkDeadline() {
 	deadline := r.object.Spec.Strategy.ProgressDeadlineSeconds
-	if deadline == nil || r.deployment == nil || r.deployment.Spec.MinReadySeconds < *deadline {
+	if deadline == nil || r.workload == nil || r.workload.minReadySeconds < *deadline {
 		return
 	}
 	r.find(Warning, r.place(), "spec.strategy.progressDeadlineSeconds", fmt.Sprintf(
-		"spec.strategy.progressDeadlineSeconds: no pod is available within %d s, since minReadySeconds of Deployment %s is %d",
-		*deadline, r.release.Workload, r.deployment.Spec.MinReadySeconds))
+		"spec.strategy.progressDeadlineSeconds: no pod is available within %d s, since minReadySeconds of %s is %d",
+		*deadline, r.workload.name, r.workload.minReadySeconds))
 }

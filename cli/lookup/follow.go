@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // ErrDone ends Follow: what was waited for is there.
@@ -137,16 +138,26 @@ func OneRelease(name string) Objects {
 	}
 }
 
-// WholeRelease is a release with all that Whole reads. Of pods and ReplicaSets it is those of the namespace: which are of
-// the Deployment can change.
+// WholeRelease is a release with all that Whole reads. Of pods, ReplicaSets and ControllerRevisions it is those of the namespace:
+// which are of the workload can change.
 func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	objects := OneRelease(release.Name)
 	objects[&v1alpha1.Gate{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ReleaseLabel: release.Name})}
-	objects[&appsv1.Deployment{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", release.Spec.WorkloadRef.Name)}
 	if source := release.Labels[v1alpha1.SourceLabel]; source != "" {
 		objects[&v1alpha1.ReleaseSource{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", source)}
 	}
-	objects[&appsv1.ReplicaSet{}] = cache.ByObject{}
+	switch w := workload.New(release.Spec.WorkloadRef.Kind).(type) {
+	case nil:
+		return objects
+	case *workload.Deployment:
+		objects[w.Object()], objects[&appsv1.ReplicaSet{}] = workloadOf(release), cache.ByObject{}
+	default:
+		objects[w.Object()], objects[&appsv1.ControllerRevision{}] = workloadOf(release), cache.ByObject{}
+	}
 	objects[&corev1.Pod{}] = cache.ByObject{}
 	return objects
+}
+
+func workloadOf(release *v1alpha1.BatchRelease) cache.ByObject {
+	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", release.Spec.WorkloadRef.Name)}
 }

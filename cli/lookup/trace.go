@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TracePod goes back from a pod to what brought it.
@@ -22,15 +22,39 @@ func TracePod(ctx context.Context, c client.Reader, key client.ObjectKey) (*show
 		return nil, fmt.Errorf("read pod: %w", err)
 	}
 	owner := metav1.GetControllerOf(&pod)
-	if owner == nil || owner.Kind != "ReplicaSet" {
-		return nil, fmt.Errorf("pod %s is of no ReplicaSet", key.Name)
+	var trace *show.Trace
+	var err error
+	switch {
+	case owner != nil && owner.Kind == "ReplicaSet":
+		trace, err = TraceSet(ctx, c, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name})
+	case owner != nil && (owner.Kind == "StatefulSet" || owner.Kind == "DaemonSet"):
+		trace, err = traceVersion(ctx, c, &pod, owner)
+	default:
+		return nil, fmt.Errorf("pod %s is of no ReplicaSet, StatefulSet or DaemonSet", key.Name)
 	}
-	trace, err := TraceSet(ctx, c, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name})
 	if err != nil {
 		return nil, err
 	}
 	trace.Pod = &pod
 	return trace, nil
+}
+
+// traceVersion goes back from the version that a pod of a StatefulSet or DaemonSet has.
+func traceVersion(ctx context.Context, c client.Reader, pod *corev1.Pod, owner *metav1.OwnerReference) (*show.Trace, error) {
+	whole, err := readWhole(ctx, c, owner.Kind, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name})
+	if err != nil {
+		return nil, err
+	}
+	whole.Pods = []corev1.Pod{*pod}
+	records := show.RecordsInUse(whole)
+	if len(records) == 0 {
+		return nil, fmt.Errorf("the ControllerRevision of pod %s is not there any more", pod.Name)
+	}
+	traces, err := traceAll(ctx, c, whole.Workload, versions(records[:1]))
+	if err != nil {
+		return nil, err
+	}
+	return traces[0], nil
 }
 
 // TraceSet goes back from a ReplicaSet to what brought it.
@@ -43,35 +67,61 @@ func TraceSet(ctx context.Context, c client.Reader, key client.ObjectKey) (*show
 	if owner == nil || owner.Kind != "Deployment" {
 		return nil, fmt.Errorf("ReplicaSet %s is of no Deployment", key.Name)
 	}
-	traces, err := traceDeployment(ctx, c, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name}, set)
+	var deployment appsv1.Deployment
+	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name}, &deployment); err != nil {
+		return nil, fmt.Errorf("read Deployment: %w", err)
+	}
+	traces, err := traceAll(ctx, c, &deployment, []show.Object{&set})
 	if err != nil {
 		return nil, err
 	}
 	return traces[0], nil
 }
 
-// TraceDeployment goes back from each ReplicaSet of a Deployment that has pods.
-func TraceDeployment(ctx context.Context, c client.Reader, key client.ObjectKey) ([]*show.Trace, error) {
-	return traceDeployment(ctx, c, key)
+// TraceWorkload goes back from each version of a workload of a kind that has pods.
+func TraceWorkload(kind string) func(context.Context, client.Reader, client.ObjectKey) ([]*show.Trace, error) {
+	return func(ctx context.Context, c client.Reader, key client.ObjectKey) ([]*show.Trace, error) {
+		whole, err := readWhole(ctx, c, kind, key)
+		if err != nil {
+			return nil, err
+		}
+		var used []show.Object
+		if deployment, is := whole.Workload.(*appsv1.Deployment); is {
+			used = versions(show.SetsInUse(whole.Sets, deployment))
+		} else {
+			used = versions(show.RecordsInUse(whole))
+		}
+		if len(used) == 0 {
+			return nil, fmt.Errorf("%s %s has no pods", kind, key.Name)
+		}
+		return traceAll(ctx, c, whole.Workload, used)
+	}
 }
 
-// traceDeployment traces the ReplicaSets given, or all that have pods.
-func traceDeployment(ctx context.Context, c client.Reader, key client.ObjectKey, sets ...appsv1.ReplicaSet) ([]*show.Trace, error) {
-	var deployment appsv1.Deployment
-	if err := c.Get(ctx, key, &deployment); err != nil {
-		return nil, fmt.Errorf("read Deployment: %w", err)
+// readWhole reads a workload with its versions and pods.
+func readWhole(ctx context.Context, c client.Reader, kind string, key client.ObjectKey) (*show.Whole, error) {
+	whole, w := &show.Whole{}, workload.New(kind)
+	if err := c.Get(ctx, key, w.Object()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kind, err)
 	}
-	if len(sets) == 0 {
-		var list appsv1.ReplicaSetList
-		if err := c.List(ctx, &list, client.InNamespace(key.Namespace)); err != nil {
-			return nil, fmt.Errorf("list ReplicaSets: %w", err)
-		}
-		sets = show.SetsInUse(list.Items, &deployment)
+	return whole, readParts(ctx, c, whole, w)
+}
+
+// versions are ReplicaSets, or ControllerRevisions.
+func versions[T any, P interface {
+	*T
+	show.Object
+}](items []T) []show.Object {
+	objects := make([]show.Object, 0, len(items))
+	for i := range items {
+		objects = append(objects, P(&items[i]))
 	}
-	if len(sets) == 0 {
-		return nil, errors.New("no ReplicaSet of Deployment " + key.Name + " has pods")
-	}
-	base := show.Trace{Deployment: &deployment}
+	return objects
+}
+
+// traceAll traces versions of a workload.
+func traceAll(ctx context.Context, c client.Reader, of show.Object, versions []show.Object) ([]*show.Trace, error) {
+	base := show.Trace{Workload: of}
 	if err := findRelease(ctx, c, &base); err != nil {
 		return nil, err
 	}
@@ -79,25 +129,25 @@ func traceDeployment(ctx context.Context, c client.Reader, key client.ObjectKey,
 	if err != nil {
 		return nil, err
 	}
-	traces := make([]*show.Trace, 0, len(sets))
-	for i := range sets {
+	traces := make([]*show.Trace, 0, len(versions))
+	for _, version := range versions {
 		trace := base
-		trace.Set = &sets[i]
-		trace.Kept = kept[sets[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey]]
+		trace.Version = version
+		trace.Kept = kept[show.VersionName(version)]
 		traces = append(traces, &trace)
 	}
 	return traces, nil
 }
 
-// findRelease finds the release of the Deployment, its gates, and the source that it came from.
+// findRelease finds the release of the workload, its gates, and the source that it came from.
 func findRelease(ctx context.Context, c client.Reader, trace *show.Trace) error {
-	namespace := client.InNamespace(trace.Deployment.Namespace)
+	namespace := client.InNamespace(trace.Workload.GetNamespace())
 	var releases v1alpha1.BatchReleaseList
 	if err := c.List(ctx, &releases, namespace); err != nil {
 		return fmt.Errorf("list releases: %w", err)
 	}
 	for i := range releases.Items {
-		if releases.Items[i].Spec.WorkloadRef.Name == trace.Deployment.Name {
+		if trace.IsOf(releases.Items[i].Spec.WorkloadRef) {
 			trace.Release = &releases.Items[i]
 		}
 	}

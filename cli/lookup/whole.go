@@ -12,9 +12,10 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// Whole reads a release and what belongs to it. What belongs to a Deployment that is gone is left out.
+// Whole reads a release and what belongs to it. What belongs to a workload that is gone is left out.
 func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Whole, error) {
 	whole := &show.Whole{Release: &v1alpha1.BatchRelease{}}
 	if err := c.Get(ctx, key, whole.Release); err != nil {
@@ -48,34 +49,70 @@ func readSource(ctx context.Context, c client.Reader, whole *show.Whole) error {
 	return nil
 }
 
-// readWorkload reads the Deployment of the release, its ReplicaSets and their pods.
+// readWorkload reads the workload of the release, its versions and the pods that it selects.
 func readWorkload(ctx context.Context, c client.Reader, whole *show.Whole) error {
-	var deployment appsv1.Deployment
-	key := client.ObjectKey{Namespace: whole.Release.Namespace, Name: whole.Release.Spec.WorkloadRef.Name}
-	if err := c.Get(ctx, key, &deployment); apierrors.IsNotFound(err) {
+	ref := whole.Release.Spec.WorkloadRef
+	w := workload.New(ref.Kind)
+	if w == nil {
+		return nil // no such release begins
+	}
+	err := c.Get(ctx, client.ObjectKey{Namespace: whole.Release.Namespace, Name: ref.Name}, w.Object())
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
-	} else if err != nil {
-		return fmt.Errorf("read Deployment: %w", err)
+	case err != nil:
+		return fmt.Errorf("read %s: %w", ref.Kind, err)
 	}
-	whole.Deployment = &deployment
-	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	return readParts(ctx, c, whole, w)
+}
+
+// readParts reads the versions of a workload, and the pods that it selects.
+func readParts(ctx context.Context, c client.Reader, whole *show.Whole, w workload.Workload) error {
+	whole.Workload = w.Object()
+	selector, err := metav1.LabelSelectorAsSelector(w.PodSelector())
 	if err != nil {
-		return fmt.Errorf("read selector of Deployment: %w", err)
+		return fmt.Errorf("read selector of %s: %w", w.Kind(), err)
 	}
-	selected := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabelsSelector{Selector: selector}}
-	var sets appsv1.ReplicaSetList
-	if err := c.List(ctx, &sets, selected...); err != nil {
-		return fmt.Errorf("list ReplicaSets: %w", err)
+	selected := []client.ListOption{client.InNamespace(w.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}}
+	if _, is := w.(*workload.Deployment); is {
+		err = readSets(ctx, c, whole, selected)
+	} else {
+		err = readRevisions(ctx, c, whole, selected)
 	}
-	for i := range sets.Items {
-		if metav1.IsControlledBy(&sets.Items[i], &deployment) {
-			whole.Sets = append(whole.Sets, sets.Items[i])
-		}
+	if err != nil {
+		return err
 	}
 	var pods corev1.PodList
 	if err := c.List(ctx, &pods, selected...); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
 	whole.Pods = pods.Items
+	return nil
+}
+
+func readSets(ctx context.Context, c client.Reader, whole *show.Whole, selected []client.ListOption) error {
+	var sets appsv1.ReplicaSetList
+	if err := c.List(ctx, &sets, selected...); err != nil {
+		return fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	for i := range sets.Items {
+		if metav1.IsControlledBy(&sets.Items[i], whole.Workload) {
+			whole.Sets = append(whole.Sets, sets.Items[i])
+		}
+	}
+	return nil
+}
+
+// readRevisions reads the ControllerRevisions of the native controller, which have the labels of the pod template.
+func readRevisions(ctx context.Context, c client.Reader, whole *show.Whole, selected []client.ListOption) error {
+	var revisions appsv1.ControllerRevisionList
+	if err := c.List(ctx, &revisions, selected...); err != nil {
+		return fmt.Errorf("list ControllerRevisions: %w", err)
+	}
+	for i := range revisions.Items {
+		if metav1.IsControlledBy(&revisions.Items[i], whole.Workload) {
+			whole.Revisions = append(whole.Revisions, revisions.Items[i])
+		}
+	}
 	return nil
 }

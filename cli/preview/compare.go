@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/drift"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -31,14 +30,12 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := &Change{
-		Namespace: is.Namespace, Name: is.Name, File: is.File, Workload: is.Workload, Kind: Unchanged,
-		release: is, object: object,
-	}
+	change := changeOf(is, Unchanged)
+	change.release, change.object = is, object
 	switch {
 	case was == nil:
 		change.Kind = Added
-		change.note("A Deployment that the cluster lacks is created with the template; one that runs another template is released.")
+		change.note("A " + is.WorkloadKind + " that the cluster lacks is created with the template; one that runs another template is released.")
 	case was.TemplateDigest != is.TemplateDigest:
 		change.Kind = Released
 		if change.Before = c.last(is); change.Before != nil {
@@ -50,11 +47,32 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 		if len(change.Fields) == 0 {
 			change.note("The templates differ in how they are written only: if they come to the same, no pod is replaced.")
 		}
-	case !sameRules(was, is):
+	case !sameRules(was, is) || len(changedClaims(was, is)) > 0:
 		change.Kind = Changed
 	}
 	c.detail(change, was)
 	return change, nil
+}
+
+func changeOf(release *spec.Release, kind Kind) *Change {
+	change := &Change{
+		Namespace: release.Namespace, Name: release.Name, File: release.File, Kind: kind,
+		WorkloadKind: release.WorkloadKind, Workload: release.Workload,
+	}
+	if release.WorkloadKind == "Deployment" {
+		change.Deployment = release.Workload
+	}
+	return change
+}
+
+// changedClaims names the volume claim templates that differ from those before, if both are in the repository.
+func changedClaims(was, is *spec.Release) []string {
+	before, known := was.Claims()
+	after, still := is.Claims()
+	if !known || !still || was.Workload != is.Workload {
+		return nil
+	}
+	return spec.ChangedClaims(after, before)
 }
 
 // detail adds what the release comes to.
@@ -67,8 +85,15 @@ func (c *comparison) detail(change *Change, was *spec.Release) {
 	if change.object.Spec.Suspend {
 		change.note("spec.suspend is set: nothing happens until it is not.")
 	}
-	if was != nil && was.Workload != change.Workload {
+	if was == nil {
+		return
+	}
+	if was.Workload != change.Workload || was.WorkloadKind != change.WorkloadKind {
 		change.note("spec.workloadRef can't be changed: the API server refuses the release.")
+	}
+	if names := changedClaims(was, change.release); len(names) > 0 {
+		change.note(fmt.Sprintf("Volume claim templates of StatefulSet %s differ (%s): Kubernetes does not let them change, and the release is not applied while "+
+			"the cluster has others than Git.", change.Workload, strings.Join(names, ", ")))
 	}
 }
 
@@ -80,13 +105,13 @@ func (c *Change) dropNote(text string) {
 
 // gone is a release that was there before and is not any more.
 func (c *comparison) gone(was *spec.Release) Change {
-	change := Change{Namespace: was.Namespace, Name: was.Name, File: was.File, Workload: was.Workload, Kind: Removed}
+	change := *changeOf(was, Removed)
 	if slices.ContainsFunc(c.after.Read.Errors, func(e spec.Error) bool { return e.File == was.File || e.File == was.Kustomization }) {
 		change.Kind = Kept
 		change.note("Its file has errors: the release stays as it is.")
 		return change
 	}
-	change.note("A ReleaseSource that prunes deletes it, and its Deployment is handed back; any other leaves it as it is.")
+	change.note("A ReleaseSource that prunes deletes it, and its " + was.WorkloadKind + " is handed back; any other leaves it as it is.")
 	return change
 }
 
@@ -134,40 +159,6 @@ func templateOf(release *spec.Release) (*corev1.PodTemplateSpec, error) {
 	return &template, nil
 }
 
-// notInRepository is noted where the pods are not known.
-const notInRepository = "The Deployment is not in the repository: how many pods it has is not known."
-
-// foresee adds the batches, with pods where the Deployment's manifest is known.
-func (c *Change) foresee() {
-	if !c.release.HasDeployment() {
-		c.note(notInRepository)
-		c.batches(nil)
-		return
-	}
-	deployment, err := decode[appsv1.Deployment](c.release.Deployment())
-	if err != nil {
-		c.note("The Deployment can't be read: the API server refuses it, and sluice lint says why.")
-		return
-	}
-	c.batches(workloadOf(deployment))
-}
-
-// batches foresees them for a workload; nil if it is not known.
-func (c *Change) batches(workload *plan.Workload) {
-	known := workload != nil
-	if known {
-		c.Replicas = new(workload.Replicas)
-	} else {
-		workload = &plan.Workload{Mover: deployment.Mover{}}
-	}
-	rollback := c.Kind == RolledBack
-	forecast := plan.ForecastOf(c.object, workload, rollback)
-	c.Surge, c.Unavailable, c.Batches = forecast.Surge, forecast.Unavailable, nil
-	for i, share := range plan.Shares(c.object, rollback) {
-		c.Batches = append(c.Batches, batchOf(&forecast.Batches[i], share, known))
-	}
-}
-
 func batchOf(foreseen *plan.Batch, share string, known bool) Batch {
 	batch := Batch{Share: share}
 	if known {
@@ -177,18 +168,6 @@ func batchOf(foreseen *plan.Batch, share string, known bool) Batch {
 		batch.Gates = append(batch.Gates, gate.Words(&foreseen.Gates[i]))
 	}
 	return batch
-}
-
-// workloadOf is what is known of a Deployment that has the API server's defaults.
-func workloadOf(d *appsv1.Deployment) *plan.Workload {
-	workload := &plan.Workload{Name: d.Name, Replicas: 1, Mover: deployment.Mover{}}
-	if d.Spec.Replicas != nil {
-		workload.Replicas = *d.Spec.Replicas
-	}
-	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
-		workload.MaxSurge, workload.MaxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
-	}
-	return workload
 }
 
 func decode[T any](object *unstructured.Unstructured) (*T, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,9 +22,11 @@ import (
 type Live struct {
 	// Release is the one of that name; nil if there is none, or it could not be read.
 	Release *v1alpha1.BatchRelease
-	// Workload is its Deployment, whose pods have the template Running; nil if there is none, or it could not be read.
+	// Workload is what is released, whose pods have the template Running; nil if there is none, or it could not be read.
 	Workload *plan.Workload
-	Running  *corev1.PodTemplateSpec
+	// StatefulSet is the workload, if it is one, for its volume claim templates.
+	StatefulSet *appsv1.StatefulSet
+	Running     *corev1.PodTemplateSpec
 	// Namespace are the objects that can limit a release.
 	Namespace preflight.Namespace
 	// Missing are sentences on what is not there, or could not be read.
@@ -32,7 +35,7 @@ type Live struct {
 
 // Found is what a release meets in the cluster.
 type Found struct {
-	// Manifest is how many pods the Deployment's manifest asks for, if the Deployment has another number.
+	// Manifest is how many pods the workload's manifest asks for, if the workload has another number.
 	Manifest *int32 `json:"manifestReplicas,omitempty"`
 	// Now is how far the release is there.
 	Now string `json:"now,omitempty"`
@@ -49,10 +52,12 @@ type Found struct {
 	Missing []string `json:"missing,omitempty"`
 
 	replicas int32
+	// kind of the workload.
+	kind string
 }
 
 // Meet adds what the changes come upon in the cluster, where somebody has looked. The batches are then those of the
-// Deployments that are there.
+// workloads that are there.
 func (p *Preview) Meet(cluster map[types.NamespacedName]*Live, now time.Time) error {
 	p.met = true
 	for i := range p.Releases {
@@ -74,7 +79,7 @@ func (c *Change) Key() types.NamespacedName {
 }
 
 func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
-	c.Cluster = &Found{Missing: live.Missing}
+	c.Cluster = &Found{Missing: live.Missing, kind: c.WorkloadKind}
 	if live.Release != nil {
 		c.Cluster.Now = show.Progress(live.Release)
 	}
@@ -82,6 +87,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 		return nil // it is gone, or stays as it is
 	}
 	c.scale(live.Workload)
+	c.compareClaims(live.StatefulSet)
 	if c.Kind == Changed {
 		return nil
 	}
@@ -92,7 +98,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	return c.preflight(live)
 }
 
-// scale has the batches be those of the Deployment that is there.
+// scale has the batches be those of the workload that is there.
 func (c *Change) scale(workload *plan.Workload) {
 	if workload == nil {
 		return
@@ -100,8 +106,19 @@ func (c *Change) scale(workload *plan.Workload) {
 	if c.Replicas != nil && *c.Replicas != workload.Replicas {
 		c.Cluster.Manifest, c.Cluster.replicas = c.Replicas, workload.Replicas
 	}
-	c.dropNote(notInRepository)
+	c.dropNote(c.unknownSize())
 	c.batches(workload)
+}
+
+// compareClaims refuses volume claim templates that the StatefulSet that is there does not have.
+func (c *Change) compareClaims(set *appsv1.StatefulSet) {
+	given, known := c.release.Claims()
+	if set == nil || !known {
+		return
+	}
+	if names := spec.ChangedClaims(given, set.Spec.VolumeClaimTemplates); len(names) > 0 {
+		c.Cluster.Refused = spec.ClaimsRefused(c.Workload, names)
+	}
 }
 
 // given is the release of the cluster as it is once it has what the repository says. What a person has suspended stays
@@ -132,8 +149,8 @@ func frozenByGit(release *v1alpha1.BatchRelease) bool {
 	return err == nil && freeze.Commit != ""
 }
 
-// preflight asks what the controller asks before it takes a Deployment over. A rollback it does not ask for, nor
-// where it has taken the Deployment over already.
+// preflight asks what the controller asks before it takes a workload over. A rollback it does not ask for, nor
+// where it has taken it over already.
 func (c *Change) preflight(live *Live) error {
 	known := c.Cluster.Prospect == plan.Known || c.Cluster.Prospect == plan.Quarantined
 	if live.Workload == nil || live.Workload.Hold != nil || known || c.Kind == RolledBack {
@@ -144,7 +161,7 @@ func (c *Change) preflight(live *Live) error {
 		return err
 	}
 	found := preflight.Check(preflight.Release{
-		Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.Surge, Unavailable: c.Unavailable,
+		Kind: c.WorkloadKind, Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.Surge, Unavailable: c.Unavailable,
 		Running: live.Running, Released: template, NewSet: true,
 	}, live.Namespace)
 	if plan.MixesVersions(&c.object.Spec.Strategy, live.Workload) {
@@ -162,7 +179,7 @@ func (f *Found) lines() []string {
 	}
 	var lines []string
 	if f.Manifest != nil {
-		lines = append(lines, fmt.Sprintf("the Deployment has %d replicas, its manifest says %d; the batches are those of %d", f.replicas, *f.Manifest, f.replicas))
+		lines = append(lines, fmt.Sprintf("the %s has %d replicas, its manifest says %d; the batches are those of %d", f.kind, f.replicas, *f.Manifest, f.replicas))
 	}
 	if f.Now != "" {
 		lines = append(lines, "the release says: "+f.Now)
@@ -177,7 +194,7 @@ func (f *Found) lines() []string {
 		lines = append(lines, "it will not fit: "+text)
 	}
 	if f.Held {
-		lines = append(lines, "the Deployment is not taken over until it fits")
+		lines = append(lines, "the "+f.kind+" is not taken over until it fits")
 	}
 	for _, text := range f.Warnings {
 		lines = append(lines, "warning: "+text)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	deployed "github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 var (
@@ -29,7 +29,7 @@ func rested() *preview.Live {
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name, UID: "release-1"}}
 	release.Status.Phase, release.Status.Message = v1alpha1.PhaseCompleted, "all pods run revision `v1`"
 	return &preview.Live{
-		Release: release, Running: &corev1.PodTemplateSpec{}, Workload: &plan.Workload{Name: "web", Replicas: 12, Mover: hold.Mover(&appsv1.Deployment{})},
+		Release: release, Running: &corev1.PodTemplateSpec{}, Workload: &plan.Workload{Name: "web", Replicas: 12, Mover: hold.Mover(workload.New("Deployment"))},
 	}
 }
 

@@ -70,14 +70,17 @@ type Change struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	File      string `json:"file"`
-	Workload  string `json:"deployment"`
-	Kind      Kind   `json:"kind"`
+	// WorkloadKind and Workload name its workload. Deployment is the same for a Deployment, and else empty.
+	WorkloadKind string `json:"workloadKind"`
+	Workload     string `json:"workload"`
+	Deployment   string `json:"deployment,omitempty"`
+	Kind         Kind   `json:"kind"`
 	// Fields of the template that differ, without values that may be secret.
 	Fields []string `json:"fields,omitempty"`
 	// Before is the commit that has the template already, if it is a rollback.
 	Before *Commit `json:"before,omitempty"`
-	// Replicas are the pods of the Deployment: of that in the cluster, if it was read there, else as its manifest says; nil
-	// if that is not in the repository.
+	// Replicas are the pods of the workload: of that in the cluster, if it was read there, else as its manifest says; nil
+	// if that is not in the repository, or says nothing of it.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Surge and Unavailable are how many pods there may be beyond Replicas, or fewer.
 	Surge       int32   `json:"surge"`

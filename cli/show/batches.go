@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -21,9 +23,7 @@ func batches(w *Whole) []Node {
 		node := Node{Name: fmt.Sprintf("batch %d/%d", i+1, len(steps)), Text: shareWords(step.Replicas)}
 		node.State = batchState(w.Release, i)
 		if node.State == Moving || node.State == Bad {
-			status := &w.Release.Status
-			node.Text += fmt.Sprintf(": %d of %s updated, %d available",
-				status.UpdatedReplicas, pods(status.TargetReplicas), status.UpdatedAvailableReplicas)
+			node.Text += ": " + progress(w)
 		}
 		node.Children = opened(w, i)
 		if node.State == Plain || len(node.Children) == 0 && node.State != Good {
@@ -32,6 +32,40 @@ func batches(w *Whole) []Node {
 		nodes = append(nodes, node)
 	}
 	return nodes
+}
+
+// progress is how far the current batch is, as the pods have it: the status of the release counts only every few seconds.
+func progress(w *Whole) string {
+	status := &w.Release.Status
+	updated, good, word := status.UpdatedReplicas, status.UpdatedAvailableReplicas, "available"
+	switch w.Workload.(type) {
+	case *appsv1.Deployment:
+		updated, good = 0, 0
+		for i := range w.Sets {
+			if revisionOf(&w.Sets[i]) == status.UpdateRevision {
+				updated, good = w.Sets[i].Status.Replicas, w.Sets[i].Status.AvailableReplicas
+			}
+		}
+	case *appsv1.StatefulSet, *appsv1.DaemonSet:
+		updated, good = live(podsByHash(w)[status.UpdateRevision])
+		if minReadySeconds(w.Workload) > 0 { // when a pod that is ready counts as available, no status tells of each version
+			word = "ready"
+		}
+	}
+	return fmt.Sprintf("%d of %s updated, %d %s", updated, pods(status.TargetReplicas), good, word)
+}
+
+// live counts the pods that stay, and those of them that are ready.
+func live(own []corev1.Pod) (staying, ready int32) {
+	for i := range own {
+		if own[i].DeletionTimestamp == nil {
+			staying++
+			if isReady(&own[i]) {
+				ready++
+			}
+		}
+	}
+	return staying, ready
 }
 
 func shareWords(replicas intstr.IntOrString) string {

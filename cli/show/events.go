@@ -2,10 +2,12 @@ package show
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -39,23 +41,41 @@ func earlier(a, b *corev1.Event) int {
 	return order
 }
 
-// concerns reports whether something is of the release. Pods that are gone are known by the names of their ReplicaSets.
+// concerns reports whether something is of the release. Pods that are gone are known by the names of their ReplicaSets, or by that
+// of their StatefulSet or DaemonSet and the kind of what follows it.
 func (w *Whole) concerns(ref *corev1.ObjectReference) bool {
 	switch ref.Kind {
 	case "BatchRelease":
 		return ref.UID == w.Release.UID
 	case "Gate":
 		return slices.ContainsFunc(w.Gates, func(g v1alpha1.Gate) bool { return ref.UID == g.UID })
-	case "Deployment":
-		return w.Deployment != nil && ref.UID == w.Deployment.UID
+	case "Deployment", "StatefulSet", "DaemonSet":
+		return isSame(ref, w.Workload)
+	case "Pod":
+		return w.hasPod(ref)
 	}
-	for i := range w.Sets {
-		set := &w.Sets[i]
-		if ref.Kind == "ReplicaSet" && ref.UID == set.UID || ref.Kind == "Pod" && strings.HasPrefix(ref.Name, set.Name+"-") {
-			return true
-		}
+	return ref.Kind == "ReplicaSet" && slices.ContainsFunc(w.Sets, func(set appsv1.ReplicaSet) bool { return ref.UID == set.UID })
+}
+
+// hasPod reports whether a pod, which may be gone, is of the workload.
+func (w *Whole) hasPod(ref *corev1.ObjectReference) bool {
+	switch o := w.Workload.(type) {
+	case *appsv1.StatefulSet:
+		return ordinalName(o.Name).MatchString(ref.Name)
+	case *appsv1.DaemonSet:
+		return generatedName(o.Name).MatchString(ref.Name)
 	}
-	return false
+	return slices.ContainsFunc(w.Sets, func(set appsv1.ReplicaSet) bool { return strings.HasPrefix(ref.Name, set.Name+"-") })
+}
+
+// ordinalName is what the pods of a StatefulSet are called.
+func ordinalName(set string) *regexp.Regexp {
+	return regexp.MustCompile(`^` + regexp.QuoteMeta(set) + `-\d+$`)
+}
+
+// generatedName is what the pods of a DaemonSet are called: the API server adds five letters and digits.
+func generatedName(set string) *regexp.Regexp {
+	return regexp.MustCompile(`^` + regexp.QuoteMeta(set) + `-[a-z0-9]{5}$`)
 }
 
 // lastSeen is when an event happened last. Which field says so depends on who wrote it.

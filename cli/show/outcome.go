@@ -26,7 +26,7 @@ const (
 	RolledBack
 	// Rejected: a gate was rejected, and the release holds.
 	Rejected
-	// Drifted: it was completed, and somebody has changed the Deployment's template out of band since.
+	// Drifted: it was completed, and somebody has changed the workload's template out of band since.
 	Drifted
 	// Superseded: another commit took its place before its end.
 	Superseded

@@ -100,7 +100,7 @@ func changedPastGit(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.State == v1alpha1.StateChangedPastGit || status.Stops() == v1alpha1.StopChangedPastGit
 }
 
-// changedOutOfBand reports whether a release stands because somebody has changed the Deployment that it holds.
+// changedOutOfBand reports whether a release stands because somebody has changed the workload that it holds.
 func changedOutOfBand(release *v1alpha1.BatchRelease) bool {
 	return release.Status.StoppedFor(v1alpha1.StopWorkloadChanged)
 }

@@ -20,11 +20,13 @@ import (
 // Trace is the way from something that runs back to its origin. What is not known is nil.
 type Trace struct {
 	// Pod is where the trace was begun; nil if it was begun further up.
-	Pod        *corev1.Pod
-	Set        *appsv1.ReplicaSet
-	Deployment *appsv1.Deployment
-	Release    *v1alpha1.BatchRelease
-	// Kept is the record of the template that the ReplicaSet has; nil while it is released for the first time.
+	Pod *corev1.Pod
+	// Version is a ReplicaSet, or the ControllerRevision of a StatefulSet or DaemonSet.
+	Version Object
+	// Workload is a Deployment, StatefulSet or DaemonSet of apps/v1.
+	Workload Object
+	Release  *v1alpha1.BatchRelease
+	// Kept is the record of the template that the version has; nil while it is released for the first time.
 	Kept *appsv1.ControllerRevision
 	// Gates are those of the release.
 	Gates  []v1alpha1.Gate
@@ -38,8 +40,8 @@ func (t *Trace) Lines(now time.Time) []string {
 		lines = pairs("Pod", t.Pod.Name+", made "+since(t.Pod.CreationTimestamp, now)+" ago")
 	}
 	lines = append(lines, pairs(
-		"ReplicaSet", t.Set.Name, "Images", templateImages(&t.Set.Spec.Template),
-		"Deployment", t.Deployment.Name, "Release", t.releaseName(), "Revision", t.revision(),
+		t.versionKind(), t.Version.GetName(), "Images", t.images(),
+		kindOf(t.Workload), t.Workload.GetName(), "Release", t.releaseName(), "Revision", t.revision(),
 	)...)
 	if t.Release == nil {
 		return lines
@@ -52,15 +54,46 @@ func (t *Trace) Lines(now time.Time) []string {
 	return append(lines, t.evidence(o.attempt)...)
 }
 
+// IsOf reports whether a release of a workload is that of the one which is traced.
+func (t *Trace) IsOf(ref v1alpha1.WorkloadReference) bool {
+	return ref.Kind == kindOf(t.Workload) && ref.Name == t.Workload.GetName()
+}
+
 func (t *Trace) releaseName() string {
 	if t.Release == nil {
-		return "none: the Deployment is not released by Sluice"
+		return "none: the " + kindOf(t.Workload) + " is not released by Sluice"
 	}
 	return t.Release.Name
 }
 
+func (t *Trace) versionKind() string {
+	if _, is := t.Version.(*appsv1.ReplicaSet); is {
+		return "ReplicaSet"
+	}
+	return "Recorded in" // "ControllerRevision" is wider than the column
+}
+
+func (t *Trace) images() string {
+	switch v := t.Version.(type) {
+	case *appsv1.ReplicaSet:
+		return templateImages(&v.Spec.Template)
+	case *appsv1.ControllerRevision:
+		return recordImages(v)
+	default:
+		return ""
+	}
+}
+
+// VersionName is the name that the native controller gave a version: a ReplicaSet, or a ControllerRevision.
+func VersionName(version Object) string {
+	if set, is := version.(*appsv1.ReplicaSet); is {
+		return revisionOf(set)
+	}
+	return hashOf(version.GetName())
+}
+
 func (t *Trace) revision() string {
-	revision := revisionOf(t.Set)
+	revision := VersionName(t.Version)
 	if t.Kept != nil {
 		revision += ", number " + strconv.FormatInt(t.Kept.Revision, 10)
 	}
@@ -76,7 +109,7 @@ type brought struct {
 // origin is what the history says, or the status of a template that is not in it yet.
 func (t *Trace) origin() brought {
 	status := &t.Release.Status
-	if t.Kept == nil && revisionOf(t.Set) == status.UpdateRevision {
+	if t.Kept == nil && VersionName(t.Version) == status.UpdateRevision {
 		author, subject := commitWords(t.Release)
 		return brought{outcome: string(status.Phase), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt}
 	}
@@ -115,7 +148,7 @@ func (t *Trace) Objects() []Object {
 	if t.Pod != nil {
 		objects = append(objects, t.Pod)
 	}
-	objects = append(objects, t.Set, t.Deployment)
+	objects = append(objects, t.Version, t.Workload)
 	if t.Release == nil {
 		return objects
 	}
@@ -137,7 +170,7 @@ func (t *Trace) Objects() []Object {
 func (t *Trace) gates(attempt int64) []v1alpha1.Gate {
 	var gates []v1alpha1.Gate
 	for _, gate := range t.Gates {
-		if gate.Spec.Attempt == attempt && gate.Spec.Revision == revisionOf(t.Set) && gate.Spec.ReleaseRef.UID == t.Release.UID {
+		if gate.Spec.Attempt == attempt && gate.Spec.Revision == VersionName(t.Version) && gate.Spec.ReleaseRef.UID == t.Release.UID {
 			gates = append(gates, gate)
 		}
 	}
@@ -189,5 +222,15 @@ func SetsInUse(sets []appsv1.ReplicaSet, deployment *appsv1.Deployment) []appsv1
 		}
 	}
 	slices.SortFunc(used, func(a, b appsv1.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
+	return used
+}
+
+// RecordsInUse are the ControllerRevisions of a StatefulSet or DaemonSet whose templates pods have, by name.
+func RecordsInUse(w *Whole) []appsv1.ControllerRevision {
+	byHash := podsByHash(w)
+	used := slices.DeleteFunc(slices.Clone(w.Revisions), func(record appsv1.ControllerRevision) bool {
+		return len(byHash[hashOf(record.Name)]) == 0
+	})
+	slices.SortFunc(used, func(a, b appsv1.ControllerRevision) int { return strings.Compare(a.Name, b.Name) })
 	return used
 }

@@ -24,7 +24,7 @@ func TestTraceLines(t *testing.T) {
 		}},
 	}
 	trace := Trace{
-		Pod: &w.Pods[2], Set: &w.Sets[2], Deployment: w.Deployment, Release: w.Release, Gates: w.Gates[1:],
+		Pod: &w.Pods[2], Version: &w.Sets[2], Workload: w.Workload, Release: w.Release, Gates: w.Gates[1:],
 		Source: &v1alpha1.ReleaseSource{Spec: v1alpha1.ReleaseSourceSpec{URL: "https://github.com/example/shop.git", Forge: &v1alpha1.Forge{}}},
 		Kept: &appsv1.ControllerRevision{
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{

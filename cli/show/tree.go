@@ -19,10 +19,13 @@ import (
 // Whole is a release with what belongs to it.
 type Whole struct {
 	Release *v1alpha1.BatchRelease
-	// Deployment is nil if there is none.
-	Deployment *appsv1.Deployment
-	// Sets are the ReplicaSets of the Deployment, Pods those of the sets.
-	Sets []appsv1.ReplicaSet
+	// Workload is a Deployment, StatefulSet or DaemonSet of apps/v1; nil if there is none.
+	Workload Object
+	// Sets are the ReplicaSets of a Deployment, Revisions the ControllerRevisions in which the native controller keeps the
+	// templates of the others.
+	Sets      []appsv1.ReplicaSet
+	Revisions []appsv1.ControllerRevision
+	// Pods are those that the workload selects; not all need be its own.
 	Pods []corev1.Pod
 	// Gates are those of the release, of earlier attempts too.
 	Gates []v1alpha1.Gate
@@ -30,7 +33,7 @@ type Whole struct {
 	Source *v1alpha1.ReleaseSource
 }
 
-// Tree is a release, what it brings, its batches with their gates, and the ReplicaSets with their pods.
+// Tree is a release, what it brings, its batches with their gates, and the versions that run with their pods.
 func Tree(w *Whole) Node {
 	status := &w.Release.Status
 	root := Node{
@@ -40,9 +43,10 @@ func Tree(w *Whole) Node {
 	root.Since = standingSince(w.Release)
 	root.Children = append(root.Children, sourceNode(w.Source)...)
 	root.Children = append(root.Children, origin(w.Release)...)
-	root.Children = append(root.Children, deploymentNode(w))
+	root.Children = append(root.Children, workloadNode(w))
+	root.Children = append(root.Children, warnings(w.Release)...)
 	root.Children = append(root.Children, batches(w)...)
-	return root.with(sets(w))
+	return root.with(sets(w)).with(revisions(w))
 }
 
 // standingSince is since when a release stands as it does: what stops it, or has changed since its end, began later than
@@ -71,6 +75,24 @@ func standsFor(status *v1alpha1.BatchReleaseStatus) string {
 	default:
 		return v1alpha1.ConditionStalled
 	}
+}
+
+// warnings are what to know of a release in progress before anybody lets it go on.
+func warnings(release *v1alpha1.BatchRelease) []Node {
+	var nodes []Node
+	for _, warning := range []struct {
+		condition, name string
+		state           State
+	}{
+		{v1alpha1.ConditionBeyondStep, "beyond the step", Bad},
+		{v1alpha1.ConditionPreflightFailed, "preflight", Plain},
+	} {
+		found := meta.FindStatusCondition(release.Status.Conditions, warning.condition)
+		if found != nil && OutcomeOf(release) == UnderWay {
+			nodes = append(nodes, Node{Name: warning.name, State: warning.state, Text: plain.Line(found.Message), Since: found.LastTransitionTime})
+		}
+	}
+	return nodes
 }
 
 func (n Node) with(children []Node) Node {
@@ -181,20 +203,6 @@ func bySubject(author, subject string) string {
 	return strings.TrimPrefix(subject+", by "+author, ", ")
 }
 
-func deploymentNode(w *Whole) Node {
-	node := Node{Name: "deployment/" + w.Release.Spec.WorkloadRef.Name}
-	switch d := w.Deployment; {
-	case d == nil:
-		node.State, node.Text = Bad, "not found"
-	default:
-		node.Text = fmt.Sprintf("%d of %s available", d.Status.AvailableReplicas, pods(replicasOf(d.Spec.Replicas)))
-		if d.Annotations[v1alpha1.HoldAnnotation] != "" {
-			node.Text += ", held by Sluice"
-		}
-	}
-	return node
-}
-
 // Controller is what the Deployment of the controller runs.
 func Controller(d *appsv1.Deployment) string {
 	return fmt.Sprintf("%s, %d of %d ready, in namespace %s",
@@ -214,10 +222,10 @@ func pods(n int32) string { return plain.Count(n, "pod") }
 // sets are the ReplicaSets that have pods or are about to, the one that is released first.
 func sets(w *Whole) []Node {
 	shown := slices.DeleteFunc(slices.Clone(w.Sets), func(set appsv1.ReplicaSet) bool {
-		return replicasOf(set.Spec.Replicas) == 0 && set.Status.Replicas == 0 && role(&set, w) == roleOld
+		return replicasOf(set.Spec.Replicas) == 0 && set.Status.Replicas == 0 && setRole(&set, w) == roleOld
 	})
 	slices.SortFunc(shown, func(a, b appsv1.ReplicaSet) int {
-		return cmp.Or(cmp.Compare(role(&a, w), role(&b, w)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(setRole(&a, w), setRole(&b, w)), strings.Compare(a.Name, b.Name))
 	})
 	nodes := make([]Node, 0, len(shown))
 	for i := range shown {
@@ -230,11 +238,11 @@ func revisionOf(set *appsv1.ReplicaSet) string {
 	return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// A setRole is what a ReplicaSet is to the release; they are shown in this order.
-type setRole int
+// A role is what a version is to the release; they are shown in this order.
+type role int
 
 const (
-	roleNew setRole = iota
+	roleNew role = iota
 	roleChanged
 	roleStable
 	roleLeft
@@ -242,7 +250,7 @@ const (
 )
 
 // word is the role for people.
-func (r setRole) word(release *v1alpha1.BatchRelease) string {
+func (r role) word(release *v1alpha1.BatchRelease) string {
 	switch r {
 	case roleNew:
 		if release.Status.Rollback != nil {
@@ -260,12 +268,15 @@ func (r setRole) word(release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// role is what a ReplicaSet is to the release. While the status is about an earlier template, the one that the held
-// Deployment has is the new one.
-func role(set *appsv1.ReplicaSet, w *Whole) setRole {
-	release, revision := w.Release, revisionOf(set)
-	status := &release.Status
-	current := w.Deployment != nil && sameTemplate(&set.Spec.Template, &w.Deployment.Spec.Template)
+func setRole(set *appsv1.ReplicaSet, w *Whole) role {
+	template := podTemplateOf(w.Workload)
+	return w.role(revisionOf(set), template != nil && sameTemplate(&set.Spec.Template, template))
+}
+
+// role is what a version is to the release. While the status is about an earlier template, the current one, which the held
+// workload has, is the new one.
+func (w *Whole) role(revision string, current bool) role {
+	release, status := w.Release, &w.Release.Status
 	switch back := status.Rollback; {
 	case status.ObservedGeneration < release.Generation:
 		if current {
@@ -295,7 +306,7 @@ func sameTemplate(of, deployment *corev1.PodTemplateSpec) bool {
 func setNode(set *appsv1.ReplicaSet, w *Whole) Node {
 	wanted := replicasOf(set.Spec.Replicas)
 	node := Node{Name: "replicaset/" + set.Name, State: Moving}
-	node.Text = fmt.Sprintf("%s, %s: %d of %s available", role(set, w).word(w.Release),
+	node.Text = fmt.Sprintf("%s, %s: %d of %s available", setRole(set, w).word(w.Release),
 		templateImages(&set.Spec.Template), set.Status.AvailableReplicas, pods(wanted))
 	if set.Status.AvailableReplicas == wanted && set.Status.Replicas == wanted {
 		node.State = Good

@@ -43,7 +43,7 @@ func shop() *Whole {
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{v1alpha1.HoldAnnotation: "{}"}},
 		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(4))}, Status: appsv1.DeploymentStatus{AvailableReplicas: 3},
 	}
-	w := &Whole{Release: release, Deployment: deployment}
+	w := &Whole{Release: release, Workload: deployment}
 	w.Sets = []appsv1.ReplicaSet{set("old", 2, 1), set("older", 0, 0), set("new", 2, 2)}
 	w.Pods = []corev1.Pod{pod("old", "a", ready), pod("old", "b", crashing), pod("new", "d", ready), pod("new", "c", ready)}
 	w.Gates = []v1alpha1.Gate{
@@ -204,7 +204,7 @@ func TestTreeTellsTheTruth(t *testing.T) {
 		w.Release.Status.State = v1alpha1.StateDrifted
 		w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, LastTransitionTime: at(time.Minute)}}
 		w.Sets = append(w.Sets, set("hotfix", 4, 4))
-		w.Deployment.Spec.Template = w.Sets[len(w.Sets)-1].Spec.Template
+		w.Workload.(*appsv1.Deployment).Spec.Template = w.Sets[len(w.Sets)-1].Spec.Template
 	}
 	backFrom := func(attempt int64, state v1alpha1.RevertState) func(*Whole) {
 		return func(w *Whole) {
@@ -242,10 +242,23 @@ func TestTreeTellsTheTruth(t *testing.T) {
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "FilesInvalid", Message: "web.yaml:3: unknown field", LastTransitionTime: at(time.Minute),
 			}}
 		}, []string{"✖ releasesource/shop  FilesInvalid: web.yaml:3: unknown field (60s)"}},
+		"Warnings": {"who approves must know what nobody has approved, and what may be in the way", func(w *Whole) {
+			w.Release.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionBeyondStep, Status: metav1.ConditionTrue, Message: "3 of 4 pods run revision new", LastTransitionTime: at(time.Minute)},
+				{Type: v1alpha1.ConditionPreflightFailed, Status: metav1.ConditionFalse, Message: "PodDisruptionBudget web", LastTransitionTime: at(time.Minute)},
+			}
+		}, []string{"✖ beyond the step     3 of 4 pods run revision new (60s)\n", "├─ preflight             PodDisruptionBudget web (60s)\n"}},
+		"NotAvailable": {"completed says that all pods run the version, and not that they serve", func(w *Whole) {
+			w.Release.Status.Phase, w.Release.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
+			w.Workload.(*appsv1.Deployment).Status.AvailableReplicas = 0
+		}, []string{"✔ batchrelease/web  Completed", "✖ deployment/web      0 of 4 pods available"}},
+		"FewAvailable": {"some of them may not be yet", func(w *Whole) {
+			w.Release.Status.Phase, w.Release.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
+		}, []string{"▸ deployment/web      3 of 4 pods available"}},
 		"Stale": {"a status that speaks of the template before says nothing of batches, and the set of the new one is new", func(w *Whole) {
 			w.Release.Generation = 2
 			w.Release.Status.ObservedGeneration, w.Release.Status.UpdateRevision = 1, "old"
-			w.Deployment.Spec.Template = w.Sets[2].Spec.Template
+			w.Workload.(*appsv1.Deployment).Spec.Template = w.Sets[2].Spec.Template
 		}, []string{"├─ batch 1/4             1 pod\n", "replicaset/web-new  new", "replicaset/web-old  old"}},
 	}
 	for name, tc := range cases {
@@ -258,6 +271,51 @@ func TestTreeTellsTheTruth(t *testing.T) {
 				if !strings.Contains(got, part) {
 					t.Errorf("%s: want %q in:\n%s", tc.reason, part, got)
 				}
+			}
+		})
+	}
+}
+
+// TestBatchInProgress: how far the current batch is comes from the pods, not from the status of the release, which counts every few seconds.
+func TestBatchInProgress(t *testing.T) {
+	t.Parallel()
+	moving := func() *Whole {
+		w := shop()
+		s := &w.Release.Status
+		s.CurrentStepState, s.TargetReplicas, s.UpdatedReplicas, s.UpdatedAvailableReplicas = v1alpha1.StepUpgrade, 3, 0, 0
+		return w
+	}
+	places := func(kind Object, versions ...string) *Whole {
+		w := moving()
+		kind.SetUID("workload")
+		w.Workload, w.Sets, w.Pods = kind, nil, nil
+		for i, version := range versions {
+			of := pod("workload", strconv.Itoa(i), ready)
+			of.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: version}
+			w.Pods = append(w.Pods, of)
+		}
+		return w
+	}
+	going := places(&appsv1.StatefulSet{}, "web-new", "web-new", "web-old")
+	going.Pods[0].DeletionTimestamp, going.Pods[1].Status.Conditions = new(at(0)), nil
+	without := moving()
+	without.Workload = nil
+	for name, tc := range map[string]struct {
+		whole *Whole
+		want  string
+	}{
+		"Deployment":      {moving(), "2 of 3 pods updated, 2 available"},
+		"NoSetYet":        {&Whole{Release: moving().Release, Workload: moving().Workload}, "0 of 3 pods updated, 0 available"},
+		"StatefulSet":     {places(&appsv1.StatefulSet{}, "web-new", "web-new", "web-old"), "2 of 3 pods updated, 2 available"},
+		"DaemonSet":       {places(&appsv1.DaemonSet{}, "new", "old"), "1 of 3 pods updated, 1 available"},
+		"Going":           {going, "1 of 3 pods updated, 0 available"},
+		"MinReadySeconds": {places(&appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{MinReadySeconds: 9}}, "new", "old"), "1 of 3 pods updated, 1 ready"},
+		"NoWorkload":      {without, "0 of 3 pods updated, 0 available"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := batches(tc.whole)[1].Text; got != "50%: "+tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
 			}
 		})
 	}

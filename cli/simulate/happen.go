@@ -18,7 +18,8 @@ func (r *run) apply(event *Event) []string {
 	}
 	if event.Scale != nil {
 		r.World.Scale(*event.Scale)
-		tell(true, "scale to %d", *event.Scale)
+		tell(r.Kind() != sim.DaemonSet, "scale to %d", *event.Scale)
+		tell(r.Kind() == sim.DaemonSet, "there are %d nodes", *event.Scale)
 	}
 	if event.Broken != nil {
 		r.Sick = *event.Broken
@@ -33,8 +34,8 @@ func (r *run) apply(event *Event) []string {
 		r.Give(event.Template)
 		tell(true, "release %s", event.Template)
 	}
-	tell(event.Crash > 0, "%d pods fail", r.pods(event.Crash, r.FailPod))
-	tell(event.Heal > 0, "%d pods heal", r.pods(event.Heal, r.HealPod))
+	tell(event.Crash > 0, "%d pods fail", r.pods(event.Crash, sim.PodFails))
+	tell(event.Heal > 0, "%d pods heal", r.pods(event.Heal, sim.PodHeals))
 	return append(told, r.ask(event)...)
 }
 
@@ -66,9 +67,9 @@ func (r *run) ask(event *Event) []string {
 }
 
 // pods lets something happen to pods of the newest template, and counts those that it happened to.
-func (r *run) pods(n int32, happens func(*sim.Set) bool) int32 {
+func (r *run) pods(n int32, happens sim.Kind) int32 {
 	done := int32(0)
-	for set := r.Set(r.newest); set != nil && done < n && happens(set); {
+	for done < n && (sim.Event{Kind: happens, Text: r.newest}).Apply(r.State) {
 		done++
 	}
 	return done
@@ -81,15 +82,7 @@ func (r *run) row() Row {
 		At: r.Now.Sub(r.began).String(), Replicas: r.Workload.Replicas,
 		Phase: string(status.Phase), Batch: status.Batch, State: string(status.CurrentStepState), Why: status.Message,
 	}
-	for i := range r.Sets {
-		set := &r.Sets[i]
-		row.Available += set.Pods.Available
-		if set.Revision == status.UpdateRevision || status.UpdateRevision == "" && set.Revision == r.newest {
-			row.New += set.Replicas
-		} else {
-			row.Old += set.Replicas
-		}
-	}
+	r.count(&row)
 	for i := range r.Gates {
 		if g := &r.Gates[i]; g.Decision == "" && status.CurrentStepState == v1alpha1.StepBlocking {
 			row.Gates = append(row.Gates, string(g.Spec.Type))
@@ -98,8 +91,13 @@ func (r *run) row() Row {
 	return row
 }
 
-// note adds a row, if it says something that the last one does not.
-func (r *run) note(event string, done ...string) {
+// note says something about the whole simulation.
+func (r *run) note(text string, args ...any) {
+	r.timeline.Notes = append(r.timeline.Notes, fmt.Sprintf(text, args...))
+}
+
+// tell adds a row, if it says something that the last one does not.
+func (r *run) tell(event string, done ...string) {
 	row := r.row()
 	row.Event, row.Done = event, done
 	if rows := r.timeline.Rows; event == "" && len(done) == 0 && len(rows) > 0 && row.same(&rows[len(rows)-1]) {

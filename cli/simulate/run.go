@@ -21,9 +21,10 @@ type run struct {
 	events   []Event
 	began    time.Time
 	timeline *Timeline
-	// readyAfter is how long pods that are made now take; coming, when those that were made are ready, by revision.
+	// readyAfter is how long pods that are made now take; coming, when those that were made are ready.
 	readyAfter time.Duration
 	coming     map[string][]time.Time
+	named      naming
 	// wake is when the plan wants to be asked again; zero if never.
 	wake time.Time
 	// newest is the template that is given now.
@@ -41,7 +42,7 @@ var errRestless = errors.New("it does not come to rest: there are more changes t
 // toEnd lets time go by until nothing happens any more.
 func (r *run) toEnd() error {
 	r.newest = given
-	r.note("release " + given)
+	r.tell("release " + given)
 	end := r.began.Add(orElse(r.trace.Until, defaultUntil))
 	for len(r.timeline.Rows) < maxRows {
 		if err := r.settle(); err != nil {
@@ -64,11 +65,11 @@ func (r *run) settle() error {
 		changed := r.SyncWorkload()
 		for i := range r.Sets {
 			changed = r.SyncSet(&r.Sets[i]) || changed
-			r.expectPods(&r.Sets[i])
 		}
+		r.expectPods()
 		changed = r.decideGates() || changed
 		if !r.pass() && !changed {
-			r.note("")
+			r.tell("")
 			return nil
 		}
 	}
@@ -89,10 +90,10 @@ func (r *run) pass() bool {
 	var done []string
 	for _, write := range report.Done {
 		if shown(write.Action) {
-			done = append(done, write.Action.String())
+			done = append(done, r.named.text(write.Action))
 		}
 	}
-	r.note("", done...)
+	r.tell("", done...)
 	return len(report.Done) > 0 || report.Ended != ""
 }
 
@@ -104,15 +105,6 @@ func shown(action plan.Action) bool {
 	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision:
 	}
 	return false // as for the status, which is no action
-}
-
-// expectPods notes when the pods of a set that were made are ready. Of those that are gone the last made went first.
-func (r *run) expectPods(set *sim.Set) {
-	coming := r.coming[set.Revision]
-	for len(coming) < int(set.Pods.Pending) {
-		coming = append(coming, r.Now.Add(r.readyAfter))
-	}
-	r.coming[set.Revision] = coming[:set.Pods.Pending]
 }
 
 // decideGates passes the gates whose time has come, and those that people let pass by now.
@@ -214,20 +206,12 @@ func (r *run) opens(g *sim.Gate) time.Time {
 
 // happen lets happen what is due.
 func (r *run) happen() {
-	for i := range r.Sets {
-		set := &r.Sets[i]
-		coming := r.coming[set.Revision]
-		for len(coming) > 0 && !coming[0].After(r.Now) {
-			r.MakeReady(set)
-			coming = coming[1:]
-		}
-		r.coming[set.Revision] = coming
-	}
+	r.comeUp()
 	for r.due() && r.events[0].Expect == nil { // expectations come once all that happens before has had its effect
 		event := r.events[0]
 		r.events = r.events[1:]
 		for _, told := range r.apply(&event) {
-			r.note(told)
+			r.tell(told)
 		}
 	}
 }

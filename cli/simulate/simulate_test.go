@@ -8,34 +8,44 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/simulate"
 	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 const deployment = "spec: {replicas: 10, strategy: {rollingUpdate: {maxSurge: 2, maxUnavailable: 0}}}"
 
+// names are those of releases and workloads, by kind.
+var names = map[string]string{"Deployment": "web", "StatefulSet": "db", "DaemonSet": "agent"}
+
 // play simulates a release of steps, with a trace.
 func play(t *testing.T, strategy, trace string) *simulate.Timeline {
 	t.Helper()
-	release, of := &v1alpha1.BatchRelease{}, &appsv1.Deployment{}
-	release.Name = "web"
+	return playOn(t, "Deployment", deployment, strategy, trace)
+}
+
+// playOn simulates a release of a workload of a kind.
+func playOn(t *testing.T, kind, manifest, strategy, trace string) *simulate.Timeline {
+	t.Helper()
+	release, of := &v1alpha1.BatchRelease{}, workload.New(kind)
+	release.Name = names[kind]
+	release.Spec.WorkloadRef = v1alpha1.WorkloadReference{Kind: kind, Name: names[kind]}
 	if err := yaml.UnmarshalStrict([]byte(strategy), &release.Spec.Strategy); err != nil {
 		t.Fatalf("read strategy: %v", err)
 	}
-	if err := yaml.UnmarshalStrict([]byte(deployment), of); err != nil {
-		t.Fatalf("read Deployment: %v", err)
+	if err := yaml.UnmarshalStrict([]byte(manifest), of.Object()); err != nil {
+		t.Fatalf("read workload: %v", err)
 	}
 	parsed, err := simulate.Parse([]byte(trace))
 	if err != nil {
 		t.Fatal(err)
 	}
-	timeline, err := simulate.Run(release, of, parsed)
+	timeline, err := simulate.Run(release, of.Object(), parsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,28 +68,61 @@ func TestGolden(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeline := play(t, tc.strategy, tc.trace)
-			if len(timeline.Broken) > 0 {
-				t.Errorf("want no promise broken, got %v", timeline.Broken)
-			}
-			var got strings.Builder
-			if err := timeline.Write(&got, plain.Text); err != nil {
-				t.Fatalf("write: %v", err)
-			}
-			path := filepath.Join("testdata", name+".txt")
-			want, err := os.ReadFile(path)
-			if err != nil && !*update {
-				t.Fatalf("read golden file: %v", err)
-			}
-			if *update { // what is written anew differs from what was there, and fails
-				if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
-					t.Fatalf("write golden file: %v", err)
-				}
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("-want +got; if it is meant, run with -update:\n%s", diff)
-			}
+			checkGolden(t, name, play(t, tc.strategy, tc.trace))
 		})
+	}
+}
+
+// TestGoldenOfEachKind tells whole releases of StatefulSets and DaemonSets.
+func TestGoldenOfEachKind(t *testing.T) {
+	t.Parallel()
+	const (
+		three    = "steps: [{replicas: 1, gates: [{pullRequest: {}}]}, {replicas: 50%, gates: [{soak: {duration: 10m}}]}, {replicas: 100%}]"
+		ordered  = "spec: {replicas: 5}"
+		parallel = "spec: {replicas: 6, podManagementPolicy: Parallel, ordinals: {start: 1}}"
+		zones    = "nodes: [{count: 3, labels: {zone: b}}, {count: 3, labels: {zone: a}}]\napproveAfter: 5m"
+	)
+	cases := map[string]struct{ kind, manifest, strategy, trace string }{
+		"ordered":    {"StatefulSet", ordered, three, "approveAfter: 5m"},
+		"together":   {"StatefulSet", ordered, three + "\nmaxUnavailable: 2", "approveAfter: 5m"},
+		"parallel":   {"StatefulSet", parallel, three + "\nmaxUnavailable: 2", "approveAfter: 5m"},
+		"upscaled":   {"StatefulSet", ordered, three, "events: [{at: 1m, scale: 8}, {at: 2m, approve: true}, {at: 20m, scale: 4}]"},
+		"undone":     {"StatefulSet", ordered, three + "\nonFailure: Rollback\nprogressDeadlineSeconds: 120", "events: [{at: 0s, broken: v2}]"},
+		"nodes":      {"DaemonSet", "{}", three, "approveAfter: 5m"},
+		"zones":      {"DaemonSet", "spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 2}}}", three + "\norder: [{nodeLabel: {key: zone}}]", zones},
+		"joined":     {"DaemonSet", "{}", three, "nodes: [{count: 4}]\nevents: [{at: 1m, scale: 6}, {at: 2m, approve: true}, {at: 20m, scale: 5}]"},
+		"rolledback": {"DaemonSet", "{}", three + "\npausePoints: true", "nodes: [{count: 4}]\nevents: [{at: 1m, crash: 1}, {at: 2m, heal: 1}, {at: 3m, rollback: true}]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkGolden(t, name, playOn(t, tc.kind, tc.manifest, tc.strategy, tc.trace))
+		})
+	}
+}
+
+// checkGolden compares a timeline with its golden file.
+func checkGolden(t *testing.T, name string, timeline *simulate.Timeline) {
+	t.Helper()
+	if len(timeline.Broken) > 0 {
+		t.Errorf("want no promise broken, got %v", timeline.Broken)
+	}
+	var got strings.Builder
+	if err := timeline.Write(&got, plain.Text); err != nil {
+		t.Fatalf("write: %v", err)
+	}
+	path := filepath.Join("testdata", name+".txt")
+	want, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatalf("read golden file: %v", err)
+	}
+	if *update { // what is written anew differs from what was there, and fails
+		if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
+			t.Fatalf("write golden file: %v", err)
+		}
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("-want +got; if it is meant, run with -update:\n%s", diff)
 	}
 }
 
@@ -100,6 +143,61 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
+// TestLimits: no promise is broken, whoever says how many pods may be missing.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{
+		"maxSurge: 5\nsteps: [{replicas: 100%}]",
+		"maxUnavailable: 50%\nsteps: [{replicas: 100%}]",
+		"steps: [{replicas: 1}, {replicas: 100%, maxUnavailable: 4}]",
+		"maxUnavailable: 3\nsteps: [{replicas: 5, maxUnavailable: 1}, {replicas: 100%}]",
+	} {
+		for kind, manifest := range map[string]string{
+			"Deployment": deployment, "StatefulSet": "spec: {replicas: 10, podManagementPolicy: Parallel, updateStrategy: {type: OnDelete}}",
+			"DaemonSet": "spec: {updateStrategy: {type: OnDelete}}",
+		} {
+			if strings.Contains(strategy, "maxSurge") && kind != "Deployment" {
+				continue // lint refuses it
+			}
+			timeline := playOn(t, kind, manifest, strategy, "approveAfter: 1m")
+			if last := timeline.Rows[len(timeline.Rows)-1]; len(timeline.Broken) > 0 || last.New != 10 || last.Phase != "Completed" {
+				t.Errorf("%s, %s: want it completed with no promise broken, got %+v, %v", kind, strategy, last, timeline.Broken)
+			}
+		}
+	}
+}
+
+// TestStepsOwnLimit: as many pods go at once as the step allows.
+func TestStepsOwnLimit(t *testing.T) {
+	t.Parallel()
+	timeline := playOn(t, "DaemonSet", "{}", "steps: [{replicas: 1}, {replicas: 100%, maxUnavailable: 4}]", "approveAfter: 1m")
+	least := int32(10)
+	for i := range timeline.Rows {
+		least = min(least, timeline.Rows[i].Available)
+	}
+	if least != 6 {
+		t.Errorf("want 4 of 10 pods replaced at once, and 6 available, got %d", least)
+	}
+}
+
+// TestTraceOfAKind: what means nothing for a kind is refused.
+func TestTraceOfAKind(t *testing.T) {
+	t.Parallel()
+	for trace, want := range map[*simulate.Trace]string{
+		{Replicas: new(int32(3))}:             "use nodes",
+		{Nodes: []simulate.Nodes{{Count: 3}}}: "use replicas",
+	} {
+		release := &v1alpha1.BatchRelease{}
+		release.Spec.WorkloadRef.Kind = "DaemonSet"
+		if trace.Nodes != nil {
+			release.Spec.WorkloadRef.Kind = "StatefulSet"
+		}
+		if _, err := simulate.Run(release, nil, trace); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: want %q, got %v", release.Spec.WorkloadRef.Kind, want, err)
+		}
+	}
+}
+
 // TestParse: an invalid trace is refused, with all of its problems at once.
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -109,6 +207,8 @@ func TestParse(t *testing.T) {
 		"events: [{at: 1m, expect: {}, approve: true}]": "events[0].expect: must be an event of its own",
 		"readyAfter: -1s": "readyAfter: must not be negative",
 		"replicas: 10001": "replicas: must be",
+		"nodes: [{count: 9999}, {count: -1}, {count: 9}]": "nodes[1].count: must be",
+		"nodes: [{count: 9999}, {count: 2}]":              "nodes: must be from 0 to 10000",
 	} {
 		if _, err := simulate.Parse([]byte(trace)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: want %q, got %v", trace, want, err)

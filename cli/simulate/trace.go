@@ -8,14 +8,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
 // Trace is what happens to a release: a file for people to write.
 type Trace struct {
 	// Start is when the new template is given. Default 2026-01-05T09:00:00Z, a Monday.
 	Start *metav1.Time `json:"start,omitempty"`
-	// Replicas of the Deployment; those of its manifest if left out.
+	// Replicas of the Deployment or StatefulSet; those of its manifest if left out.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// Nodes that a DaemonSet has a pod on. Default 10 without labels.
+	Nodes []Nodes `json:"nodes,omitempty"`
 	// ReadyAfter is how long a pod takes to be ready. Default 10s.
 	ReadyAfter *metav1.Duration `json:"readyAfter,omitempty"`
 	// ApproveAfter is how long people and CI take to let each step pass. Left out, only events do.
@@ -26,11 +30,17 @@ type Trace struct {
 	Events []Event `json:"events,omitempty"`
 }
 
+// Nodes are alike. They are called n01, n02 and so on.
+type Nodes struct {
+	Count  int32             `json:"count"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
 // Event is one thing that happens, or what is expected as the result of the others.
 type Event struct {
 	// At is how long after the start.
 	At metav1.Duration `json:"at"`
-	// Scale sets spec.replicas.
+	// Scale sets spec.replicas, or lets nodes come and go until a DaemonSet is to have so many pods.
 	Scale *int32 `json:"scale,omitempty"`
 	// Approve passes the gates that wait for people or CI, Reject decides against one.
 	Approve bool `json:"approve,omitempty"`
@@ -68,8 +78,11 @@ const (
 	defaultReadyAfter = 10 * time.Second
 	defaultUntil      = 24 * time.Hour
 	defaultReplicas   = 1
-	maxReplicas       = 10_000
+	defaultNodes      = 10
 )
+
+// MaxPods is how many pods, or nodes, are simulated at most.
+const MaxPods = 10_000
 
 var defaultStart = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
 
@@ -89,6 +102,10 @@ func (t *Trace) validate() error {
 	problems := []error{
 		positive("readyAfter", t.ReadyAfter), positive("approveAfter", t.ApproveAfter), positive("until", t.Until), countable("replicas", t.Replicas),
 	}
+	for i := range t.Nodes {
+		problems = append(problems, countable(fmt.Sprintf("nodes[%d].count", i), &t.Nodes[i].Count))
+	}
+	problems = append(problems, countable("nodes", new(t.nodes())))
 	for i := range t.Events {
 		event := &t.Events[i]
 		at := fmt.Sprintf("events[%d]", i)
@@ -115,8 +132,41 @@ func positive(field string, d *metav1.Duration) error {
 }
 
 func countable(field string, n *int32) error {
-	if n != nil && (*n < 0 || *n > maxReplicas) {
-		return fmt.Errorf("%s: must be from 0 to %d", field, maxReplicas)
+	if n != nil && (*n < 0 || *n > MaxPods) {
+		return fmt.Errorf("%s: must be from 0 to %d", field, MaxPods)
+	}
+	return nil
+}
+
+// nodes is how many it tells of.
+func (t *Trace) nodes() int32 {
+	sum := int32(0)
+	for i := range t.Nodes {
+		sum = min(sum+min(t.Nodes[i].Count, MaxPods+1), MaxPods+1)
+	}
+	return sum
+}
+
+// labels are those of each node.
+func (t *Trace) labels() []map[string]string {
+	var all []map[string]string
+	for i := range t.Nodes {
+		all = append(all, slices.Repeat([]map[string]string{t.Nodes[i].Labels}, int(t.Nodes[i].Count))...)
+	}
+	return all
+}
+
+func (t *Trace) hasLabel(key string) bool {
+	return slices.ContainsFunc(t.Nodes, func(n Nodes) bool { return n.Labels[key] != "" })
+}
+
+// fits reports what the trace says that means nothing for a kind of workload.
+func (t *Trace) fits(kind string) error {
+	switch {
+	case kind == sim.DaemonSet && t.Replicas != nil:
+		return errors.New("replicas: a DaemonSet has a pod on each node; use nodes")
+	case kind != sim.DaemonSet && len(t.Nodes) > 0:
+		return fmt.Errorf("nodes: those of a %s do not matter; use replicas", kind)
 	}
 	return nil
 }

@@ -249,7 +249,8 @@ func (c *cluster) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) (
 	return gates, nil
 }
 
-// sameGates reports whether a release waits for the gates that it waited for.
+// sameGates reports whether a release waits for the gates that it waited for, whatever has been decided on them since.
 func sameGates(before, now *v1alpha1.BatchRelease) bool {
-	return before.Status.Attempt == now.Status.Attempt && slices.Equal(before.Status.Gates, now.Status.Gates)
+	return before.Status.Attempt == now.Status.Attempt &&
+		slices.EqualFunc(before.Status.Gates, now.Status.Gates, func(a, b v1alpha1.GateReference) bool { return a.Name == b.Name })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func newEvents() *cobra.Command {
 		Use:     "events [RELEASE]",
 		GroupID: groupLook,
 		Short:   "List the events of a release",
-		Long: `List the events of a release, its gates and its Deployment, oldest first; with --pods also those of its ReplicaSets and
+		Long: `List the events of a release, its gates and its workload, oldest first; with --pods also those of its ReplicaSets and
 pods. The API server keeps events for an hour by default.`,
 		Example: `  sluice events web -n shop
   sluice events web -n shop --pods`,
@@ -45,7 +46,9 @@ func runEvents(command *cobra.Command, kube *kubeFlags, args []string, pods bool
 		return fmt.Errorf("list events: %w", err)
 	}
 	if !pods {
-		whole.Sets = nil
+		events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool {
+			return e.InvolvedObject.Kind == "Pod" || e.InvolvedObject.Kind == "ReplicaSet"
+		})
 	}
 	table := show.Events(whole, events.Items, time.Now())
 	if len(table.Rows) == 0 {

@@ -28,9 +28,10 @@ func newGet() *cobra.Command {
 		Use:     "get [RELEASE]",
 		Aliases: []string{"show"},
 		GroupID: groupLook,
-		Short:   "Show a release with its batches, gates, ReplicaSets and pods",
-		Long: `Show a release as a tree: its commit, its batches with their gates, what each gate waits for and who can pass it, and the
-ReplicaSets with their pods.
+		Short:   "Show a release with its batches, gates, versions and pods",
+		Long: `Show a release as a tree: its commit, its batches with their gates, what each gate waits for and who can pass it, its
+workload with the counts that people know from its kind, and each version with its pods: a ReplicaSet of a Deployment, a
+ControllerRevision of a StatefulSet or DaemonSet. It warns of pods that no batch has approved yet, and of what preflight found.
 
 With --watch, redraw the tree on each change. Without a terminal, print one line for each change, with its time. Output to a
 terminal is coloured, unless --no-color or the variable NO_COLOR is set.`,
@@ -94,11 +95,14 @@ func follow(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease, scr
 // print prints the objects of the tree.
 func (f *getFlags) print(command *cobra.Command, c *cluster, whole *show.Whole) error {
 	objects := []client.Object{whole.Release}
-	if whole.Deployment != nil {
-		objects = append(objects, whole.Deployment)
+	if whole.Workload != nil {
+		objects = append(objects, whole.Workload)
 	}
 	for i := range whole.Sets {
 		objects = append(objects, &whole.Sets[i])
+	}
+	for i := range whole.Revisions {
+		objects = append(objects, &whole.Revisions[i])
 	}
 	for i := range whole.Pods {
 		objects = append(objects, &whole.Pods[i])

@@ -2,15 +2,22 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TestHandbackBesideController: while a controller runs the command refuses, unless it is forced.
@@ -35,11 +42,87 @@ func TestHandbackBesideController(t *testing.T) {
 	if code := run(t.Context(), append(args, "--force"), &stdout, &stderr); code != exitOK {
 		t.Errorf("want exit code %d when forced, got %d: %s", exitOK, code, stderr.String())
 	}
-	if want := "nothing to do: no Deployment is held\n"; stdout.String() != want {
+	if want := "nothing to do: no workload is held\n"; stdout.String() != want {
 		t.Errorf("want %q, got %q", want, stdout.String())
 	}
 	missing := []string{"handback", "web", "--force", "--kubeconfig=" + access.Kubeconfig, "-n", namespace}
-	if code := run(t.Context(), missing, &stdout, &stderr); code != exitError || !strings.Contains(stderr.String(), `"web" not found`) {
-		t.Errorf("want exit code %d for a Deployment that is not there, got %d: %s", exitError, code, stderr.String())
+	if code := run(t.Context(), missing, &stdout, &stderr); code != exitError || !strings.Contains(stderr.String(), `no Deployment, StatefulSet or DaemonSet "web" found`) {
+		t.Errorf("want exit code %d for a workload that is not there, got %d: %s", exitError, code, stderr.String())
 	}
+}
+
+// TestHandbackOfEachKind: a name means the held workloads of all kinds, each gets its strategy back, and the stable template that
+// only the native controller has kept. That of a StatefulSet whose window was open is none but that.
+func TestHandbackOfEachKind(t *testing.T) {
+	t.Parallel()
+	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}
+	set, daemon := s.statefulSet("db", 3), s.daemonSet("db")
+	stable, daemonStable := set.Revision(set.Status.CurrentRevision), s.revisionOf(daemon)
+	s.hold(set, stable, 2)
+	s.hold(daemon, daemonStable, 0)
+	s.awaitImages(set, map[string]int{"db:1": 2, "db:2": 1})
+
+	if said := s.as("", "handback", "deployment/db", "--force"); said.code != exitError {
+		t.Errorf("want exit code %d for a Deployment that is not there, got %+v", exitError, said)
+	}
+	if said := s.as("", "handback", "pod/db", "--force"); said.code != exitUsage {
+		t.Errorf("want exit code %d for what is no workload, got %+v", exitUsage, said)
+	}
+	want := fmt.Sprintf("StatefulSet %[1]s/db: handed back: update strategy RollingUpdate, back to the stable revision %[2]s\n"+
+		"DaemonSet %[1]s/db: handed back: update strategy RollingUpdate, back to the stable revision %[3]s\n", s.namespace, stable, daemonStable)
+	if said := s.as("", "handback", "db", "--force"); said.stdout != want || said.code != exitOK {
+		t.Errorf("want to be told\n%sgot %+v", want, said)
+	}
+	for _, before := range []workload.Workload{set, daemon} {
+		now := workload.New(before.Kind())
+		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(before.Object()), now.Object()); err != nil {
+			t.Fatalf("read %s: %v", before.Kind(), err)
+		}
+		if hold.Text(now) != nil || now.Own() != before.Own() {
+			t.Errorf("want %s to have its strategy %v back, it has %v and annotations %v", now.Kind(), before.Own(), now.Own(), now.GetAnnotations())
+		}
+	}
+	s.awaitImages(set, map[string]int{"db:1": 3})
+	s.awaitImages(daemon, map[string]int{"db:1": 2})
+	want = fmt.Sprintf("StatefulSet %s/db: nothing to do: it is not held\n", s.namespace)
+	if said := s.as("", "handback", "sts/db", "--force"); said.stdout != want || said.code != exitOK {
+		t.Errorf("want a second run to say %q, got %+v", want, said)
+	}
+}
+
+// hold takes a workload to version 2 as the controller does, with the annotation that it would have; that of a StatefulSet with
+// a window from a partition on.
+func (s *shop) hold(w workload.Workload, stable string, window int32) {
+	s.Helper()
+	held := plan.Hold{Release: "db", UID: "gone", Stable: stable, HeldWorkload: w.Own()}
+	template := w.PodTemplate().DeepCopy()
+	template.Spec.Containers[0].Image = "db:2"
+	raw, err := json.Marshal(template)
+	if err != nil {
+		s.Fatalf("encode template: %v", err)
+	}
+	patch := new(kube.JSONPatch).Set("/spec/template", json.RawMessage(raw))
+	if window > 0 {
+		held.Window = fmt.Sprint(window)
+		workload.SetPartition(patch, window, 0)
+	} else {
+		w.Secure(patch)
+	}
+	change, err := hold.Set(patch, w, held).Patch()
+	if err != nil {
+		s.Fatalf("make patch: %v", err)
+	}
+	now := workload.New(w.Kind())
+	now.SetNamespace(s.namespace)
+	now.SetName(w.GetName())
+	if err := s.client.Patch(s.Context(), now.Object(), change); err != nil {
+		s.Fatalf("hold %s: %v", w.Kind(), err)
+	}
+	cptest.Eventually(s.T, soon, func() error {
+		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(w.Object()), now.Object())
+		if err == nil && now.Seen() < now.GetGeneration() {
+			err = fmt.Errorf("want the native controller to have seen %s %s", w.Kind(), w.GetName())
+		}
+		return err
+	})
 }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -18,6 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/survey"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // meet adds to a plan what it comes upon in the cluster.
@@ -52,7 +51,10 @@ type surrounding struct {
 
 // of reads what there is of one release.
 func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview.Live, error) {
-	live, release, deployment := &preview.Live{}, &v1alpha1.BatchRelease{}, &appsv1.Deployment{}
+	live, release, w := &preview.Live{}, &v1alpha1.BatchRelease{}, workload.New(change.WorkloadKind)
+	if w == nil {
+		return live, nil // lint refuses it
+	}
 	if missing, err := s.cluster.find(ctx, change.Key(), release); err != nil {
 		return nil, err
 	} else if missing == "" {
@@ -60,7 +62,7 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 	} else {
 		live.Missing = append(live.Missing, missing)
 	}
-	missing, err := s.cluster.find(ctx, types.NamespacedName{Namespace: change.Namespace, Name: change.Workload}, deployment)
+	missing, err := s.cluster.find(ctx, types.NamespacedName{Namespace: change.Namespace, Name: change.Workload}, w.Object())
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 		live.Missing = append(live.Missing, missing)
 		return live, nil
 	}
-	live.Workload, live.Running = workloadOf(deployment), &deployment.Spec.Template
+	live.Workload, live.Running = workloadOf(w), w.PodTemplate()
 	around, err := s.namespace(ctx, change.Namespace)
 	live.Namespace = around.objects
 	live.Missing = append(live.Missing, around.missing...)
@@ -100,12 +102,9 @@ func (c *cluster) find(ctx context.Context, key types.NamespacedName, object cli
 	return "", nil
 }
 
-// workloadOf is a Deployment as the planner foresees with it.
-func workloadOf(deployment *appsv1.Deployment) *plan.Workload {
-	workload := &plan.Workload{
-		Name: deployment.Name, UID: deployment.UID, Replicas: ptr.Deref(deployment.Spec.Replicas, 1), Hold: hold.Of(deployment),
-		Mover: hold.Mover(deployment),
-	}
-	workload.MaxSurge, workload.MaxUnavailable = hold.Limits(deployment, workload.Hold)
-	return workload
+// workloadOf is a workload as the planner foresees with it.
+func workloadOf(w workload.Workload) *plan.Workload {
+	foreseen := &plan.Workload{Name: w.GetName(), UID: w.GetUID(), Replicas: w.Size(), Hold: hold.Of(w), Mover: hold.Mover(w)}
+	foreseen.MaxSurge, foreseen.MaxUnavailable = hold.Limits(w, foreseen.Hold)
+	return foreseen
 }

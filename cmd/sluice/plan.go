@@ -35,7 +35,7 @@ func newPlan() *cobra.Command {
 		Long: `Show what commits would release: which templates change and in which fields, in which batches and with how many pods, the gates
 after each batch and who decides them, and which releases are new or removed. It needs no cluster.
 
-With --cluster, also read the kubeconfig's cluster, and show the replicas of existing Deployments, the progress of their
+With --cluster, also read the kubeconfig's cluster, and show the replicas of existing workloads, the progress of their
 releases, whether a new template starts, waits or replaces another, and what quotas, disruption budgets and autoscalers would
 block. It only reads; the roles view and sluice-viewer are enough. What you may not read is reported.
 

@@ -188,3 +188,64 @@ func TestPlanCluster(t *testing.T) {
 	tree.commit("Queue", strings.NewReplacer("web:2", "web:4", "maxUnavailable: 2", "supersede: Queue").Replace(plannedWeb))
 	s.want(s.ok(viewer, plan...), "waits until the release in progress has ended")
 }
+
+const plannedKinds = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 5
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: db, kind: StatefulSet}}
+  template: {metadata: {labels: {app: db, kind: StatefulSet}}, spec: {containers: [{name: db, image: "db:2"}]}}
+---
+apiVersion: rollouts.sluice.dev/v1alpha1
+kind: BatchRelease
+metadata: {name: db}
+spec:
+  workloadRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}
+  strategy: {maxUnavailable: 2, steps: [{replicas: 1}, {replicas: 100%}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent, kind: DaemonSet}}
+  template: {metadata: {labels: {app: agent, kind: DaemonSet}}, spec: {containers: [{name: agent, image: "agent:2"}]}}
+---
+apiVersion: rollouts.sluice.dev/v1alpha1
+kind: BatchRelease
+metadata: {name: agent}
+spec:
+  workloadRef: {apiVersion: apps/v1, kind: DaemonSet, name: agent}
+  strategy: {steps: [{replicas: 50%}, {replicas: 100%}]}
+`
+
+// TestPlanClusterOfEachKind: a StatefulSet has another size in the cluster, and a DaemonSet has one nowhere else.
+func TestPlanClusterOfEachKind(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	viewer := s.viewer()
+	set, daemon := s.statefulSet("db", 3), s.daemonSet("agent")
+	s.releaseOf("db", set)
+	s.releaseOf("agent", daemon)
+	s.create(&policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "quorum"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: new(intstr.FromInt32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+		},
+	})
+	tree := newTree(t)
+	tree.commit("Second version", plannedKinds)
+	tree.commit("Third version", strings.NewReplacer("db:2", "db:3", "agent:2", "agent:3").Replace(plannedKinds))
+	plan := []string{"plan", filepath.Join(tree.root, "deploy"), "--cluster"}
+
+	got := s.ok(viewer, plan...)
+	s.want(got, "/db is released in 2 batches", "the StatefulSet has 3 replicas, its manifest says 5;", "2/2     3 of 3 (100%)   +2",
+		"warning: PodDisruptionBudget quorum lets 1 of 3 pods be missing, the release 2",
+		"/agent is released in 2 batches", "1/2     1 of 2 (50%)", "2/2     2 of 2 (100%)")
+	if strings.Contains(got, "how many there are is not known") {
+		t.Errorf("want the nodes of the DaemonSet to be known, got:\n%s", got)
+	}
+	s.pushImage("db", set)
+	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "replaces the release in progress")
+}

@@ -48,7 +48,7 @@ func newUndo() *cobra.Command {
 		Use:   "undo [RELEASE]",
 		Short: "Roll a release back by revision number, as kubectl rollout undo does",
 		Long: `Roll a release back, as rollback does, to a revision by its number in sluice history. Use it in place of kubectl rollout undo,
-which is refused while Sluice holds the Deployment.`,
+which is refused while Sluice holds the workload.`,
 		Example: `  sluice undo web
   sluice undo web --to-revision=3`,
 		RunE: func(command *cobra.Command, args []string) error {

@@ -3,25 +3,25 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/simulate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // simulateFlags are the flags of "sluice simulate" as they were given.
 type simulateFlags struct {
 	source                 sourceFlags
 	release, trace, output string
+	nodes                  int32
 }
 
 // approvedSoon is the trace where none is given.
@@ -36,9 +36,11 @@ func newSimulate() *cobra.Command {
 		Long: `Simulate a release with the controller's planner: how many pods of the old and the new template there are at each moment, how many
 are available, the current batch and what it waits for. It needs no cluster, and the same input gives the same output.
 
-PATH is the folder with the release and its Deployment, or a file in it, by default the current folder. A trace says what happens
+PATH is the folder with the release and its workload, or a file in it, by default the current folder. A trace says what happens
 meanwhile: scaling, crashing or slow pods, approvals, rejections, new templates, a rollback. Without one, each step is approved a
 minute after its gates open. docs/before-the-push.md explains its fields.
+
+No file says how many nodes a DaemonSet has a pod on: --nodes does, or the trace, which can give them labels. Default 10.
 
 The exit code is 1 if an expectation in the trace is not met.`,
 		Example: `  sluice simulate
@@ -50,6 +52,7 @@ The exit code is 1 if an expectation in the trace is not met.`,
 	set := command.Flags()
 	set.StringVar(&flags.release, "release", "", "`name` or namespace/name of the release (default the only one)")
 	set.StringVar(&flags.trace, "trace", "", "`file` with the events")
+	set.Int32Var(&flags.nodes, "nodes", 0, "`number` of nodes of a DaemonSet (default those of the trace, or 10)")
 	set.StringVarP(&flags.output, "output", "o", string(plain.Text), "output `format`: text or json")
 	flags.source.register(set)
 	return command
@@ -62,6 +65,12 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	trace, err := f.readTrace()
 	if err != nil {
 		return err
+	}
+	if cmd.Flags().Changed("nodes") {
+		if f.nodes < 1 || f.nodes > simulate.MaxPods {
+			return usageError{fmt.Errorf("--nodes must be from 1 to %d, not %d", simulate.MaxPods, f.nodes)}
+		}
+		trace.Nodes = []simulate.Nodes{{Count: f.nodes}}
 	}
 	chosen, err := f.choose(cmd.Context(), path)
 	if err != nil {
@@ -129,17 +138,20 @@ func play(chosen *spec.Release, trace *simulate.Trace) (*simulate.Timeline, erro
 	if err := decodeObject(chosen.Object(), release); err != nil {
 		return nil, err
 	}
-	if !chosen.HasDeployment() {
-		if trace.Replicas == nil {
-			return nil, errors.New("the Deployment is not in the repository: say in a trace how many replicas it has")
+	if !chosen.HasWorkload() {
+		if trace.Replicas == nil && chosen.WorkloadKind != "DaemonSet" {
+			return nil, fmt.Errorf("the %s is not in the repository: say in a trace how many replicas it has", chosen.WorkloadKind)
 		}
 		return simulate.Run(release, nil, trace)
 	}
-	deployment := &appsv1.Deployment{}
-	if err := decodeObject(chosen.Deployment(), deployment); err != nil {
+	of := workload.New(chosen.WorkloadKind)
+	if of == nil {
+		return nil, fmt.Errorf("a %s can't be released: sluice lint says what can", chosen.WorkloadKind)
+	}
+	if err := decodeObject(chosen.WorkloadObject(), of.Object()); err != nil {
 		return nil, err
 	}
-	return simulate.Run(release, deployment, trace)
+	return simulate.Run(release, of.Object(), trace)
 }
 
 func decodeObject(object *unstructured.Unstructured, into any) error {

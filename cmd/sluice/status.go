@@ -58,7 +58,7 @@ func newStatus() *cobra.Command {
   5  a gate was rejected, and the release stopped
   6  it is still in progress: the timeout passed, or --watch=false was given
   7  another commit replaced the one of --commit before its end
-  8  it completed, and somebody has since changed the Deployment, or spec.template of the release, out of band
+  8  it completed, and somebody has since changed the workload, or spec.template of the release, out of band
 
 A release that waits for a gate, or is suspended or frozen, is in progress.
 
@@ -191,7 +191,7 @@ func drifted(name string, release *v1alpha1.BatchRelease) string {
 	if release.Status.State == v1alpha1.StateChangedPastGit {
 		return name + " completed, and its spec.template has since been changed without Git"
 	}
-	return name + " does not run any more: the Deployment was changed out of band"
+	return name + " does not run any more: the " + release.Spec.WorkloadRef.Kind + " was changed out of band"
 }
 
 // watched are objects in the namespace that the verb works in.

@@ -17,7 +17,7 @@ func newPause() *cobra.Command {
 	return newSuspend(&cobra.Command{
 		Use:   "pause [RELEASE]",
 		Short: "Pause a release",
-		Long: `Pause a release: no batch starts or continues, and new templates wait. The Deployment follows spec.replicas, and rollbacks
+		Long: `Pause a release: no batch starts or continues, and new templates wait. The workload follows spec.replicas, and rollbacks
 continue. This sets spec.suspend of the release; a push does not unset it.`,
 		Example: "  sluice pause web",
 	}, true)
@@ -25,8 +25,12 @@ continue. This sets spec.suspend of the release; a push does not unset it.`,
 
 func newResume() *cobra.Command {
 	return newSuspend(&cobra.Command{
-		Use:     "resume [RELEASE]",
-		Short:   "Resume a paused release",
+		Use:   "resume [RELEASE]",
+		Short: "Resume a paused release",
+		Long: `Resume a paused release: the current batch continues, and a template that waited is released. This unsets spec.suspend of the
+release. If a file in Git has spec.suspend, it says so and changes nothing: take it out there.
+
+It does not end a freeze, restart a release that failed (use retry), or answer a gate (use approve).`,
 		Example: "  sluice resume web",
 	}, false)
 }
@@ -74,9 +78,9 @@ func newRetry() *cobra.Command {
 	flags := newActFlags()
 	command := &cobra.Command{
 		Use:   "retry [RELEASE]",
-		Short: "Continue a release that failed, or whose Deployment was changed out of band",
+		Short: "Continue a release that failed, or whose workload was changed out of band",
 		Long: `Continue a release that failed because no further pod became available in time, or that stopped because somebody changed its
-Deployment out of band, once you have dealt with the cause. A refused write is sent again at once.`,
+workload out of band, once you have dealt with the cause. A refused write is sent again at once.`,
 		Example: "  sluice retry web",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -21,21 +21,25 @@ type traceFlags struct {
 	output *outputFlags
 }
 
+// traceable is what can be traced.
+const traceable = "pod/NAME, replicaset/NAME, deployment/NAME, statefulset/NAME or daemonset/NAME"
+
 func newTrace() *cobra.Command {
 	flags := &traceFlags{kube: newKubeFlags(), output: newOutputFlags("")}
 	command := &cobra.Command{
-		Use:     "trace (pod/NAME | replicaset/NAME | deployment/NAME)",
+		Use:     "trace (pod/NAME | replicaset/NAME | deployment/NAME | statefulset/NAME | daemonset/NAME)",
 		GroupID: groupLook,
 		Short:   "Find the commit and the approvals behind a pod",
 		Long: `Find the release, the commit with its author, and the gates with their evidence behind a pod or ReplicaSet, or behind each
-running version of a Deployment. With --output, print a List of these objects.`,
+running version of a Deployment, StatefulSet or DaemonSet. With --output, print a List of these objects.`,
 		Example: `  sluice trace pod/web-654cdc8b8d-2dn8h -n shop
   sluice trace deployment/web
+  sluice trace statefulset/db
   sluice trace pod/web-654cdc8b8d-2dn8h -o yaml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{errors.New("name one thing to trace: pod/NAME, replicaset/NAME or deployment/NAME")}
+				return usageError{errors.New("name one thing to trace: " + traceable)}
 			}
 			return flags.run(cmd, args[0])
 		},
@@ -52,7 +56,7 @@ func (f *traceFlags) run(command *cobra.Command, argument string) error {
 	kind, name, found := strings.Cut(argument, "/")
 	trace := tracer(strings.ToLower(kind))
 	if !found || name == "" || trace == nil {
-		return usageError{fmt.Errorf("%q is not pod/NAME, replicaset/NAME or deployment/NAME", argument)}
+		return usageError{fmt.Errorf("%q is not "+traceable, argument)}
 	}
 	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {
@@ -95,11 +99,11 @@ func tracer(kind string) func(context.Context, client.Reader, client.ObjectKey) 
 		return one(lookup.TracePod)
 	case "replicaset", "replicasets", "rs", "replicaset.apps":
 		return one(lookup.TraceSet)
-	case "deployment", "deployments", "deploy", "deployment.apps":
-		return lookup.TraceDeployment
-	default:
-		return nil
 	}
+	if known := workloadKind(kind); known != "" {
+		return lookup.TraceWorkload(known)
+	}
+	return nil
 }
 
 func one(

@@ -7,7 +7,8 @@
 //   - meanwhile it closes each connection after the answer, so that clients take another pod;
 //   - then it takes no more requests, and ends once those in progress are answered.
 //
-// docs/zero-downtime.md says what its Deployment adds to that.
+// docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it keeps a
+// ledger there (ledger.go).
 package main
 
 import (
@@ -43,7 +44,10 @@ func main() {
 func run() error {
 	told, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s := &service{version: os.Getenv("VERSION")}
+	s, err := newService()
+	if err != nil {
+		return err
+	}
 	server := &http.Server{Addr: address, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
@@ -69,12 +73,31 @@ func run() error {
 type service struct {
 	version  string
 	draining atomic.Bool
+	// ledger is nil without a volume.
+	ledger *ledger
+}
+
+func newService() (*service, error) {
+	s := &service{version: os.Getenv("VERSION")}
+	volume := os.Getenv("DATA")
+	if volume == "" {
+		return s, nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("find out who this is: %w", err)
+	}
+	s.ledger, err = openLedger(volume, name, s.version)
+	return s, err
 }
 
 func (s *service) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", s.ready)
 	mux.HandleFunc("/", s.answer)
+	if s.ledger != nil {
+		mux.HandleFunc("/ledger", s.ledger.serve)
+	}
 	return mux
 }
 
@@ -89,6 +112,12 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 	case <-time.After(work):
 	case <-r.Context().Done():
 		return
+	}
+	if s.ledger != nil {
+		if err := s.ledger.answer(s.version); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 	}
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")

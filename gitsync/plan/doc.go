@@ -10,7 +10,8 @@
 // What holds:
 //
 //   - A freeze comes before anything else that a commit brings.
-//   - A Deployment is made before its release, once, and never written again.
+//   - A workload is made before its release, once, and never written again.
+//   - A release is not written while its StatefulSet has other volume claim templates than Git: they never change.
 //   - Nothing is deleted while a file has errors, when nothing would be left, or when more would go than stay.
 //   - Stopping after any write and asking again, also without what was remembered, leads to the same end.
 package plan

@@ -79,7 +79,7 @@ func gitFreeze(release *v1alpha1.BatchRelease) *v1alpha1.Freeze {
 	return &freeze
 }
 
-// frozenNow reports whether a Deployment is not created yet: that would be a release, too.
+// frozenNow reports whether a workload is not created yet: that would be a release, too.
 func frozenNow(desired Desired, observed Observed, release *spec.Release) bool {
 	freeze := desired.Freeze
 	return freeze.Covers(release.Namespace, release.Object().GetLabels()) &&

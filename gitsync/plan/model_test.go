@@ -25,8 +25,9 @@ func named(name string) Key { return Key{Namespace: namespace, Name: name} }
 
 // cluster is a model of an API server that keeps what gitsync writes.
 type cluster struct {
-	releases    map[Key]*v1alpha1.BatchRelease
-	deployments map[Key]bool
+	releases map[Key]*v1alpha1.BatchRelease
+	// workloads have the size of their volumes that they were made with, empty where they have none.
+	workloads map[Workload]string
 	// shared are releases of which somebody else owns fields that Git gives.
 	shared map[Key]bool
 	// refuses are the writes that it refuses, and rewrites the releases whose template a webhook changes.
@@ -37,14 +38,14 @@ type cluster struct {
 
 func newCluster() *cluster {
 	return &cluster{
-		releases: map[Key]*v1alpha1.BatchRelease{}, deployments: map[Key]bool{}, shared: map[Key]bool{},
+		releases: map[Key]*v1alpha1.BatchRelease{}, workloads: map[Workload]string{}, shared: map[Key]bool{},
 		refuses: map[Sent]bool{}, rewrites: map[Key]bool{},
 	}
 }
 
 func (c *cluster) clone() *cluster {
 	other := *c
-	other.deployments, other.shared = maps.Clone(c.deployments), maps.Clone(c.shared)
+	other.workloads, other.shared = maps.Clone(c.workloads), maps.Clone(c.shared)
 	other.releases = map[Key]*v1alpha1.BatchRelease{}
 	for key, release := range c.releases {
 		other.releases[key] = release.DeepCopy()
@@ -55,8 +56,16 @@ func (c *cluster) clone() *cluster {
 // observe is what gitsync sees, with caches that don't lag: what they lag behind is laid over them.
 func (c *cluster) observe(desired Desired) Observed {
 	seen := Observed{
-		Now: now, Releases: map[Key]*v1alpha1.BatchRelease{}, Deployments: maps.Clone(c.deployments),
+		Now: now, Releases: map[Key]*v1alpha1.BatchRelease{}, Workloads: map[Workload]bool{}, Claims: map[Workload][]string{},
 		Writers: map[Key]Key{}, Shared: map[Key]Shared{},
+	}
+	for workload := range c.workloads {
+		seen.Workloads[workload] = true
+	}
+	for _, release := range desired.Content.Releases {
+		if c.claimsDiffer(release) {
+			seen.Claims[WorkloadOf(release)] = []string{"data"}
+		}
 	}
 	for key, release := range c.releases {
 		inGit := slices.ContainsFunc(desired.Content.Releases, func(r *spec.Release) bool { return KeyOf(r) == key })
@@ -74,6 +83,21 @@ func (c *cluster) observe(desired Desired) Observed {
 	return seen
 }
 
+// claimsDiffer reports whether Git has other volume claim templates for the workload of a release than the cluster.
+func (c *cluster) claimsDiffer(release *spec.Release) bool {
+	disk, there := c.workloads[WorkloadOf(release)]
+	return there && disk != diskOf(release)
+}
+
+// diskOf is the size of the volumes that Git has for the workload of a release; empty if none.
+func diskOf(release *spec.Release) string {
+	claims, _ := release.Claims()
+	if len(claims) == 0 {
+		return ""
+	}
+	return claims[0].Spec.Resources.Requests.Storage().String()
+}
+
 // carryOut is what the API server does with a write.
 func (c *cluster) carryOut(t *rapid.T, write Write) Fate {
 	if c.refuses[write.Sent()] {
@@ -85,8 +109,8 @@ func (c *cluster) carryOut(t *rapid.T, write Write) Fate {
 		if delete(live.Annotations, v1alpha1.FreezeAnnotation); w.Text != "" {
 			live.Annotations[v1alpha1.FreezeAnnotation] = w.Text
 		}
-	case CreateDeployment:
-		c.deployments[WorkloadOf(w.Release)] = true
+	case CreateWorkload:
+		c.workloads[WorkloadOf(w.Release)] = diskOf(w.Release)
 	case ApplyRelease:
 		c.apply(t, w)
 	case TakeOwnership:
@@ -161,16 +185,19 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 		if frozen := desired.Freeze != nil && desired.Freeze.Covers(namespace, w.Object().GetLabels()); frozen != (w.Object().GetAnnotations()[v1alpha1.FreezeAnnotation] != "") {
 			t.Fatalf("release %s is applied with the annotations %v, want a freeze: %t", w.Release.Name, w.Object().GetAnnotations(), frozen)
 		}
-		if w.Release.HasDeployment() && !c.deployments[WorkloadOf(w.Release)] && w.Freeze == "" {
-			t.Fatalf("release %s is applied before its Deployment", w.Release.Name)
+		if _, there := c.workloads[WorkloadOf(w.Release)]; w.Release.HasWorkload() && !there && w.Freeze == "" {
+			t.Fatalf("release %s is applied before its workload", w.Release.Name)
+		}
+		if c.claimsDiffer(w.Release) {
+			t.Fatalf("release %s is applied with volume claim templates that %s does not have", w.Release.Name, WorkloadOf(w.Release))
 		}
 	case SetFreeze:
 		if !Ours(desired.Source, w.Release) {
 			t.Fatalf("release %s of somebody else is frozen", w.Release.Name)
 		}
-	case CreateDeployment:
-		if c.deployments[WorkloadOf(w.Release)] {
-			t.Fatalf("Deployment %s is there already", w.Release.Workload)
+	case CreateWorkload:
+		if _, there := c.workloads[WorkloadOf(w.Release)]; there {
+			t.Fatalf("%s is there already", WorkloadOf(w.Release))
 		}
 	case TakeOwnership:
 		if !c.shared[KeyOf(w.Release)] {
@@ -199,21 +226,31 @@ var now = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
 const otherSource = "other"
 
-func releaseText(name, image, tier string, steps int) string {
+// workloads of the releases: those of three kinds have the same name.
+var workloads = map[string]Workload{
+	"a": {Kind: "Deployment", Key: named("app")}, "b": {Kind: "StatefulSet", Key: named("app")},
+	"c": {Kind: "DaemonSet", Key: named("app")}, "d": {Kind: "StatefulSet", Key: named("d")},
+}
+
+func releaseText(name, image, tier string, steps, disk int) string {
+	workload, volumes := workloads[name], ""
+	if workload.Kind == "StatefulSet" {
+		volumes = fmt.Sprintf("  volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: %dGi}}}}]\n", disk)
+	}
 	return fmt.Sprintf(`apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
 metadata: {name: %[1]s, labels: {tier: %[3]s}}
 spec:
-  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}
+  workloadRef: {apiVersion: apps/v1, kind: %[5]s, name: %[6]s}
   strategy: {steps: [{replicas: %[4]d}, {replicas: 100%%}]}
 ---
 apiVersion: apps/v1
-kind: Deployment
-metadata: {name: %[1]s}
+kind: %[5]s
+metadata: {name: %[6]s}
 spec:
-  selector: {matchLabels: {app: %[1]s}}
+%[7]s  selector: {matchLabels: {app: %[1]s}}
   template:
     metadata: {labels: {app: %[1]s}}
     spec: {containers: [{name: app, image: "app:%[2]s"}]}
-`, name, image, tier, steps)
+`, name, image, tier, steps, workload.Kind, workload.Name, volumes)
 }

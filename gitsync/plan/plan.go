@@ -10,8 +10,17 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// Key is the name of a release or a Deployment.
+// Key is the name of a release.
 type Key = types.NamespacedName
+
+// Workload is kind and name of a workload: those of two kinds may have the same name.
+type Workload struct {
+	Kind string
+	Key
+}
+
+// String is the workload in words, such as Deployment shop/web.
+func (w Workload) String() string { return w.Kind + " " + w.Key.String() }
 
 // Origin is the commit that brought a template, as its release shows it.
 type Origin struct{ Commit, Author, Subject string }
@@ -31,8 +40,10 @@ type Observed struct {
 	Now time.Time
 	// Releases of the source, and those that have a name that Git gives.
 	Releases map[Key]*v1alpha1.BatchRelease
-	// Deployments in the namespaces of the source.
-	Deployments map[Key]bool
+	// Workloads in the namespaces of the source.
+	Workloads map[Workload]bool
+	// Claims names the volume claim templates of StatefulSets that are others than those in Git.
+	Claims map[Workload][]string
 	// Writers are the other sources that write a release.
 	Writers map[Key]Key
 	// Shared are releases of which others own fields that Git gives.
@@ -106,7 +117,7 @@ func keyOf(object metav1.Object) Key {
 // KeyOf is the name of a release.
 func KeyOf(release *spec.Release) Key { return Key{Namespace: release.Namespace, Name: release.Name} }
 
-// WorkloadOf is the name of a release's Deployment.
-func WorkloadOf(release *spec.Release) Key {
-	return Key{Namespace: release.Namespace, Name: release.Workload}
+// WorkloadOf is the workload of a release.
+func WorkloadOf(release *spec.Release) Workload {
+	return Workload{release.WorkloadKind, Key{Namespace: release.Namespace, Name: release.Workload}}
 }

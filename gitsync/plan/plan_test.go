@@ -22,7 +22,8 @@ func drawFiles(t *rapid.T, commit string) map[string]string {
 	files := map[string]string{}
 	for _, name := range names {
 		text := releaseText(name, rapid.SampledFrom([]string{"1", "2"}).Draw(t, commit+": image"),
-			rapid.SampledFrom([]string{"front", "back"}).Draw(t, commit+": tier"), rapid.IntRange(1, 2).Draw(t, commit+": step"))
+			rapid.SampledFrom([]string{"front", "back"}).Draw(t, commit+": tier"), rapid.IntRange(1, 2).Draw(t, commit+": step"),
+			rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, commit+": disk"))
 		switch rapid.SampledFrom([]string{"there", "there", "there", "gone", "empty", "broken"}).Draw(t, commit+": file "+name) {
 		case "there":
 			files[name+".yaml"] = text
@@ -49,7 +50,7 @@ func meddle(t *rapid.T, c *cluster) {
 		what := rapid.SampledFrom([]string{"", "", "delete", "edit", "suspend", "freeze", "share", "hand over", "make", "undeploy", "rewrite"}).Draw(t, "meddling with "+name)
 		switch {
 		case what == "undeploy":
-			delete(c.deployments, key)
+			delete(c.workloads, workloads[name])
 		case what == "rewrite":
 			c.rewrites[key] = true
 		case what == "make" && live == nil:
@@ -75,10 +76,18 @@ func meddle(t *rapid.T, c *cluster) {
 	for _, name := range names {
 		for _, kind := range []kind{freezing, creating, applying, owning, deleting} {
 			if rapid.IntRange(0, 15).Draw(t, "refuses") == 15 {
-				c.refuses[Sent{kind, named(name)}] = true
+				c.refuses[sentOf(kind, name)] = true
 			}
 		}
 	}
+}
+
+// sentOf identifies a write of a kind for a release.
+func sentOf(kind kind, name string) Sent {
+	if workload := workloads[name]; kind == creating {
+		return Sent{kind, workload.Kind, workload.Key}
+	}
+	return Sent{kind: kind, key: named(name)}
 }
 
 // settle runs passes, of which some die after a write and leave nothing remembered, until one makes no write that is taken.
@@ -90,7 +99,7 @@ func settle(t *rapid.T, c *cluster, desired Desired, dies func() bool) {
 			applied = map[Key]Applied{}
 			continue
 		}
-		if equality.Semantic.DeepEqual(before.releases, c.releases) && maps.Equal(before.shared, c.shared) && maps.Equal(before.deployments, c.deployments) {
+		if equality.Semantic.DeepEqual(before.releases, c.releases) && maps.Equal(before.shared, c.shared) && maps.Equal(before.workloads, c.workloads) {
 			return
 		}
 	}
@@ -100,7 +109,7 @@ func settle(t *rapid.T, c *cluster, desired Desired, dies func() bool) {
 // same tells how two clusters differ in what lasts.
 func same(a, b *cluster) string {
 	return cmp.Diff(a.releases, b.releases, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "Generation")) +
-		cmp.Diff(a.deployments, b.deployments) + cmp.Diff(a.shared, b.shared)
+		cmp.Diff(a.workloads, b.workloads) + cmp.Diff(a.shared, b.shared)
 }
 
 // TestStoppedAfterAnyWrite: whichever writes are the last of a process, the next one has the same result. What is at rest
@@ -150,14 +159,16 @@ func TestEndIsWhatGitAsks(t *testing.T) {
 		settle(t, c, desired, func() bool { return false })
 		for _, release := range desired.Content.Releases {
 			live := c.releases[KeyOf(release)]
+			_, there := c.workloads[WorkloadOf(release)]
 			switch {
+			case c.claimsDiffer(release): // it is a problem, and not applied
 			case live == nil:
 				t.Fatalf("there is no release %s", release.Name)
 			case live.Labels[v1alpha1.SourceLabel] == otherSource:
 			case !asGitAsks(desired, live, release), c.shared[KeyOf(release)]:
 				t.Fatalf("release %s is not as Git asks, or shared: %t", release.Name, c.shared[KeyOf(release)])
-			case !c.deployments[WorkloadOf(release)] && !frozenNow(desired, Observed{Now: now}, release):
-				t.Fatalf("there is no Deployment %s", release.Workload)
+			case !there && !frozenNow(desired, Observed{Now: now}, release):
+				t.Fatalf("there is no %s", WorkloadOf(release))
 			}
 		}
 	})
@@ -190,6 +201,32 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// TestOtherClaimsAreRefused: a release is not written while its StatefulSet has other volume claim templates, and all else is.
+func TestOtherClaimsAreRefused(t *testing.T) {
+	t.Parallel()
+	never := func() bool { return false }
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster()
+		settle(t, c, read(t, true, "first", map[string]string{"a.yaml": releaseText("a", "1", "front", 1, 1), "b.yaml": releaseText("b", "1", "front", 1, 1)}), never)
+		before := c.releases[named("b")].DeepCopy()
+		desired := read(t, true, "second", map[string]string{"a.yaml": releaseText("a", "2", "front", 1, 1), "b.yaml": releaseText("b", "2", "front", 1, 2)})
+		settle(t, c, desired, never)
+		if diff := cmp.Diff(before, c.releases[named("b")]); diff != "" {
+			t.Fatalf("the release whose volumes differ was written (-before +after):\n%s", diff)
+		}
+		if commit := c.releases[named("a")].Annotations[v1alpha1.CommitAnnotation]; commit != "second" {
+			t.Fatalf("the other release has commit %s, want that of the second", commit)
+		}
+		problems := Next(desired, c.observe(desired), Remembered{}).Problems
+		if len(problems) != 1 {
+			t.Fatalf("got %v, want one problem", problems)
+		}
+		if problem, is := problems[0].(ClaimsChanged); !is || problem.Release.Name != "b" || len(problem.Names) != 1 {
+			t.Fatalf("got %+v, want the claims of b", problems[0])
+		}
+	})
+}
+
 // TestFreezeComesFirst: nothing else of a commit is written before its freeze.
 func TestFreezeComesFirst(t *testing.T) {
 	t.Parallel()
@@ -204,9 +241,9 @@ func TestFreezeComesFirst(t *testing.T) {
 			}
 		}
 	}
-	settleAll(read(t, false, "first", map[string]string{"a.yaml": releaseText("a", "1", "front", 1), "b.yaml": releaseText("b", "1", "back", 1)}))
+	settleAll(read(t, false, "first", map[string]string{"a.yaml": releaseText("a", "1", "front", 1, 1), "b.yaml": releaseText("b", "1", "back", 1, 1)}))
 	desired := read(t, false, "second", map[string]string{
-		"a.yaml": releaseText("a", "2", "front", 1), "c.yaml": releaseText("c", "1", "back", 1), spec.FreezeFile: "reason: quarter end\n",
+		"a.yaml": releaseText("a", "2", "front", 1, 1), "c.yaml": releaseText("c", "1", "back", 1, 1), spec.FreezeFile: "reason: quarter end\n",
 	})
 	var kinds []string
 	for _, write := range Next(desired, c.observe(desired), Remembered{}).Writes {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/subset"
 )
 
-// Problem is why a release is not as Git asks, or not for long: Contested or Rewritten, and nothing else. What the API server
+// Problem is why a release is not as Git asks, or not for long: Contested, Rewritten or ClaimsChanged, and nothing else. What the API server
 // has answered to a write is not among them.
 //
 //sumtype:decl
@@ -24,10 +24,18 @@ type (
 	// Rewritten says that the API server keeps another template than was applied. It is applied again with each pass,
 	// which changes nothing unless it is rewritten in another way.
 	Rewritten struct{ Release *spec.Release }
+	// ClaimsChanged says that volume claim templates in Git are others than those of the StatefulSet, which nobody can
+	// change. The release is not written: with it the change would pass for released.
+	ClaimsChanged struct {
+		Release *spec.Release
+		// Names of the volume claim templates, sorted.
+		Names []string
+	}
 )
 
-func (Contested) problem() {}
-func (Rewritten) problem() {}
+func (Contested) problem()     {}
+func (Rewritten) problem()     {}
+func (ClaimsChanged) problem() {}
 
 // releases brings what Git has into the cluster.
 func releases(desired Desired, observed Observed, remembered Remembered) Plan {
@@ -55,12 +63,15 @@ func releases(desired Desired, observed Observed, remembered Remembered) Plan {
 func stepTo(desired Desired, observed Observed, remembered Remembered, release *spec.Release) (Write, Problem) {
 	key := KeyOf(release)
 	live := observed.Releases[key]
-	lacksDeployment := release.HasDeployment() && !observed.Deployments[WorkloadOf(release)]
-	if live != nil && !lacksDeployment && known(remembered, live, release) {
+	if names := observed.Claims[WorkloadOf(release)]; len(names) > 0 {
+		return nil, ClaimsChanged{release, names}
+	}
+	lacksWorkload := release.HasWorkload() && !observed.Workloads[WorkloadOf(release)]
+	if live != nil && !lacksWorkload && known(remembered, live, release) {
 		return nil, nil
 	}
-	if lacksDeployment && !frozenNow(desired, observed, release) {
-		return CreateDeployment{release}, nil
+	if lacksWorkload && !frozenNow(desired, observed, release) {
+		return CreateWorkload{release}, nil
 	}
 	if by, contested := observed.Writers[key]; contested {
 		return nil, Contested{release, by}

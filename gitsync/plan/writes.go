@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// Write is one write to the cluster: SetFreeze, CreateDeployment, ApplyRelease, TakeOwnership or DeleteRelease, and nothing else.
+// Write is one write to the cluster: SetFreeze, CreateWorkload, ApplyRelease, TakeOwnership or DeleteRelease, and nothing else.
 //
 //sumtype:decl
 type Write interface {
@@ -24,9 +24,9 @@ type (
 		Release *v1alpha1.BatchRelease
 		Text    string
 	}
-	// CreateDeployment is the first deploy of a release. The Deployment is not updated later: its template is released,
+	// CreateWorkload is the first deploy of a release. The workload is not updated later: its template is released,
 	// and the rest is the cluster's.
-	CreateDeployment struct{ Release *spec.Release }
+	CreateWorkload struct{ Release *spec.Release }
 	// ApplyRelease makes a release what it is in Git.
 	ApplyRelease struct {
 		Release *spec.Release
@@ -49,11 +49,11 @@ type (
 	DeleteRelease struct{ Release *v1alpha1.BatchRelease }
 )
 
-func (SetFreeze) write()        {}
-func (CreateDeployment) write() {}
-func (ApplyRelease) write()     {}
-func (TakeOwnership) write()    {}
-func (DeleteRelease) write()    {}
+func (SetFreeze) write()      {}
+func (CreateWorkload) write() {}
+func (ApplyRelease) write()   {}
+func (TakeOwnership) write()  {}
+func (DeleteRelease) write()  {}
 
 // kind of a write.
 type kind int
@@ -69,7 +69,9 @@ const (
 // Sent identifies a write within a pass.
 type Sent struct {
 	kind kind
-	key  Key
+	// workload is the kind of a workload that is written, empty for a release.
+	workload string
+	key      Key
 }
 
 // Fate is what came of a write that was sent.
@@ -83,19 +85,22 @@ const (
 )
 
 // Sent identifies the write.
-func (w SetFreeze) Sent() Sent { return Sent{freezing, keyOf(w.Release)} }
+func (w SetFreeze) Sent() Sent { return Sent{kind: freezing, key: keyOf(w.Release)} }
 
 // Sent identifies the write.
-func (w CreateDeployment) Sent() Sent { return Sent{creating, WorkloadOf(w.Release)} }
+func (w CreateWorkload) Sent() Sent {
+	workload := WorkloadOf(w.Release)
+	return Sent{creating, workload.Kind, workload.Key}
+}
 
 // Sent identifies the write.
-func (w ApplyRelease) Sent() Sent { return Sent{applying, KeyOf(w.Release)} }
+func (w ApplyRelease) Sent() Sent { return Sent{kind: applying, key: KeyOf(w.Release)} }
 
 // Sent identifies the write.
-func (w TakeOwnership) Sent() Sent { return Sent{owning, KeyOf(w.Release)} }
+func (w TakeOwnership) Sent() Sent { return Sent{kind: owning, key: KeyOf(w.Release)} }
 
 // Sent identifies the write.
-func (w DeleteRelease) Sent() Sent { return Sent{deleting, keyOf(w.Release)} }
+func (w DeleteRelease) Sent() Sent { return Sent{kind: deleting, key: keyOf(w.Release)} }
 
 // Object is the BatchRelease to apply.
 func (w ApplyRelease) Object() *unstructured.Unstructured {

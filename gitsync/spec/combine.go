@@ -7,19 +7,17 @@ import (
 	"strings"
 )
 
-// objectKey names an object of one kind.
-type objectKey struct{ namespace, name string }
-
 // combine makes releases of the manifests of all files: it finds those that are
 // given more than once, and templates that stand in another file.
 func (p *pass) combine() []*Release {
-	deployments := map[objectKey][]located{}
+	workloads := map[workloadKey][]located{}
 	releases := map[objectKey][]located{}
 	for _, l := range p.manifests {
 		key := objectKey{cmp.Or(l.namespace, p.opts.Namespace), l.name}
 		switch {
-		case l.kind == deploymentKind:
-			deployments[key] = append(deployments[key], l)
+		case l.kind.isWorkload():
+			workload := workloadKey{l.kind, key.namespace, key.name}
+			workloads[workload] = append(workloads[workload], l)
 		case !p.allowed(key.namespace):
 			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
 		default:
@@ -30,7 +28,7 @@ func (p *pass) combine() []*Release {
 	p.dropRivals(releases)
 	var made []*Release
 	for key, ls := range releases {
-		if release := p.complete(ls[0], key.namespace, deployments); release != nil {
+		if release := p.complete(ls[0], key.namespace, workloads); release != nil {
 			made = append(made, release)
 		}
 	}
@@ -64,10 +62,10 @@ func (p *pass) dropRepeated(all map[objectKey][]located, kind string) {
 
 // dropRivals drops releases of the same workload: they would undo each other.
 func (p *pass) dropRivals(releases map[objectKey][]located) {
-	byWorkload := map[objectKey][]located{}
-	names := map[objectKey][]objectKey{}
+	byWorkload := map[workloadKey][]located{}
+	names := map[workloadKey][]objectKey{}
 	for key, ls := range releases {
-		workload := objectKey{key.namespace, ls[0].workload}
+		workload := workloadOf(ls[0], key.namespace)
 		byWorkload[workload] = append(byWorkload[workload], ls[0])
 		names[workload] = append(names[workload], key)
 	}
@@ -75,7 +73,7 @@ func (p *pass) dropRivals(releases map[objectKey][]located) {
 		if len(ls) == 1 {
 			continue
 		}
-		p.failEach(ls, fmt.Sprintf("Deployment %s/%s is also released in", workload.namespace, workload.name))
+		p.failEach(ls, workload.String()+" is also released in")
 		for _, key := range names[workload] {
 			delete(releases, key)
 		}
@@ -96,45 +94,61 @@ func (p *pass) failEach(ls []located, message string) {
 	}
 }
 
-// complete finds the Deployment of a release, and with it the template if the
+// workloadOf is the workload of a release in a namespace.
+func workloadOf(release located, namespace string) workloadKey {
+	return workloadKey{release.workloadKind, namespace, release.workload}
+}
+
+// complete finds the workload of a release, and with it the template if the
 // release has none.
-func (p *pass) complete(l located, namespace string, deployments map[objectKey][]located) *Release {
-	found := deployments[objectKey{namespace, l.workload}]
-	name := "Deployment " + namespace + "/" + l.workload
+func (p *pass) complete(l located, namespace string, workloads map[workloadKey][]located) *Release {
+	key := workloadOf(l, namespace)
+	found := workloads[key]
 	switch {
 	case len(found) > 1:
-		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", name, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
+		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", key, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
-		p.fail(l.file, l.at, "spec.template is missing, and "+name+", whose template it would be, is not in the repository"+
-			parted(l, deployments))
+		p.fail(l.file, l.at, "spec.template is missing, and "+key.String()+", whose template it would be, is not in the repository"+
+			parted(l, workloads))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
 		return p.makeRelease(l, namespace, located{})
 	case found[0].faulty:
 		return nil // what is wrong with it has been reported where it is
 	case l.template == nil && found[0].template == nil:
-		p.fail(found[0].file, found[0].at, name+" has no spec.template, and its release has none either")
+		p.fail(found[0].file, found[0].at, key.String()+" has no spec.template, and its release has none either")
 		return nil
 	}
-	return p.makeRelease(l, namespace, found[0])
+	release := p.makeRelease(l, namespace, found[0])
+	if !p.checkTogether(release) {
+		return nil
+	}
+	return release
 }
 
-// parted names the Deployment that was probably meant by a release that a kustomization has built; empty if there is none.
-func parted(l located, deployments map[objectKey][]located) string {
-	if l.kustomization == "" {
-		return ""
-	}
-	var near []string
-	for key, ls := range deployments {
-		if strings.Contains(key.name, l.workload) || strings.Contains(l.workload, key.name) {
-			near = append(near, key.namespace+"/"+key.name+" of "+place(ls[0].file, ls[0].at.line))
+// parted names the workload that was probably meant by a release: one of the same name and another kind or, where a
+// kustomization has built the release, one whose name it has made another; empty if there is none.
+func parted(l located, workloads map[workloadKey][]located) string {
+	var near, others []string
+	for key, ls := range workloads {
+		switch like := strings.Contains(key.name, l.workload) || strings.Contains(l.workload, key.name); {
+		case key.kind == l.workloadKind && like:
+			near = append(near, key.String()+" of "+place(ls[0].file, ls[0].at.line))
+		case key.name == l.workload:
+			others = append(others, fmt.Sprintf("; the %s of that name in %s is another workload", key.kind, place(ls[0].file, ls[0].at.line)))
 		}
 	}
-	if len(near) == 0 {
+	slices.Sort(near)
+	slices.Sort(others)
+	switch {
+	case len(others) > 0:
+		return others[0]
+	case l.kustomization == "":
+		return ""
+	case len(near) == 0:
 		return " as " + l.kustomization + " builds it"
 	}
-	slices.Sort(near)
-	return fmt.Sprintf(" as %s builds it, which has Deployment %s: a namePrefix, nameSuffix or namespace must be set for both of them, in one kustomization",
+	return fmt.Sprintf(" as %s builds it, which has %s: a namePrefix, nameSuffix or namespace must be set for both of them, in one kustomization",
 		l.kustomization, near[0])
 }

@@ -95,6 +95,9 @@ func (c *parsed) add(doc document, limits Limits) {
 	c.problems = append(c.problems, locate(doc, found)...)
 	if m != nil {
 		m.at = doc.find("apiVersion")
+		if m.kind == statefulSetKind {
+			m.claims = doc.find(claimsPath)
+		}
 		c.manifests = append(c.manifests, m)
 	}
 }

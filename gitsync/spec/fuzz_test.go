@@ -13,6 +13,10 @@ func addSeeds(f *testing.F) {
 		release("web", strategy+template),
 		release("web", template+"strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - soak: {duration: 1m}\n    - window: {schedule: '0 9-17 * * 1-5', timeZone: Europe/Berlin}\n  - replicas: 100%"),
 		deployment("web", "web:1") + "---\n" + release("web", strategy),
+		statefulSet("db", "db:1", "1Gi") + "---\n" + releaseOf("StatefulSet", "db", strategy),
+		daemonSet("log", "log:1") + "---\n" + releaseOf("DaemonSet", "log", "strategy: {maxUnavailable: 10%, steps: [{replicas: 100%}]}\n"),
+		releaseOf("DaemonSet", "x", template+"strategy: {maxSurge: 1, stepBack: RemovePods, podReplacement: Terminated, steps: [{replicas: 100%}]}\n"),
+		"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: x}\nspec: {selector: {matchExpressions: [{key: a, operator: b}]}, volumeClaimTemplates: [null, {spec: {resources: {requests: {storage: 1e400}}}}]}\n",
 		bomb(4),
 		"a: &a\n  b: *a\n",
 		"\xef\xbb\xbf%YAML 1.1\r\n---\r\na: 1\r\n...\r\n",
@@ -47,6 +51,10 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		for _, r := range result.Releases {
+			claims, has := r.Claims()
+			if changed := ChangedClaims(claims, claims); has && len(changed) > 0 || has && r.WorkloadKind != "StatefulSet" {
+				t.Errorf("claims %v of %s differ from themselves: %v", claims, r.WorkloadKind, changed)
+			}
 			if _, err := json.Marshal(r.Object()); err != nil || r.Name == "" || r.TemplateDigest == "" {
 				t.Errorf("release %#v: %v", r, err)
 			}
@@ -65,6 +73,7 @@ func FuzzKustomization(f *testing.F) {
 		"resources: [r.yaml, d.yaml]\nnamePrefix: x-\nimages: [{name: web, newTag: '2'}]\n",
 		"resources: [r.yaml]\npatches: [{target: {kind: BatchRelease}, patch: '[{op: remove, path: /spec}]'}]\n",
 		"resources: [r.yaml]\nreplacements: [{source: {kind: Deployment}, targets: [{select: {kind: BatchRelease}, fieldPaths: [spec.x]}]}]\n",
+		"resources: [r.yaml, d.yaml, s.yaml]\nnamePrefix: x-\ncommonLabels: {a: b}\n",
 		"resources: [r.yaml, r.yaml]\nconfigMapGenerator: [{name: x, literals: [a=b]}]\nvars: []\n",
 	} {
 		f.Add([]byte(seed))
@@ -74,6 +83,7 @@ func FuzzKustomization(f *testing.F) {
 			"kustomization.yaml": {Data: data},
 			"r.yaml":             {Data: []byte(release("web", strategy))},
 			"d.yaml":             {Data: []byte(deployment("web", "web:1"))},
+			"s.yaml":             {Data: []byte(statefulSet("web", "web:1", "1Gi") + "---\n" + releaseOf("StatefulSet", "web", strategy))},
 		}
 		result, err := newTestReader().Read(files, ".")
 		if err != nil {

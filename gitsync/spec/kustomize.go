@@ -183,6 +183,9 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		}
 		made.errors = append(made.errors, Find(p.tree, origin, problem.path, problem.message))
 	}
+	if m != nil && m.kind == statefulSetKind {
+		m.claims = find(p.tree, origin, claimsPath)
+	}
 	if m != nil {
 		made.manifests = append(made.manifests, located{m, origin.File, position{built.Line, built.Column}, file})
 	}

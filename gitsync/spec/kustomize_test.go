@@ -44,7 +44,7 @@ func TestKustomize(t *testing.T) {
 	if !strings.Contains(text, "image:web:2") || strings.Contains(text, "replicas:1 ") {
 		t.Errorf("the overlay's image or patch is missing: %s", text)
 	}
-	if replicas := result.Releases[1].Deployment().Object["spec"].(map[string]any)["replicas"]; replicas != int64(3) {
+	if replicas := result.Releases[1].WorkloadObject().Object["spec"].(map[string]any)["replicas"]; replicas != int64(3) {
 		t.Errorf("the component's patch is missing: replicas %v", replicas)
 	}
 	only, err := newTestReader().Read(tree(overlays()), "overlays/prod")

@@ -16,25 +16,20 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// kind is a kind of object that is read.
-type kind string
-
-const (
-	releaseKind    kind = "BatchRelease"
-	deploymentKind kind = "Deployment"
-)
-
 // manifest is an object of a kind that is read. It depends on the text only.
 type manifest struct {
 	kind            kind
 	namespace, name string
 	// at is its place in the file, where it came from a file directly.
 	at position
+	// claims is the place of a StatefulSet's volume claim templates.
+	claims position
 	// object is the whole as it was given.
 	object json.RawMessage
-	// workload is the name of the Deployment that a BatchRelease names.
-	workload string
-	// template is that of the BatchRelease or the Deployment; nil if it has none. given is its
+	// workloadKind and workload name the workload of a BatchRelease.
+	workloadKind kind
+	workload     string
+	// template is that of the BatchRelease or the workload; nil if it has none. given is its
 	// digest.
 	template json.RawMessage
 	given    string
@@ -55,7 +50,7 @@ type header struct {
 }
 
 // parseObject returns the manifest of an object in JSON; nil if it is of a kind that is
-// not read, or wrong. Of a Deployment whose template alone is wrong it is known which one it is.
+// not read, or wrong. Of a workload whose template or volume claim templates alone are wrong it is known which one it is.
 func parseObject(data []byte) (*manifest, []pathProblem) {
 	object, ok := decode(data).(map[string]any)
 	if !ok {
@@ -69,8 +64,8 @@ func parseObject(data []byte) (*manifest, []pathProblem) {
 		return nil, []pathProblem{*problem}
 	case kind == releaseKind:
 		return parseRelease(data, object)
-	case kind == deploymentKind:
-		return parseDeployment(data, object)
+	case kind.isWorkload():
+		return parseWorkload(kind, data, object)
 	}
 	return nil, nil
 }
@@ -118,8 +113,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 	name, _ := object["kind"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {
-	case apiVersion == "apps/v1" && name == string(deploymentKind):
-		return deploymentKind, nil
+	case apiVersion == workloadVersion && kind(name).isWorkload():
+		return kind(name), nil
 	case apiVersion == "v1" && name == "List":
 		return "", &pathProblem{"kind", "a List is not read: make each of its items a document"}
 	case apiVersion == "" && name == string(releaseKind):
@@ -149,11 +144,12 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	}
 	problems := validateRelease(&release, object)
 	m := &manifest{
-		kind:      releaseKind,
-		namespace: release.Namespace,
-		name:      release.Name,
-		object:    data,
-		workload:  release.Spec.WorkloadRef.Name,
+		kind:         releaseKind,
+		namespace:    release.Namespace,
+		name:         release.Name,
+		object:       data,
+		workloadKind: kind(release.Spec.WorkloadRef.Kind),
+		workload:     release.Spec.WorkloadRef.Name,
 	}
 	if release.Spec.Template != nil {
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
@@ -178,36 +174,36 @@ func withoutNulls(object map[string]any) map[string]any {
 	return cleaned
 }
 
-// parseDeployment checks what is read of a Deployment: its name and its template.
-// The API server checks the rest when the Deployment is created.
-func parseDeployment(data []byte, object map[string]any) (*manifest, []pathProblem) {
+// parseWorkload checks what is read of a workload: its name and its template.
+// The API server checks the rest when the workload is created.
+func parseWorkload(of kind, data []byte, object map[string]any) (*manifest, []pathProblem) {
 	check := &checker{lenient: true}
 	check.checkStruct(object, reflect.TypeFor[header](), nil)
 	if check.problems != nil {
 		return nil, check.problems
 	}
-	var deployment struct {
+	var workload struct {
 		header `json:",inline"`
 		Spec   struct {
 			Template json.RawMessage `json:"template"`
 		} `json:"spec"`
 	}
-	if err := json.Unmarshal(data, &deployment); err != nil {
+	if err := json.Unmarshal(data, &workload); err != nil {
 		return nil, []pathProblem{{"spec", "spec: must be an object"}}
 	}
-	if deployment.Metadata.Name == "" {
+	if workload.Metadata.Name == "" {
 		return nil, []pathProblem{{"metadata", "metadata.name: must be given"}}
 	}
 	m := &manifest{
-		kind:      deploymentKind,
-		namespace: deployment.Metadata.Namespace,
-		name:      deployment.Metadata.Name,
+		kind:      of,
+		namespace: workload.Metadata.Namespace,
+		name:      workload.Metadata.Name,
 		object:    data,
 	}
-	if len(deployment.Spec.Template) == 0 {
-		return m, nil
+	problems := claimProblems(of, object)
+	if len(workload.Spec.Template) > 0 {
+		problems = append(problems, m.setTemplate(workload.Spec.Template, field.NewPath("spec", "template"))...)
 	}
-	problems := m.setTemplate(deployment.Spec.Template, field.NewPath("spec", "template"))
 	m.faulty = problems != nil
 	return m, problems
 }

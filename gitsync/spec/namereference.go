@@ -6,11 +6,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nameReference tells kustomize that a BatchRelease names its Deployment, so that a prefix or suffix of the name gets into both,
+// nameReference tells kustomize that a BatchRelease names its workload, so that a prefix or suffix of the name gets into both,
 // and that a template of its own names ConfigMaps and Secrets. For whoever builds the same folder with another program
 // it is in examples/kustomize.
 const nameReference = `nameReference:
 - kind: Deployment
+  group: apps
+  fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/workloadRef/name}
+- kind: StatefulSet
+  group: apps
+  fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/workloadRef/name}
+- kind: DaemonSet
   group: apps
   fieldSpecs:
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/workloadRef/name}

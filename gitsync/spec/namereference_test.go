@@ -47,7 +47,7 @@ func TestNamesOfKustomizeReachTheRelease(t *testing.T) {
 			result := read(t, tt.files)
 			wantErrors(t, result)
 			for _, r := range result.Releases {
-				if tt.want[r.Name] != r.Workload || !r.HasDeployment() {
+				if tt.want[r.Name] != r.Workload || !r.HasWorkload() {
 					t.Errorf("release %s is of Deployment %q, want %q", r.Name, r.Workload, tt.want[r.Name])
 				}
 			}

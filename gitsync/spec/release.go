@@ -23,8 +23,9 @@ type Release struct {
 	// built the template, Kustomization is the file of that, and no file has the template as it is.
 	TemplateFile  string
 	Kustomization string
-	// Workload is the name of its Deployment, in the same namespace.
-	Workload string
+	// WorkloadKind and Workload are kind and name of its workload, in the same namespace.
+	WorkloadKind string
+	Workload     string
 	// TemplateDigest is podtemplate.Given of its template.
 	TemplateDigest string
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates. Nobody but who
@@ -33,17 +34,25 @@ type Release struct {
 	// Digest tells apart all that is written to the cluster: spec, labels, annotations, files.
 	Digest string
 
-	object     json.RawMessage
-	template   json.RawMessage
-	deployment *manifest
-	// deploymentPlace is where the Deployment stands, templatePlace where the object does whose template it is.
-	deploymentPlace, templatePlace Place
+	object   json.RawMessage
+	template json.RawMessage
+	workload *manifest
+	// workloadPlace is where the workload stands, templatePlace where the object does whose template it is.
+	workloadPlace, templatePlace Place
 }
 
-// DeploymentPlace is where the release's Deployment stands; no file if the repository does not have it.
-func (r *Release) DeploymentPlace() Place { return r.deploymentPlace }
+// WorkloadPlace is where the release's workload stands; no file if the repository does not have it.
+func (r *Release) WorkloadPlace() Place { return r.workloadPlace }
 
-// TemplatePlace is where the object stands, the release or its Deployment, whose spec.template is released.
+// ClaimsPlace is where the volume claim templates of the release's workload stand, or the workload if it has none.
+func (r *Release) ClaimsPlace() Place {
+	if r.workload == nil || r.workload.claims.line == 0 {
+		return r.workloadPlace
+	}
+	return Place{r.workloadPlace.File, r.workload.claims.line}
+}
+
+// TemplatePlace is where the object stands, the release or its workload, whose spec.template is released.
 func (r *Release) TemplatePlace() Place { return r.templatePlace }
 
 // Object returns the BatchRelease to apply, with its template in place. The caller
@@ -66,26 +75,26 @@ func (r *Release) Object() *unstructured.Unstructured {
 	}}
 }
 
-// HasDeployment reports whether the repository has the release's Deployment.
-func (r *Release) HasDeployment() bool { return r.deployment != nil }
+// HasWorkload reports whether the repository has the release's workload.
+func (r *Release) HasWorkload() bool { return r.workload != nil }
 
-// Deployment returns the Deployment to create where there is none, with the
+// WorkloadObject returns the workload to create where there is none, with the
 // release's template, so that there is nothing to release; nil if the repository
 // does not have it. The caller may change it.
-func (r *Release) Deployment() *unstructured.Unstructured {
-	if r.deployment == nil {
+func (r *Release) WorkloadObject() *unstructured.Unstructured {
+	if r.workload == nil {
 		return nil
 	}
-	object := toMap(r.deployment.object)
+	object := toMap(r.workload.object)
 	delete(object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
 		unstructured.RemoveNestedField(object, "metadata", field)
 	}
-	deployment := &unstructured.Unstructured{Object: object}
-	deployment.SetNamespace(r.Namespace)
-	// It fails where spec is no object, which a Deployment with a name and a release was checked not to be.
+	workload := &unstructured.Unstructured{Object: object}
+	workload.SetNamespace(r.Namespace)
+	// It fails where spec is no object, which a workload with a name and a release was checked not to be.
 	_ = unstructured.SetNestedMap(object, toMap(r.template), "spec", "template")
-	return deployment
+	return workload
 }
 
 // toMap decodes an object with the numbers that unstructured content has.
@@ -97,44 +106,45 @@ func toMap(object json.RawMessage) map[string]any {
 
 // madeKey is all that a Release is made of.
 type madeKey struct {
-	release, deployment located
-	namespace           string
+	release, workload located
+	namespace         string
 }
 
 // makeRelease makes a Release, or finds the one that was made of the same before.
-func (p *pass) makeRelease(l located, namespace string, deployment located) *Release {
-	key := madeKey{l, deployment, namespace}
+func (p *pass) makeRelease(l located, namespace string, workload located) *Release {
+	key := madeKey{l, workload, namespace}
 	release := p.before.made[key]
 	if release == nil {
-		release = newRelease(l, namespace, deployment)
+		release = newRelease(l, namespace, workload)
 	}
 	p.now.made[key] = release
 	return release
 }
 
-func newRelease(l located, namespace string, deployment located) *Release {
+func newRelease(l located, namespace string, workload located) *Release {
 	r := &Release{
 		Namespace:      namespace,
 		Name:           l.name,
 		File:           l.file,
 		Line:           l.at.line,
 		Kustomization:  l.kustomization,
+		WorkloadKind:   string(l.workloadKind),
 		Workload:       l.workload,
 		TemplateDigest: l.given,
 		Generated:      l.generated,
 		object:         l.object,
 		template:       l.template,
-		deployment:     deployment.manifest,
+		workload:       workload.manifest,
 
-		deploymentPlace: Place{deployment.file, deployment.at.line},
-		templatePlace:   Place{l.file, l.at.line},
+		workloadPlace: Place{workload.file, workload.at.line},
+		templatePlace: Place{l.file, l.at.line},
 	}
 	if r.template == nil {
-		r.template, r.TemplateDigest, r.Generated = deployment.template, deployment.given, deployment.generated
-		r.Kustomization = deployment.kustomization
-		r.templatePlace = r.deploymentPlace
-		if deployment.file != l.file {
-			r.TemplateFile = deployment.file
+		r.template, r.TemplateDigest, r.Generated = workload.template, workload.given, workload.generated
+		r.Kustomization = workload.kustomization
+		r.templatePlace = r.workloadPlace
+		if workload.file != l.file {
+			r.TemplateFile = workload.file
 		}
 	}
 	content, _ := json.Marshal(r.Object()) // maps, lists, texts and numbers: it can't fail

@@ -11,7 +11,7 @@ metadata:
   name: web
   annotations: {rollback: "true", 7: x}
 spec:
-  workloadRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}
+  workloadRef: {apiVersion: apps/v1, kind: ReplicaSet, name: web}
   template:
     spec: {containers: [{name: web, image: 5}]}
   strategy:
@@ -33,7 +33,7 @@ spec:
 	wantErrors(t, result,
 		`web.yaml:2: kind: "BatchRelase" is not a kind of`,
 		"web.yaml:5: metadata.annotations: Forbidden: rollback is a one-off command",
-		`web.yaml:7: spec.workloadRef: Invalid value: "apps/v1 StatefulSet"`,
+		`web.yaml:7: spec.workloadRef: Invalid value: "apps/v1 ReplicaSet"`,
 		"web.yaml:9: spec.template.spec.containers[0].image: must be a string, not the number 5",
 		"web.yaml:11: spec.strategy.maxUnavailable: Invalid value",
 		`web.yaml:12: spec.strategy.onFailure: Unsupported value: "Undo"`,

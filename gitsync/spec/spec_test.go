@@ -163,10 +163,10 @@ func TestReleases(t *testing.T) {
 			"template": webTemplate("web:1"),
 		},
 	}
-	if diff := cmp.Diff(wantDeployment, web.Deployment().Object); diff != "" {
+	if diff := cmp.Diff(wantDeployment, web.WorkloadObject().Object); diff != "" {
 		t.Errorf("deployment (-want +got):\n%s", diff)
 	}
-	if result.Releases[0].Deployment() != nil {
+	if result.Releases[0].WorkloadObject() != nil {
 		t.Error("a release whose Deployment is not in the repository has one")
 	}
 }
@@ -183,7 +183,7 @@ func TestInlineTemplateGoesIntoTheDeployment(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{"web.yaml": release("web", strategy+template), "d.yaml": deployment("web", "web:other")})
 	wantErrors(t, result)
-	got, _ := result.Releases[0].Deployment().Object["spec"].(map[string]any)
+	got, _ := result.Releases[0].WorkloadObject().Object["spec"].(map[string]any)
 	if diff := cmp.Diff(webTemplate("web:1"), got["template"]); diff != "" {
 		t.Errorf("template (-want +got):\n%s", diff)
 	}

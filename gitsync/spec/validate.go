@@ -34,6 +34,7 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	errs = append(errs, validateReference(release.Spec.WorkloadRef, spec.Child("workloadRef"))...)
 	errs = append(errs, plan.Validate(&release.Spec, spec)...)
 	errs = append(errs, validateStrategy(&release.Spec.Strategy, spec.Child("strategy"))...)
+	errs = append(errs, validateKind(&release.Spec, spec.Child("strategy"))...)
 	if rollback := release.Spec.Rollback; rollback != nil {
 		errs = append(errs, validateSteps(rollback.Steps, spec.Child("rollback", "steps"))...)
 	}
@@ -128,12 +129,13 @@ func validateServerSet(release *v1alpha1.BatchRelease, at *field.Path) field.Err
 
 func validateReference(ref v1alpha1.WorkloadReference, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if ref.APIVersion != "apps/v1" || ref.Kind != "Deployment" {
+	if ref.APIVersion != workloadVersion || !kind(ref.Kind).isWorkload() {
 		given := strings.TrimSpace(ref.APIVersion + " " + ref.Kind)
-		errs = append(errs, field.Invalid(at, given, "only apps/v1 Deployment can be released: set apiVersion: apps/v1, kind: Deployment"))
+		errs = append(errs, field.Invalid(at, given, "only "+workloadVersion+" "+releasable("and")+" can be released: set apiVersion: "+
+			workloadVersion+", and kind: "+releasable("or")))
 	}
 	if ref.Name == "" {
-		return append(errs, field.Required(at.Child("name"), "names the Deployment"))
+		return append(errs, field.Required(at.Child("name"), "names the workload"))
 	}
 	for _, reason := range apivalidation.NameIsDNSSubdomain(ref.Name, false) {
 		errs = append(errs, field.Invalid(at.Child("name"), ref.Name, reason))

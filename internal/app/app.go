@@ -98,7 +98,7 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 	if err := addReconcilers(mgr, opts); err != nil {
 		return nil, err
 	}
-	return mgr, nil
+	return newStoppable(mgr)
 }
 
 func restConfig(cfg *rest.Config, opts Options) *rest.Config {
@@ -139,6 +139,12 @@ func orOff(address string) string {
 // addReconcilers sets up the parts, each with a name of its own in events.
 func addReconcilers(mgr manager.Manager, opts Options) error {
 	cached, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
+	watching, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("set up client for watches: %w", err)
+	}
 	forges := github.NewClients(github.Options{
 		AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now,
 	})
@@ -147,7 +153,7 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
-	releases := rollout.NewReconciler(cached, live, kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout)), now)
+	releases := rollout.NewReconciler(cached, live, watching, kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout)), now)
 	if err := releases.SetupWithManager(mgr, rollout.DefaultConcurrency); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
 	}

@@ -192,6 +192,35 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// TestStopsWhileItStarts: a controller that waits for its cache, because the API server refuses what it lists, stops when it is told to.
+func TestStopsWhileItStarts(t *testing.T) {
+	t.Parallel()
+	namespace, address := cptest.Namespace(t), freeAddress(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stranger"}}
+	if err := newClient(t).Create(t.Context(), account); err != nil {
+		t.Fatalf("create account: %v", err)
+	}
+	cfg, err := cptest.Access(t).ServiceAccountConfig(t.Context(), namespace, account.Name)
+	if err != nil {
+		t.Fatalf("log in: %v", err)
+	}
+	c := start(t, cfg, app.Options{Namespaces: []string{namespace}, ProbeAddress: address})
+	cptest.Eventually(t, soon, func() error { return get(t, "http://"+address+"/healthz") })
+	if err := get(t, "http://"+address+"/readyz"); err == nil {
+		t.Fatal("want a controller without rights never to be ready")
+	}
+	c.cancel()
+	select {
+	case err := <-c.ended:
+		c.ended <- nil
+		if err != nil {
+			t.Errorf("a controller that is told to stop ends without error, got %v", err)
+		}
+	case <-time.After(soon):
+		t.Fatal("want the controller to end although its cache has not synced")
+	}
+}
+
 // TestTakeTurns: of two controllers one acts, and the other takes over at once when it stops.
 func TestTakeTurns(t *testing.T) {
 	t.Parallel()

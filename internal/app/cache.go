@@ -29,6 +29,8 @@ func cacheOptions(namespaces []string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.ControllerRevision{}: {Label: ofReleases()},
 			&appsv1.Deployment{}:         {Transform: rollout.Strip},
+			&appsv1.StatefulSet{}:        {Transform: rollout.Strip},
+			&appsv1.DaemonSet{}:          {Transform: rollout.Strip},
 			&appsv1.ReplicaSet{}:         {Transform: rollout.Strip},
 		},
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestLeastPrivilege: the rights in config/rbac are enough for a release from Git, from the
+// TestLeastPrivilege: the rights in config/rbac are enough for a release of each kind from Git, from the
 // first deployment to the end and the deletion of the release, under leader election; the API
 // server refuses nothing.
 func TestLeastPrivilege(t *testing.T) {
@@ -56,28 +56,38 @@ func releaseFromGit(t *testing.T, namespace, leaseNamespace string, account *res
 	if err := c.Create(t.Context(), source); err != nil {
 		t.Fatalf("create source: %v", err)
 	}
-	release := newRelease(t, namespace)
-	awaitRelease(t, c, release, "deployed for the first time", completed)
-
-	repository.push("v2")
-	awaitRelease(t, c, release, "blocking", blocking)
-	confirm(t, c, release)
-	awaitRelease(t, c, release, "completed", func(status v1alpha1.BatchReleaseStatus) bool {
-		return completed(status) && status.CurrentStepIndex == 1
-	})
-
-	for _, object := range []client.Object{source, release} {
-		if err := c.Delete(t.Context(), object); err != nil {
-			t.Fatalf("delete %T: %v", object, err)
-		}
+	var releases []*v1alpha1.BatchRelease
+	for kind, name := range released {
+		releases = append(releases, releaseOf(t, namespace, kind, name))
 	}
-	cptest.Eventually(t, soon, func() error {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(release), release)
-		if err == nil {
-			return fmt.Errorf("want the release gone, it has finalizers %v", release.Finalizers)
+	for _, release := range releases {
+		awaitRelease(t, c, release, "deployed for the first time", completed)
+	}
+	repository.push("v2")
+	for _, release := range releases {
+		awaitRelease(t, c, release, "blocking", blocking)
+		confirm(t, c, release)
+	}
+	for _, release := range releases {
+		awaitRelease(t, c, release, "completed", func(status v1alpha1.BatchReleaseStatus) bool {
+			return completed(status) && status.CurrentStepIndex == 1
+		})
+	}
+	if err := c.Delete(t.Context(), source); err != nil {
+		t.Fatalf("delete source: %v", err)
+	}
+	for _, release := range releases {
+		if err := c.Delete(t.Context(), release); client.IgnoreNotFound(err) != nil {
+			t.Fatalf("delete release: %v", err)
 		}
-		return client.IgnoreNotFound(err)
-	})
+		cptest.Eventually(t, soon, func() error {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(release), release)
+			if err == nil {
+				return fmt.Errorf("want the release gone, it has finalizers %v", release.Finalizers)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
 	if refused := refusals(t, "sluice/"+namespace); len(refused) > 0 {
 		t.Errorf("the controller was refused: %s", strings.Join(refused, ", "))
 	}
@@ -135,7 +145,7 @@ func grantDeployer(t *testing.T, c client.Client, namespace string) {
 	for _, object := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta},
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets", "daemonsets"}, Verbs: []string{"create", "get"}},
 			{
 				APIGroups: []string{"rollouts.sluice.dev"}, Resources: []string{"batchreleases"},
 				Verbs: []string{"create", "patch", "delete"},
@@ -180,7 +190,18 @@ func refusals(t *testing.T, userAgent string) []string {
 	return refused
 }
 
-// repository is a Git repository with the manifests of the application web.
+// released are the workloads in the repository, one of each kind.
+var released = map[string]string{"Deployment": "web", "StatefulSet": "db", "DaemonSet": "agent"}
+
+// releaseOf is a release of a workload in two steps.
+func releaseOf(t *testing.T, namespace, kind, name string) *v1alpha1.BatchRelease {
+	t.Helper()
+	release := newRelease(t, namespace)
+	release.Name, release.Spec.WorkloadRef.Kind, release.Spec.WorkloadRef.Name = name, kind, name
+	return release
+}
+
+// repository is a Git repository with the manifests of applications.
 type repository struct {
 	t   *testing.T
 	dir string
@@ -193,19 +214,24 @@ func newRepository(t *testing.T) *repository {
 	return r
 }
 
-// push commits the manifests with that version of the application.
+// push commits the manifests with that version of the applications.
 func (r *repository) push(version string) {
 	r.t.Helper()
-	deployment := newDeployment("")
-	deployment.APIVersion, deployment.Kind = "apps/v1", "Deployment"
-	deployment.Spec.Template = template(version)
-	r.write("deployment.yaml", deployment)
-	spec := newRelease(r.t, "").Spec
-	spec.Template = nil // the Deployment's
-	r.write("release.yaml", map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "BatchRelease",
-		"metadata": map[string]any{"name": "web"}, "spec": spec,
-	})
+	for kind, name := range released {
+		pods := template(version)
+		pods.Labels = map[string]string{"app": name}
+		spec := map[string]any{"selector": map[string]any{"matchLabels": pods.Labels}, "template": pods}
+		if kind != "DaemonSet" {
+			spec["replicas"] = 2
+		}
+		r.write(name+".yaml", map[string]any{"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
+		release := releaseOf(r.t, "", kind, name).Spec
+		release.Template = nil // the workload's
+		r.write(name+"-release.yaml", map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "BatchRelease",
+			"metadata": map[string]any{"name": name}, "spec": release,
+		})
+	}
 	r.git("add", ".")
 	r.git("commit", "--quiet", "--message", version)
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -21,19 +22,47 @@ import (
 //   - An object that was seen and that the cache lacks is there, until the cache has had it.
 //   - An object that was deleted is not there while the cache still has it. Another one of its name is.
 //
-// What an Overlay was shown it copies, and it hands out copies of that; what is of the cache it hands out as it is.
+// What an Overlay was shown it copies, and it hands out copies of that; what is of the cache it hands out as it is. There may be
+// several Overlays for each release: once the cache has caught up, one holds no object and no map.
 type Overlay[T client.Object] struct {
 	clock  clock.PassiveClock
 	unseen time.Duration
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// seen is nil while it is empty.
 	seen map[types.NamespacedName]*seen[T]
-	// listed is what the cache had when it was listed last.
-	listed map[types.NamespacedName]T
+	// listed says what the cache had when it was listed last, by name. The objects themselves would stay in memory when the
+	// cache has newer ones.
+	listed []listed
+}
+
+// listed is an object that the cache had.
+type listed struct {
+	key types.NamespacedName
+	identity
+}
+
+// identity is one version of one object.
+type identity struct {
+	uid     types.UID
+	version string
+}
+
+func identityOf(object client.Object) identity {
+	return identity{uid: object.GetUID(), version: object.GetResourceVersion()}
+}
+
+// later reports whether an object was read after another one, which may be one of its name. Where that can't be told the
+// cache is right.
+func (i identity) later(other identity) bool {
+	order, err := resourceversion.CompareResourceVersion(i.version, other.version)
+	return err == nil && order > 0
 }
 
 // seen is an object that the cache has not caught up with.
 type seen[T client.Object] struct {
+	identity
+	// object is none if it was deleted.
 	object T
 	since  time.Time
 	// cached says that the cache had the object in an older version: if it has none later on, the object was deleted.
@@ -45,7 +74,7 @@ type seen[T client.Object] struct {
 // NewOverlay makes an empty Overlay. An object may come and go before the cache ever has it, and then no watch tells: what
 // the cache still lacks after the time unseen is given up. 0 gives nothing up until it is forgotten.
 func NewOverlay[T client.Object](now clock.PassiveClock, unseen time.Duration) *Overlay[T] {
-	return &Overlay[T]{clock: now, unseen: unseen, seen: map[types.NamespacedName]*seen[T]{}}
+	return &Overlay[T]{clock: now, unseen: unseen}
 }
 
 // Saw records what the API server answered to a write or a live read, unless something newer is known.
@@ -56,14 +85,41 @@ func (o *Overlay[T]) Saw(object T) {
 }
 
 func (o *Overlay[T]) saw(object T) {
-	key := client.ObjectKeyFromObject(object)
+	key, is := client.ObjectKeyFromObject(object), identityOf(object)
 	known := o.seen[key]
-	if known != nil && later(known.object, object) {
+	if known != nil && known.later(is) {
 		return
 	}
-	listed, cached := o.listed[key]
-	cached = cached && listed.GetUID() == object.GetUID() || known != nil && known.cached && known.object.GetUID() == object.GetUID()
-	o.seen[key] = &seen[T]{object: object.DeepCopyObject().(T), since: o.clock.Now(), cached: cached}
+	had, cached := o.had(key)
+	cached = cached && had.uid == is.uid || known != nil && known.cached && known.uid == is.uid
+	o.note(key, &seen[T]{identity: is, object: object.DeepCopyObject().(T), since: o.clock.Now(), cached: cached})
+}
+
+func (o *Overlay[T]) note(key types.NamespacedName, s *seen[T]) {
+	if o.seen == nil {
+		o.seen = map[types.NamespacedName]*seen[T]{}
+	}
+	o.seen[key] = s
+}
+
+// drop forgets what was seen of a name. A map that is empty keeps its size, so that goes too.
+func (o *Overlay[T]) drop(key types.NamespacedName) {
+	if delete(o.seen, key); len(o.seen) == 0 {
+		o.seen = nil
+	}
+}
+
+// had is what the cache had of a name when it was listed last.
+func (o *Overlay[T]) had(key types.NamespacedName) (identity, bool) {
+	i, found := slices.BinarySearchFunc(o.listed, key, func(l listed, key types.NamespacedName) int { return byName(l.key, key) })
+	if !found {
+		return identity{}, false
+	}
+	return o.listed[i].identity, true
+}
+
+func byName(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 // SawAll records the answer to a live list. What was seen before and is not in it is forgotten; what the cache has and
@@ -72,6 +128,9 @@ func (o *Overlay[T]) SawAll(objects []T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.seen, func(_ types.NamespacedName, s *seen[T]) bool { return !s.deleted })
+	if len(o.seen) == 0 {
+		o.seen = nil
+	}
 	for _, object := range objects {
 		o.saw(object)
 	}
@@ -81,10 +140,11 @@ func (o *Overlay[T]) SawAll(objects []T) {
 func (o *Overlay[T]) Deleted(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var none T
 	if known := o.seen[key]; known != nil {
-		known.deleted, known.since = true, o.clock.Now()
-	} else if listed, found := o.listed[key]; found {
-		o.seen[key] = &seen[T]{object: listed, since: o.clock.Now(), cached: true, deleted: true}
+		known.object, known.deleted, known.since = none, true, o.clock.Now()
+	} else if had, found := o.had(key); found {
+		o.note(key, &seen[T]{identity: had, since: o.clock.Now(), cached: true, deleted: true})
 	}
 }
 
@@ -92,7 +152,7 @@ func (o *Overlay[T]) Deleted(key types.NamespacedName) {
 func (o *Overlay[T]) Forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.seen, key)
+	o.drop(key)
 }
 
 // Ahead reports whether anything is known that the cache lacked when it was asked last.
@@ -110,19 +170,19 @@ func (o *Overlay[T]) Newest(cached T) (T, bool) {
 }
 
 func (o *Overlay[T]) newest(cached T) (none T, found bool) {
-	key := client.ObjectKeyFromObject(cached)
+	key, has := client.ObjectKeyFromObject(cached), identityOf(cached)
 	known := o.seen[key]
 	switch {
 	case known == nil:
 		return cached, true
-	case known.deleted && (known.object.GetUID() == cached.GetUID() || later(known.object, cached)):
-		known.cached = known.cached || known.object.GetUID() == cached.GetUID()
+	case known.deleted && (known.uid == has.uid || known.later(has)):
+		known.cached = known.cached || known.uid == has.uid
 		return none, false
-	case !known.deleted && later(known.object, cached):
-		known.cached = known.cached || known.object.GetUID() == cached.GetUID()
+	case !known.deleted && known.later(has):
+		known.cached = known.cached || known.uid == has.uid
 		return known.object.DeepCopyObject().(T), true
 	default:
-		delete(o.seen, key)
+		o.drop(key)
 		return cached, true
 	}
 }
@@ -131,14 +191,18 @@ func (o *Overlay[T]) newest(cached T) (none T, found bool) {
 func (o *Overlay[T]) List(cached []T) []T {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.listed = make(map[types.NamespacedName]T, len(cached))
+	o.listed = nil
+	if len(cached) > 0 {
+		o.listed = make([]listed, 0, len(cached))
+	}
 	newest := make([]T, 0, len(cached)+len(o.seen))
 	for _, object := range cached {
-		o.listed[client.ObjectKeyFromObject(object)] = object
+		o.listed = append(o.listed, listed{client.ObjectKeyFromObject(object), identityOf(object)})
 		if object, found := o.newest(object); found {
 			newest = append(newest, object)
 		}
 	}
+	slices.SortFunc(o.listed, func(a, b listed) int { return byName(a.key, b.key) })
 	return append(newest, o.lacking()...)
 }
 
@@ -146,24 +210,15 @@ func (o *Overlay[T]) List(cached []T) []T {
 func (o *Overlay[T]) lacking() []T {
 	var lacking []T
 	for key, known := range o.seen {
-		_, listed := o.listed[key]
+		_, listed := o.had(key)
 		switch {
 		case listed:
 		case known.cached, o.unseen > 0 && o.clock.Since(known.since) >= o.unseen:
-			delete(o.seen, key)
+			o.drop(key)
 		case !known.deleted:
 			lacking = append(lacking, known.object.DeepCopyObject().(T))
 		}
 	}
-	slices.SortFunc(lacking, func(a, b T) int {
-		return strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
-	})
+	slices.SortFunc(lacking, func(a, b T) int { return byName(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b)) })
 	return lacking
-}
-
-// later reports whether a was read after b, which may be another object of its name. Where that can't be told the
-// cache is right.
-func later(a, b client.Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order > 0
 }

@@ -2,9 +2,11 @@ package kube_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -260,4 +262,29 @@ func TestOverlayAfterALiveList(t *testing.T) {
 	want("one is deleted, as the cache had it once", listed(), "other@7")
 	clock.SetTime(clock.Now().Add(unseen))
 	want("one is given up, as the cache never had it", listed())
+}
+
+// TestOverlayHoldsNothingOfTheCache: there are several Overlays for each release, and what they held would stay in memory when
+// the cache has newer objects.
+func TestOverlayHoldsNothingOfTheCache(t *testing.T) {
+	t.Parallel()
+	for reason, deleted := range map[string]bool{"listed": false, "listed and deleted": true} {
+		overlay := kube.NewOverlay[*corev1.ConfigMap](clocktesting.NewFakePassiveClock(time.Time{}), 0)
+		held := func() weak.Pointer[corev1.ConfigMap] {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: "2"}}
+			overlay.List([]*corev1.ConfigMap{object})
+			if deleted {
+				overlay.Deleted(client.ObjectKeyFromObject(object))
+			}
+			return weak.Make(object)
+		}()
+		runtime.GC()
+		if object := held.Value(); object != nil {
+			t.Errorf("the Overlay holds %v, which was %s, want it to remember names and versions only", object, reason)
+		}
+		newer := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: "3"}}
+		if newest, found := overlay.Newest(newer); found == deleted {
+			t.Errorf("the Overlay hands out %v, %t, of an object that was %s", newest, found, reason)
+		}
+	}
 }

@@ -10,61 +10,80 @@ import (
 // Canonical is a template written so that those that are the same to apiequality.Semantic have the same
 // JSON. Times need nothing: their JSON is in UTC.
 func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
-	canonical := template.DeepCopy()
-	settle(reflect.ValueOf(canonical).Elem())
+	canonical, _ := settled(template)
 	return canonical
+}
+
+// settled is Canonical, and reports whether anything is written otherwise than in the template.
+func settled(template *corev1.PodTemplateSpec) (*corev1.PodTemplateSpec, bool) {
+	canonical := template.DeepCopy()
+	changed := settle(reflect.ValueOf(canonical).Elem())
+	return canonical, changed
 }
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// settle makes empty lists and maps nil, and writes quantities in one way, in all that a value holds.
-func settle(v reflect.Value) {
+// settle makes empty lists and maps nil, and writes quantities in one way, in all that a value holds. It reports whether it
+// changed anything.
+func settle(v reflect.Value) bool {
+	changed := false
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() {
-			settle(v.Elem())
-		}
+		return !v.IsNil() && settle(v.Elem())
 	case reflect.Struct:
-		settleStruct(v)
+		return settleStruct(v)
 	case reflect.Slice:
 		if v.Len() == 0 {
-			v.SetZero()
+			return makeNil(v)
 		}
 		for i := range v.Len() {
-			settle(v.Index(i))
+			changed = settle(v.Index(i)) || changed
 		}
 	case reflect.Map:
-		settleMap(v)
+		return settleMap(v)
 	default: // nothing but one way to write it
 	}
+	return changed
 }
 
-func settleStruct(v reflect.Value) {
+// makeNil makes an empty list or map nil, and reports whether it was not.
+func makeNil(v reflect.Value) bool {
+	changed := !v.IsNil()
+	v.SetZero()
+	return changed
+}
+
+func settleStruct(v reflect.Value) bool {
 	if v.Type() == quantityType {
-		v.Set(reflect.ValueOf(shortest(v.Interface().(resource.Quantity))))
-		return
+		amount := v.Interface().(resource.Quantity)
+		short := shortest(amount)
+		v.Set(reflect.ValueOf(short))
+		return short.String() != amount.String()
 	}
+	changed := false
 	for i := range v.NumField() {
 		if v.Type().Field(i).IsExported() {
-			settle(v.Field(i))
+			changed = settle(v.Field(i)) || changed
 		}
 	}
+	return changed
 }
 
-func settleMap(v reflect.Value) {
+func settleMap(v reflect.Value) bool {
 	if v.Len() == 0 {
-		v.SetZero()
-		return
+		return makeNil(v)
 	}
 	if kind := v.Type().Elem().Kind(); kind == reflect.String {
-		return
+		return false
 	}
+	changed := false
 	for _, key := range v.MapKeys() {
 		value := reflect.New(v.Type().Elem()).Elem()
 		value.Set(v.MapIndex(key))
-		settle(value)
+		changed = settle(value) || changed
 		v.SetMapIndex(key, value)
 	}
+	return changed
 }
 
 // shortest is a quantity in the shorter of its decimal and its binary notation, which is how people mostly write

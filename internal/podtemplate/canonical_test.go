@@ -244,3 +244,36 @@ func otherwise(t *rapid.T, q resource.Quantity) resource.Quantity {
 	}
 	return q
 }
+
+// TestDigestsAreThoseOfTheTwoRules holds Digests against Digest and Former, for templates in every way of writing.
+func TestDigestsAreThoseOfTheTwoRules(t *testing.T) {
+	t.Parallel()
+	seen := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		var template corev1.PodTemplateSpec
+		drawValue(t, reflect.ValueOf(&template).Elem(), 0)
+		if rapid.Bool().Draw(t, "labelled") {
+			metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, "5c66667f6")
+		}
+		before := template.DeepCopy()
+		now, former, err := Digests(&template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantNow, errNow := Digest(&template)
+		wantFormer, errFormer := Former(&template)
+		if errNow != nil || errFormer != nil {
+			t.Fatal(errNow, errFormer)
+		}
+		if now != wantNow || former != wantFormer {
+			t.Fatalf("digests %s and %s, want %s and %s: records of both rules must be known\n%+v", now, former, wantNow, wantFormer, template)
+		}
+		if !reflect.DeepEqual(before, &template) {
+			t.Fatalf("Digests changes its template from %v to %v", before, template)
+		}
+		seen[now == former]++
+	})
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("the same and different digests: %v, want both to have come up", seen)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,17 +37,30 @@ func Given(raw []byte) (string, error) {
 // pkg/controller/deployment/util of Kubernetes): the pod-template-hash label does not count, nor how a
 // quantity or a time is written, nor whether a list is empty or not there.
 func Digest(template *corev1.PodTemplateSpec) (string, error) {
-	canonical := Canonical(template)
-	delete(canonical.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	return digest(canonical)
+	return digest(unlabelled(Canonical(template)))
+}
+
+// unlabelled takes the pod-template-hash label off a template.
+func unlabelled(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	return template
+}
+
+// Digests returns what Digest and Former return. They are nearly always the same, and then it encodes the template once.
+func Digests(template *corev1.PodTemplateSpec) (now, former string, err error) {
+	canonical, changed := settled(template)
+	if now, err = digest(unlabelled(canonical)); err != nil || !changed {
+		return now, now, err
+	}
+	former, err = Former(template)
+	return now, former, err
 }
 
 // Former returns the digest that Digest returned before it compared as the native controller does. Records
 // of releases that were begun then have it.
 func Former(template *corev1.PodTemplateSpec) (string, error) {
 	if _, labelled := template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; labelled {
-		template = template.DeepCopy()
-		delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		template = unlabelled(template.DeepCopy())
 	}
 	return digest(template)
 }
@@ -95,5 +109,34 @@ func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
 		binary.LittleEndian.PutUint32(count[:], uint32(*collisions))
 		hasher.Write(count[:])
 	}
+	return rand.SafeEncodeString(fmt.Sprint(hasher.Sum32()))
+}
+
+// RevisionHash returns the hash that the native StatefulSet controller gives a ControllerRevision of a template
+// (getPatch in pkg/controller/statefulset and HashControllerRevision in pkg/controller/history of Kubernetes): FNV-1
+// over the JSON of a patch that replaces the template, and over the collision count in digits. A control plane of another
+// version may write the template in other JSON, and come to another hash.
+func RevisionHash(template *corev1.PodTemplateSpec, collisions int32) string {
+	data, err := json.Marshal(template)
+	if err != nil { // a template that was read always encodes
+		return ""
+	}
+	return RevisionHashOf(data, collisions)
+}
+
+// RevisionHashOf is RevisionHash for the JSON of a template as the API server has it; empty if it is none.
+func RevisionHashOf(raw []byte, collisions int32) string {
+	var template map[string]any
+	if json.Unmarshal(raw, &template) != nil || template == nil {
+		return ""
+	}
+	template["$patch"] = "replace"
+	data, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
+	if err != nil {
+		return ""
+	}
+	hasher := fnv.New32()
+	hasher.Write(data)
+	hasher.Write([]byte(strconv.FormatInt(int64(collisions), 10)))
 	return rand.SafeEncodeString(fmt.Sprint(hasher.Sum32()))
 }

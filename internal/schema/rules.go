@@ -24,7 +24,8 @@ var forms = []form{
 	{regexp.MustCompile(`^type\(self\) == int \? int\(self\) >= 0 : string\(self\)\.matches\('([^']+)'\)$`), count},
 	{regexp.MustCompile(`^duration\(self\) >=? duration\('[0-9]+s'\)(?: && duration\(self\) <= duration\('[0-9]+h'\))?$`), duration},
 	{regexp.MustCompile(`^self\[self\.size\(\)-1\]\.replicas == '(100%)'$`), someStep},
-	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind == '([^']+)'$`), kindOnly},
+	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind in \['([^']+(?:', '[^']+)*)'\]$`), kindsOnly},
+	{regexp.MustCompile(`^self\.workloadRef\.kind (==|!=) '(\w+)' \|\| !has\(self\.strategy\.(\w+)\)( \|\| .*)?$`), notForKind},
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
 }
 
@@ -96,11 +97,44 @@ func noNegativeStep([]string) map[string]any {
 	return map[string]any{"items": map[string]any{"properties": map[string]any{"replicas": map[string]any{"minimum": 0}}}}
 }
 
-func kindOnly(match []string) map[string]any {
+func kindsOnly(match []string) map[string]any {
+	var kinds []any
+	for kind := range strings.SplitSeq(match[2], "', '") {
+		kinds = append(kinds, kind)
+	}
 	return map[string]any{"properties": map[string]any{
 		"apiVersion": map[string]any{"const": match[1]},
-		"kind":       map[string]any{"const": match[2]},
+		"kind":       map[string]any{"enum": kinds},
 	}}
+}
+
+// notForKind says that a field of the strategy is for workloads of one kind, or for all but those. The rule may name a value
+// that does no harm, or the only one that does.
+func notForKind(match []string) map[string]any {
+	kind := map[string]any{"const": match[2]}
+	if match[1] == "!=" {
+		kind = map[string]any{"not": kind}
+	}
+	allowed := map[string]any{"not": map[string]any{}}
+	field := "self.strategy." + match[3]
+	switch rest := strings.TrimPrefix(match[4], " || "); {
+	case rest == "!"+field:
+		allowed = map[string]any{"const": false}
+	case rest == field+".size() == 0":
+		allowed = map[string]any{"maxItems": 0}
+	case strings.HasPrefix(rest, field+" != "):
+		wrong := strings.Trim(strings.TrimPrefix(rest, field+" != "), "'")
+		allowed = map[string]any{"not": map[string]any{"const": wrong}}
+	}
+	return map[string]any{"anyOf": []any{
+		within(map[string]any{"kind": kind}, "workloadRef"),
+		within(map[string]any{match[3]: allowed}, "strategy"),
+	}}
+}
+
+// within says something of the fields of an object in a field.
+func within(fields map[string]any, name string) map[string]any {
+	return map[string]any{"properties": map[string]any{name: map[string]any{"properties": fields}}}
 }
 
 func shortName(match []string) map[string]any {

@@ -77,8 +77,17 @@ type Native struct {
 	Free bool
 	// Ours says that the strategy is the one with which a workload is held. Its user may have chosen the same.
 	Ours bool
+	// Opened says that the strategy may be one with which Sluice has pods of a workload that is held updated: only the hold tells.
+	Opened bool
 	// Own is what the workload would get back, if it were taken over as it is.
 	Own v1alpha1.HeldWorkload
+	// OnDelete says that the native controller updates no pod until somebody deletes it, and Partition below which ordinal it updates
+	// none. They count for a workload that is not held.
+	OnDelete  bool
+	Partition int32
+	// Stale says that a pod that is lost would come back in a version before the one that all pods run. The native controller
+	// changes that as soon as the workload is held with the template that it has (S10).
+	Stale bool
 	// OneVersion says that, by the workload's strategy, two versions never run at once.
 	OneVersion bool
 	// EmptyTakesTemplate says that the workload, when it is scaled up from 0, gets pods of the template that it has, whatever
@@ -103,6 +112,8 @@ type Counts struct {
 	Leaving bool
 	// Self says that the native controller may itself change how many pods there are: what was known of them may be outdated.
 	Self bool
+	// Final says that updated pods stay updated, however they came to be: only a rollback takes them back.
+	Final bool
 	// Uncounted says that nobody counts the pods that are terminating.
 	Uncounted bool
 	// Failure is why pods can't be made or deleted; nil if they can.
@@ -155,12 +166,20 @@ type Beginning struct {
 type Write interface {
 	// String is what is done.
 	fmt.Stringer
-	// Name says what is written, in words that follow "to". Writes of one name are refused for the same reason: it has no numbers.
-	Name() string
+	// Name is what is written. Writes of one name are refused for the same reason: it has no numbers.
+	Name() Name
 	// Reason is why it is done.
 	Reason() Why
 	// Updates reports whether it changes how many updated pods there are.
 	Updates() bool
+}
+
+// Name tells a write from others.
+type Name struct {
+	// Key is compared, and kept in the status.
+	Key string
+	// Words say it to people, and follow "to".
+	Words string
 }
 
 // Why is the reason for a Write.

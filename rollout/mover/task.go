@@ -23,8 +23,12 @@ type Task struct {
 	Target, Reach int32
 	// Stable is the revision that was stable before.
 	Stable string
+	// Foreign is the revision of a template that somebody else has given the workload, and that was put back; empty if there was none.
+	Foreign string
 	// Limits are how far others may shrink now, by UID; one that is missing has none.
 	Limits map[types.UID]Limit
+	// Turn are other pods in the order in which they are to go, for a kind whose pods are deleted one by one; nil for its own order.
+	Turn []types.UID
 	Mode
 }
 
@@ -49,6 +53,16 @@ type Moves struct {
 	GrowsFirst   bool
 	// Small says that more of the same kind may come in a moment.
 	Small bool
+	// Native says that the native controller is about to do the same, as far as it can.
+	Native bool
+	// Narrows says that Grow updates no pod, and only makes fewer pods come back updated: it does not rest on counts that
+	// are read live, as what comes back in another version is replaced again.
+	Narrows bool
+	// Tidies says that Grow is of no use to the pods that there are, and only to those that somebody scales up to: it can wait for a
+	// while where all pods may be updated.
+	Tidies bool
+	// Guarded says that Grow writes to the workload alone, if its spec still is what was decided on: it need not be read.
+	Guarded bool
 	// Unread says that Shrink rests on counts that were not read live.
 	Unread bool
 	// Order says in which order other pods go; nil if nobody can choose that.
@@ -90,6 +104,8 @@ type Limit struct{ Proven, Paused int32 }
 type Limited struct {
 	// Limits are by UID.
 	Limits map[types.UID]Limit
+	// Turn is Task.Turn, for a kind whose pods are deleted one by one.
+	Turn []types.UID
 	// Held is the pod with a pause point that is the next to go; nil if there is none.
 	Held *order.Pod
 	// Settles is when more pods may go, because their order is seen for certain; zero if time does not help.

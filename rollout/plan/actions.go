@@ -76,7 +76,10 @@ type TakeOver struct {
 	// Template, if nil, stays as it is. Digest is the digest that it is known to result in, if that is known.
 	Template *Template
 	Digest   string
-	Hold     Hold
+	// AsItIs says that a workload which nobody holds is held with the template that it has, until its native controller has seen
+	// that (mover.Native.Stale).
+	AsItIs bool
+	Hold   Hold
 	// PutBack, if not empty, is the change of somebody else that this undoes.
 	PutBack string
 }
@@ -132,10 +135,14 @@ func (a UpdateRevision) String() string {
 func (a PruneRevision) String() string { return "forget template " + a.Name }
 
 func (a TakeOver) String() string {
-	if a.Template == nil {
+	switch {
+	case a.AsItIs:
+		return "take over with the template that it has"
+	case a.Template == nil:
 		return "take over"
+	default:
+		return "take over with " + a.Template.String()
 	}
-	return "take over with " + a.Template.String()
 }
 
 func (a HandBack) String() string {

@@ -87,6 +87,9 @@ func arrive(d Decision, at Arrival) Decision {
 	case Arrived:
 	}
 	reads := ReadWorkload
+	if d.record.Phase == v1alpha1.PhaseFinalizing { // it was handed back with this template: what became of it since is another matter
+		reads = 0
+	}
 	if len(d.undecided()) > 0 {
 		reads |= ReadGates
 	}
@@ -138,7 +141,7 @@ func (l *look) allUpdated() bool {
 // strategyIsOurs reports whether the workload still has the strategy that it was given when it was taken over.
 func (l *look) strategyIsOurs() bool {
 	native, held := l.Workload.native(), l.record.Held
-	return native.Ours && held != nil && native.Own.Strategy != held.Strategy
+	return (native.Ours || native.Opened) && held != nil && native.Own.Strategy != held.Strategy
 }
 
 // markStable makes a revision the one to roll back to: last <- current, current <- new. It reports whether that is
@@ -168,24 +171,34 @@ func (a Annotate) withLast(last string, annotations map[string]string) Annotate 
 
 // lastStable is the revision before the one that becomes stable. After a rollback the bad
 // one was never stable to go back to, so it is the one kept before the target; not the bad one
-// itself, which is older than the target if somebody had created the workload again from it.
+// itself, which is older than the target if somebody had created the workload again from it. So it is where only the
+// history knows of the rollback, or of Git's revert, because the status was lost.
 func (l *look) lastStable(current, revision string) string {
-	if current == revision {
+	bad, target := l.kept(current), l.kept(revision)
+	switch {
+	case current == revision:
 		return l.Release.Annotations[v1alpha1.LastStableAnnotation]
-	}
-	if !l.isRollback() {
+	case !l.isRollback() && (bad == nil || bad.stable() && !target.olderThan(bad)):
 		return current
-	}
-	target, last := l.kept(revision), (*Kept)(nil)
-	for i := range l.Kept {
-		k := &l.Kept[i]
-		before := target != nil && k.stable() && k.Number < target.Number && k.Revision != current
-		if before && (last == nil || k.Number > last.Number) {
-			last = k
-		}
-	}
-	if last == nil {
+	case target != nil:
+		return l.keptBefore(target.Number, current)
+	case !l.isRollback(): // it is kept in this very turn
+		return l.keptBefore(l.nextNumber(), current)
+	default:
 		return ""
+	}
+}
+
+// olderThan reports whether a template was stable before another one was.
+func (k *Kept) olderThan(other *Kept) bool { return k != nil && k.stable() && k.Number < other.Number }
+
+// keptBefore is the revision of the newest stable template that is older than a number, apart from a bad one; empty if there is none.
+func (l *look) keptBefore(number int64, bad string) string {
+	last := Kept{}
+	for i := range l.Kept {
+		if k := &l.Kept[i]; k.stable() && k.Number < number && k.Number > last.Number && k.Revision != bad {
+			last = *k
+		}
 	}
 	return last.Revision
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
 // handedBack is a workload that runs v2 under the native controller again, after the last step.
@@ -120,9 +122,12 @@ func TestArriveCompletesARelease(t *testing.T) {
 		"after the hand-back its template is kept and its revision is stable": {
 			handedBack(10), outcome{Script: []string{keep, stable}, Is: completed},
 		},
-		"on a live workload only": {
-			handedBack(10).but(func(o *Observation) { o.Live &^= ReadWorkload }),
-			outcome{Script: []string{"needs workload"}, Is: "Finalizing 3/3 Upgrade HandingBack"},
+		"on a live workload only, where no status says that it was handed back": {
+			handedBack(10).status(notFinalizing).but(func(o *Observation) { o.Live &^= ReadWorkload }),
+			outcome{Script: []string{"needs workload"}, Is: "RollingUpdate 3/3 Upgrade HandingBack"},
+		},
+		"else without": {
+			handedBack(10).but(func(o *Observation) { o.Live &^= ReadWorkload }), outcome{Script: []string{keep, stable}, Is: completed},
 		},
 		"gates of earlier attempts and those that nobody decides any more go, the passed ones are the record": {
 			handedBack(10).status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).
@@ -268,6 +273,9 @@ func TestLastStable(t *testing.T) {
 		"... that was not rolled back itself":                      {rollingBack(10).but(keptInOrder("v8", "v9", "v1", "v2")).but(markedBad("v9")), "v2", "v1", "v8"},
 		"after a rollback to the oldest there is none":             {rollingBack(10), "v2", "v1", ""},
 		"after a rollback to what is not kept any more it is none": {rollingBack(10).but(keptInOrder("v9")), "v2", "v1", ""},
+		"it is not what only the history knows was rolled back":    {held(10).but(keptInOrder("v0", "v1", "v2")).but(markedBad("v2")), "v2", "v1", "v0"},
+		"... also if the new one is yet to be kept":                {held(10).but(keptInOrder("v0", "v1", "v2")).but(markedBad("v2")), "v2", "v3", "v1"},
+		"... nor what Git has reverted":                            {held(10).but(keptInOrder("v0", "v1", "v2")), "v2", "v1", "v0"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -284,19 +292,41 @@ func keptInOrder(revisions ...string) func(*Observation) {
 	return func(o *Observation) { o.Kept = (&scene{}).keep(revisions...).Kept }
 }
 
+// places makes the workload a StatefulSet whose own rollout is at seven of ten pods.
+func (s *scene) places(m statefulset.Mover) *scene {
+	m.Strategy, m.Window, m.Observed, m.Replicas, m.Digest, m.Update, m.Current = "own", inplace.Held, true, 10, "digest-v1", "v1", "v0"
+	m.Status = statefulset.Status{Replicas: 10, Ready: 10, Available: 10, Updated: 7}
+	return s.but(func(o *Observation) {
+		o.Release.Namespace, o.Release.Spec.WorkloadRef.Kind, o.Workload.Mover = "shop", "StatefulSet", m
+	})
+}
+
 // What a release says of pods is so, before it is completed as after.
 func TestNativeRolloutIsTold(t *testing.T) {
 	t.Parallel()
-	rolling := running(10).resolved("v1").sets(set("v0", 4), set("v1", 7, available(5)))
+	rolling := func() *scene { return running(10).resolved("v1").sets(set("v0", 4), set("v1", 7, available(5))) }
 	tests := map[string]struct {
 		scene *scene
 		want  string
 	}{
-		"under way": {rolling, "the Deployment's own rollout is in progress: 7 of 10 pods run revision v1"},
+		"under way": {rolling(), "the workload's own rollout is in progress: 7 of 10 pods run revision v1"},
 		"paused": {
 			running(10).resolved("v1").sets(set("v0", 4), set("v1", 7)).but(paused).but(func(o *Observation) { o.Release.Namespace = "shop" }),
 			"the Deployment is paused, and 7 of 10 pods run revision v1: the release completes once it is resumed and all of them run it; " +
 				"kubectl rollout resume deployment web -n shop",
+		},
+		"OnDelete": {
+			rolling().places(statefulset.Mover{}),
+			"the StatefulSet has update strategy OnDelete, and 7 of 10 pods run revision v1: the release completes once all of them run it: " +
+				"delete the other pods, or give another template, which is released in batches",
+		},
+		"with a partition that it has come to": {
+			rolling().places(statefulset.Mover{RollingUpdate: true, Partition: 3}),
+			"the StatefulSet has partition 3, and 7 of 10 pods run revision v1: the release completes once all of them run it; " +
+				`kubectl patch statefulset web -n shop -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
+		},
+		"with a partition that it has not come to": {
+			rolling().places(statefulset.Mover{RollingUpdate: true, Partition: 2}), "the workload's own rollout is in progress: 7 of 10 pods run revision v1",
 		},
 	}
 	for name, test := range tests {
@@ -307,7 +337,7 @@ func TestNativeRolloutIsTold(t *testing.T) {
 			}
 		})
 	}
-	s := next(t, rolling).Status
+	s := next(t, rolling()).Status
 	if s.Replicas != 10 || s.UpdatedReplicas != 7 || s.UpdatedAvailableReplicas != 5 || s.StableRevision != "" {
 		t.Errorf("%d of %d pods are updated, %d available, %q is stable; want 7 of 10, 5, none", s.UpdatedReplicas, s.Replicas, s.UpdatedAvailableReplicas, s.StableRevision)
 	}

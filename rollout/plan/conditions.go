@@ -30,8 +30,12 @@ func (t *telling) set(kind string, is bool, message, reason string) {
 	})
 }
 
-// drop removes a condition that is kept only while it is true.
-func (t *telling) drop(kind string) { meta.RemoveStatusCondition(&t.status.Conditions, kind) }
+// drop removes a condition that is kept only while it is true. Removing one that is not there would copy all others.
+func (t *telling) drop(kind string) {
+	if meta.FindStatusCondition(t.status.Conditions, kind) != nil {
+		meta.RemoveStatusCondition(&t.status.Conditions, kind)
+	}
+}
 
 // stall is what needs a change by somebody; its cause is empty if there is nothing.
 type stall struct {
@@ -96,8 +100,8 @@ func (t *telling) stalledBeside() stall {
 		return stall{v1alpha1.StallInvalidTemplate, refused.words(), false}
 	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.elder() != "":
 		return stall{v1alpha1.StallWorkloadShared, fmt.Sprintf(
-			"Deployment %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
-			t.Workload.Name, t.elder()), false}
+			"%s %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
+			t.kind(), t.Workload.Name, t.elder()), false}
 	case waits && rejectedOf(blocked.By) != nil:
 		return stall{v1alpha1.StallGateRejected, t.status.Message, true}
 	default:

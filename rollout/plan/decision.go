@@ -29,9 +29,9 @@ func nothing(l *look) Decision { return Decision{look: l} }
 
 // with is the decision with another record.
 func (d Decision) with(change func(*record)) Decision {
-	r := d.record
-	change(&r)
-	d.look = d.look.with(r)
+	next := *d.look
+	change(&next.record)
+	d.look = &next
 	return d
 }
 
@@ -94,7 +94,7 @@ func (d Decision) do(actions ...Action) Decision {
 
 // refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.
 func (l *look) refusal(action Action) *Refusal {
-	known := l.Refusals.of(WriteOf(action), l.Release.Generation)
+	known := l.Refusals.of(WriteOf(action).Key, l.Release.Generation)
 	if known == nil || !known.Until.IsZero() && !l.Now.Before(known.Until) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *look) refusal(action Action) *Refusal {
 }
 
 // time is the moment of the look as the API keeps it: in whole seconds.
-func (l *look) time() *metav1.Time { return new(metav1.NewTime(l.Now).Rfc3339Copy()) }
+func (l *look) time() *metav1.Time { return new(metav1.NewTime(l.Now.UTC().Truncate(time.Second))) }
 
 // happening is what has happened, to report to people once.
 //

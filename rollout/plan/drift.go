@@ -75,7 +75,7 @@ func revertDrift(d Decision) Decision {
 		return d.read(reads)
 	}
 	return begin(nothing(d.look), *d.record.Resolved, &v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerDrift, From: d.Workload.Revision, Message: bounded(driftWords(d.Drift.Fields)),
+		Trigger: v1alpha1.TriggerDrift, From: d.Workload.Revision, Message: bounded(d.driftWords(d.Drift.Fields)),
 	}).first()
 }
 
@@ -93,12 +93,18 @@ func countReleased(d Decision) Decision {
 	}))
 }
 
-// endDrift counts the pods again that drift has taken away, until it has brought them back.
+// endDrift counts the pods again that drift has taken away, until it has brought them back, and those that were not available when the
+// release was completed, once all are: a first release does not wait for them.
 func endDrift(d Decision) Decision {
-	if d.record.UpdatedReplicas < d.record.Replicas {
-		return countReleased(d)
+	r := &d.record
+	if r.UpdatedReplicas >= r.Replicas && r.UpdatedAvailableReplicas >= r.Replicas {
+		return d
 	}
-	return d
+	counted := countReleased(d)
+	if r.UpdatedReplicas >= r.Replicas && counted.record.UpdatedAvailableReplicas < r.Replicas {
+		return d // what only comes and goes costs no write
+	}
+	return counted
 }
 
 // knowDrift asks whether a workload that is about to be taken over runs what was last

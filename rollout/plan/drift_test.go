@@ -114,6 +114,17 @@ func (s *scene) unchanged() *scene {
 	return s.sets(set("v1", s.Workload.Replicas))
 }
 
+// The command that is told undoes the change of the workload that has drifted, whatever its kind.
+func TestDriftNamesTheKind(t *testing.T) {
+	t.Parallel()
+	s := completed(10).resolved("v1").changed().differing(image).but(inShop).but(func(o *Observation) { o.Release.Spec.WorkloadRef.Kind = "StatefulSet" })
+	want := []Event{{true, v1alpha1.ReasonDrifted, "the StatefulSet was changed out of band: " + image +
+		"; put it back ('kubectl rollout undo statefulset/web -n shop'), or commit it to Git"}}
+	if diff := cmp.Diff(want, next(t, s).Events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestDriftIsToldOnce(t *testing.T) {
 	t.Parallel()
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop)
@@ -160,5 +171,29 @@ func TestReleaseOverDrift(t *testing.T) {
 	})
 	if p := next(t, over().differing(image)); p.Status.StableRevision != "v1" {
 		t.Errorf("the release goes back to %s, want v1", p.Status.StableRevision)
+	}
+}
+
+// A first release is completed before its pods are available. They are counted once more when all are: what comes and goes at rest costs
+// no write.
+func TestCompletedBeforeItsPodsAreAvailable(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		had, now, want int32
+	}{
+		"All":       {had: 0, now: 10, want: 10},
+		"TheRest":   {had: 7, now: 10, want: 10},
+		"NotAll":    {had: 0, now: 9, want: 0},
+		"LostSince": {had: 10, now: 3, want: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := completed(10).resolved("v1").sets(set("v1", 10, available(tc.now))).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.UpdatedReplicas, s.UpdatedAvailableReplicas = 10, tc.had
+			})
+			if got := next(t, s).Status.UpdatedAvailableReplicas; got != tc.want {
+				t.Errorf("%d updated pods are said to be available, want %d", got, tc.want)
+			}
+		})
 	}
 }

@@ -62,6 +62,8 @@ func (n noTargetError) Error() string {
 	switch n.why {
 	case runsAlready:
 		return fmt.Sprintf("revision %q already runs", n.revision)
+	case isReleased:
+		return fmt.Sprintf("revision %q is the one that is being released; ", n.revision) + keptWords(n.kept)
 	case wasRolledBack:
 		return "it was rolled back itself; to release it through its gates again, set it as spec.template; " + keptWords(n.kept)
 	case unknownRevision:

@@ -43,7 +43,7 @@ func follow(d Decision) (Decision, mover.Task) {
 		d = enterStep(d, d.stepIndex()) // steps were taken out: this is the last one now
 	}
 	target := d.followed(unreadable)
-	if !unreadable && (!d.rescaling() || d.conforms(target)) {
+	if !unreadable && (!d.rescaling() || d.pods.Final || d.conforms(target)) {
 		d = d.with(func(r *record) { r.TargetReplicas, r.Replicas = target, replicas })
 	}
 	return d, d.task(target)
@@ -86,6 +86,7 @@ func (l *look) conforms(target int32) bool {
 
 // enterStep starts a step. Pods that run the revision already stay, unless they are to go back with it.
 func enterStep(d Decision, index int32) Decision {
+	stay := d.stay()
 	d = d.with(func(r *record) {
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = index, v1alpha1.StepUpgrade, d.time()
 		r.Gates, r.Answers = nil, nil
@@ -93,8 +94,8 @@ func enterStep(d Decision, index int32) Decision {
 	replicas := d.Workload.Replicas
 	target, entered := d.share().entered(replicas), replicas
 	if updated := d.pods.Updated; updated.Known && !d.stepsBack() {
-		target = max(target, min(updated.Wanted, d.share().most(replicas)))
-		if updated.Wanted > target && !d.isRollback() {
+		target = max(target, min(stay, d.share().most(replicas)))
+		if updated.Wanted > target && !d.isRollback() && !d.pods.Final {
 			entered = 0 // an old pod is still to replace one of them
 		}
 	}
@@ -121,7 +122,7 @@ func enterFirstStep(d Decision) (Decision, bool) {
 	case !d.pods.All.Observed:
 		return d, false
 	}
-	d = d.with(func(r *record) { r.Phase = d.rollingPhase() })
+	d = nameAsNative(d.with(func(r *record) { r.Phase = d.rollingPhase() })) // what is opened for a step bears the name
 	return enterStep(d, 0), true
 }
 

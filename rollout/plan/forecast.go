@@ -20,7 +20,11 @@ type Batch struct {
 // ForecastOf computes the result of the steps of a release, or of a rollback of it, for a workload that keeps its size. They
 // must be valid.
 func ForecastOf(release *v1alpha1.BatchRelease, workload *Workload, rollback bool) Forecast {
-	bounds := (&look{Observation: Observation{Release: release, Workload: workload}}).bounds()
+	l := &look{Observation: Observation{Release: release, Workload: workload}}
+	if rollback {
+		l.record.Rollback = &v1alpha1.RollbackRecord{}
+	}
+	bounds := l.widest()
 	forecast := Forecast{Surge: bounds.Surge, Unavailable: bounds.Unavailable}
 	reached := int32(0)
 	for i, step := range release.Spec.Steps(rollback) {

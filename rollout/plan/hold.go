@@ -88,6 +88,9 @@ func prepare(d Decision) (next Decision, written, ready bool) {
 	} else {
 		d, ready = keepBefore(d.with(func(r *record) { r.StableRevision = stable }))
 	}
+	if !ready { // the annotations name only what is kept
+		return d, false, false
+	}
 	annotations, finalized := d.Release.Annotations, slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer)
 	if finalized && annotations[v1alpha1.CurrentStableAnnotation] == stable {
 		return d, false, ready
@@ -98,7 +101,7 @@ func prepare(d Decision) (next Decision, written, ready bool) {
 		Finalizer: new(true),
 	}
 	d, written = d.try(change.withLast(d.lastStable(annotations[v1alpha1.CurrentStableAnnotation], stable), annotations))
-	return d, written, written && ready
+	return d, written, written
 }
 
 func takeOver(d Decision) Decision {
@@ -113,11 +116,14 @@ func takeOver(d Decision) Decision {
 	change := d.changed()
 	reason, hold := d.takeOverReason(), d.holdValue()
 	hold.Change = d.onRecord(change)
-	written, digest := &template, d.record.Resolved.Digest
-	if hold.Emptied {
-		written, digest = d.stableTemplate(), ""
+	take := TakeOver{Reason: reason, Template: &template, Digest: d.record.Resolved.Digest, Hold: hold, PutBack: change}
+	switch native := d.Workload.native(); {
+	case hold.Emptied:
+		take.Template, take.Digest = d.stableTemplate(), ""
+	case !held && native.OnDelete && native.Stale: // what is lost comes back in the template that it has, then
+		take.Template, take.Digest, take.AsItIs = nil, "", true
 	}
-	d, done := d.try(TakeOver{Reason: reason, Template: written, Digest: digest, Hold: hold, PutBack: change})
+	d, done := d.try(take)
 	if done {
 		d = took(d, hold)
 	}
@@ -185,7 +191,7 @@ func (l *look) takeOverReason() Reason {
 // however often it has been since.
 func (l *look) holdValue() Hold {
 	w := l.Workload
-	hold := Hold{Release: l.Release.Name, UID: l.Release.UID, Emptied: l.empties(), Stable: l.goesBackTo()}
+	hold := Hold{Release: l.Release.Name, UID: l.Release.UID, Emptied: l.empties(), Stable: l.goesBackTo(), Foreign: l.foreign()}
 	switch {
 	case l.held():
 		hold.HeldWorkload = w.Hold.HeldWorkload

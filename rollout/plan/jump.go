@@ -138,10 +138,10 @@ func jump(d Decision, to int32, by string) Decision {
 func (l *look) batch(step int32) string { return fmt.Sprintf("%d/%d", step+1, len(l.steps())) }
 
 // stepsBack reports whether the step was jumped back to with the pods: those beyond it go, and the version before
-// takes their places. It does so until the next step.
+// takes their places. It does so until the next step. Where updated pods stay updated, none go.
 func (l *look) stepsBack() bool {
 	jump := l.lastJump()
-	return jump != nil && jump.RemovePods && jump.To == l.stepIndex()
+	return jump != nil && jump.RemovePods && jump.To == l.stepIndex() && !l.pods.Final
 }
 
 // goingBack reports whether there are pods left to remove.

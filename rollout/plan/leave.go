@@ -46,10 +46,10 @@ func holdAgain(d Decision) Decision {
 }
 
 // holdStripped reports whether somebody took our annotation off a workload that is otherwise as we
-// hold it: left alone it would stay paused for ever. One that they have resumed is theirs.
+// hold it, or move its pods: left alone it would stay paused, or with our strategy, for ever. One that they have resumed is theirs.
 func (l *look) holdStripped() bool {
 	w := l.Workload
-	return w != nil && !w.Deleting && w.Hold == nil && w.secured() && l.record.Held != nil
+	return w != nil && !w.Deleting && w.Hold == nil && l.record.Held != nil && (w.secured() || w.native().Opened && l.strategyIsOurs())
 }
 
 // letGo hands the workload back as LetGo decides. An unknown template is looked up live before the

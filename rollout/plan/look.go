@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -14,7 +15,7 @@ import (
 type record = v1alpha1.BatchReleaseStatus
 
 // look is a release at one moment: what was observed of it, and what is on record. It is a value: once made, it never
-// changes, and a record that has moved on makes another look (with).
+// changes, and a record that has moved on makes another look (Decision.with).
 type look struct {
 	Observation
 	record record
@@ -76,13 +77,6 @@ func writtenEarlier(r record, release *v1alpha1.BatchRelease) record {
 	return r
 }
 
-// with is the same look with another record.
-func (l *look) with(r record) *look {
-	next := *l
-	next.record = r
-	return &next
-}
-
 // validate says what is wrong with the steps that the release is to go. A rollback has its own, and goes on whatever is wrong
 // with those of the release.
 func (l *look) validate() error {
@@ -91,7 +85,8 @@ func (l *look) validate() error {
 		spec.Strategy.Steps = spec.Steps(true)
 	}
 	problems := Validate(&spec, field.NewPath("spec"))
-	return append(problems, l.uncounted()...).ToAggregate()
+	problems = append(problems, l.uncounted()...)
+	return append(problems, l.surgeLost()...).ToAggregate()
 }
 
 // uncounted refuses to wait for pods that are going away where the cluster does not count them. A rollback goes on without.
@@ -103,6 +98,27 @@ func (l *look) uncounted() field.ErrorList {
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "strategy", "podReplacement"), policy,
 		"the cluster does not count the pods that are terminating (status.terminatingReplicas of ReplicaSets): upgrade to Kubernetes 1.35, "+
 			"enable the feature gate DeploymentReplicaSetTerminatingReplicas, or take the field out")}
+}
+
+// surgeLost refuses to replace pods in place, without a word, of a workload whose own strategy surges. A rollback goes on without.
+func (l *look) surgeLost() field.ErrorList {
+	w := l.Workload
+	if w == nil || l.rollingBack() || l.Release.Spec.Strategy.MaxUnavailable != nil || !some(w.MaxSurge) ||
+		w.Mover.Bounds(w.MaxSurge, w.MaxUnavailable, max(w.Replicas, 1)).Surge > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("spec", "strategy", "maxUnavailable"),
+		"the workload's own strategy has maxSurge "+w.MaxSurge.String()+", but a release replaces its pods in place: "+
+			"say how many of them may be unavailable at a time")}
+}
+
+// some reports whether a limit is more than 0.
+func some(limit *intstr.IntOrString) bool {
+	if limit == nil {
+		return false
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(limit, percent, true)
+	return err == nil && n > 0
 }
 
 // anotherWorkload reports whether the workload is not the one that the record is about.

@@ -11,14 +11,38 @@ import (
 // written: each costs requests, and pods become available one by one.
 const patience = 250 * time.Millisecond
 
-// move brings the pods nearer to the target and to the others that it leaves. A small change waits for a moment, in which more of
-// the same kind may follow.
+// nativePatience is how long the native controller may take for what it does by itself, until that is seen: doing it in its place
+// costs requests.
+const nativePatience = 3 * time.Second
+
+// untidied is how long a write waits that matters only to whoever scales the workload up, where every pod may be updated: the
+// write of the next batch, or the hand-back, may make it needless.
+const untidied = time.Minute
+
+// move brings the pods nearer to the target and to the others that it leaves. What can wait for a moment, in which more may
+// follow, waits.
 func move(d Decision, t mover.Task) Decision {
-	until := d.LastScale.Add(patience)
-	if !d.LastScale.IsZero() && d.Now.Before(until) && d.Workload.Mover.Move(t).Small {
-		return d.wakeAt(until)
+	if wait := d.mayWait(t); !d.LastScale.IsZero() && d.Now.Before(d.LastScale.Add(wait)) {
+		return d.wakeAt(d.LastScale.Add(wait))
 	}
 	return resize(d, t, mover.Mover.Move)
+}
+
+// mayWait is how long the next moves may wait.
+func (l *look) mayWait(t mover.Task) time.Duration {
+	if !l.Now.Before(l.LastScale.Add(untidied)) {
+		return 0
+	}
+	switch moves := l.Workload.Mover.Move(t); {
+	case moves.Tidies && l.letThrough() && l.reach(t.Target) >= l.Workload.Replicas:
+		return untidied
+	case moves.Native:
+		return nativePatience
+	case moves.Small:
+		return patience
+	default:
+		return 0
+	}
 }
 
 // keepScale follows spec.replicas in a release that is stopped and otherwise leaves the pods as they are.
@@ -36,7 +60,8 @@ func resize(d Decision, t mover.Task, moves func(mover.Mover, mover.Task) mover.
 	if !ordered {
 		return d
 	}
-	d, t.Limits = limits(d, all.Order)
+	d, limited := limits(d, all.Order)
+	t.Limits, t.Turn = limited.Limits, limited.Turn
 	return write(d, moves(d.Workload.Mover, t))
 }
 
@@ -49,7 +74,7 @@ func write(d Decision, all mover.Moves) Decision {
 		return d
 	}
 	if all.GrowsFirst {
-		d, done := writeGrowth(d, all.Grow)
+		d, done := writeGrowth(d, all)
 		if done {
 			d, _ = writeShrink(d, all)
 		}
@@ -57,21 +82,21 @@ func write(d Decision, all mover.Moves) Decision {
 	}
 	d, done := writeShrink(d, all)
 	if done { // if a shrink is refused there is no room for more
-		d, _ = writeGrowth(d, all.Grow)
+		d, _ = writeGrowth(d, all)
 	}
 	return d
 }
 
 // writeGrowth adds pods. It reports whether it does: if a growth is refused, what is to make room for it stays.
-func writeGrowth(d Decision, grow []mover.Write) (Decision, bool) {
-	if len(grow) == 0 {
+func writeGrowth(d Decision, all mover.Moves) (Decision, bool) {
+	if len(all.Grow) == 0 {
 		return d, true
 	}
-	d, may := mayGrow(d)
+	d, may := mayGrow(d, all)
 	if !may {
 		return d, false
 	}
-	return d.try(d.moves(grow)...)
+	return d.try(d.moves(all.Grow)...)
 }
 
 // writeShrink takes pods away. It reports whether it does.
@@ -97,13 +122,17 @@ func (l *look) moves(writes []mover.Write) []Action {
 
 // mayGrow asks for the live reads that more pods depend on. Without them a shell that reads its
 // own writes knows what the others have, except what the native controller does itself, and what the process before
-// this one did.
-func mayGrow(d Decision) (Decision, bool) {
+// this one did. A write that only narrows what may come back updated needs no counts, and one that the workload guards no
+// other reading of it.
+func mayGrow(d Decision, all mover.Moves) (Decision, bool) {
 	reads, first := ReadWorkload, d.LastScale.IsZero()
-	if first || d.rescaling() || d.pods.Self {
+	if all.Guarded {
+		reads = 0
+	}
+	if first || d.rescaling() || d.pods.Self && !all.Narrows {
 		reads |= ReadCounts
 	}
-	if first {
+	if first && !d.Wrote {
 		reads |= ReadRelease
 	}
 	d = d.read(reads)

@@ -151,9 +151,12 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 		return doneStep().sets(set("v1", 8), set("v2", 3)).gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0"))
 	}
 	checkScripts(t, map[string]scripted{
-		"growth rests on spec.replicas and the hold":             {grows().cached(), []string{"needs workload"}},
-		"the other sets it knows from its own writes":            {grows().cached().but(live), []string{"scale v2 1 -> 2" + batch2}},
-		"a new process knows nothing yet":                        {grows().cached().but(fresh), []string{"needs release, workload, counts"}},
+		"growth rests on spec.replicas and the hold":  {grows().cached(), []string{"needs workload"}},
+		"the other sets it knows from its own writes": {grows().cached().but(live), []string{"scale v2 1 -> 2" + batch2}},
+		"a new process knows nothing yet":             {grows().cached().but(fresh), []string{"needs release, workload, counts"}},
+		"... but what it has recorded itself": {
+			grows().cached().but(fresh).but(func(o *Observation) { o.Wrote = true }), []string{"needs workload, counts"},
+		},
 		"the first pod: the native controller scaled until then": {held(10).cached().sets(set("v1", 10, stale)), []string{"needs workload, counts"}},
 		"the first pod of a set that is there": {
 			held(10).sets(set("v1", 10), set("v2", 0)).cached().but(live), []string{"needs counts"},

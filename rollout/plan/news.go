@@ -16,6 +16,9 @@ func (t *telling) news() []Event {
 	if found := t.preflight(); found != nil && t.preflightBegins() {
 		events = append(events, *found)
 	}
+	if beyond := t.beyond(); beyond != nil && t.beyondBegins() {
+		events = append(events, *beyond)
+	}
 	told := noticeOf(t.state)
 	if t.refusalIsTold() {
 		told = notice{tell: atStart}
@@ -143,7 +146,7 @@ func (t *telling) sameState() bool {
 // API server says so in other words each time, for example with what a quota has left.
 func (t *telling) toldStalled(stalled stall) bool {
 	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
-		return was != nil && was.Write == now.Write
+		return sameWrite(was, now)
 	}
 	old := meta.FindStatusCondition(t.before.Conditions, v1alpha1.ConditionStalled)
 	return old != nil && old.Message == stalled.event().Message

@@ -28,6 +28,8 @@ type Observation struct {
 	// LastScale is when this process last changed how many pods a version of this workload has, not counting this pass; zero if
 	// it has not.
 	LastScale time.Time
+	// Wrote says that this process has written the status of the release: it knows what the process before this one has.
+	Wrote bool
 	Facts
 }
 
@@ -70,8 +72,12 @@ type Hold struct {
 	Stable string `json:"stable,omitempty"`
 	// Emptied says that the workload has the stable template because it was scaled to 0.
 	Emptied bool `json:"emptied,omitempty"`
+	// Window is the partition of a StatefulSet, as text, while pods from it on are replaced; empty while none are.
+	Window string `json:"window,omitempty"`
 	// Change is what somebody else changed meanwhile, as long as nobody has acknowledged it.
 	Change ExternalChange `json:"meddling,omitzero"`
+	// Foreign is the revision of the last template that somebody else gave the workload meanwhile. Pods of it are replaced first.
+	Foreign string `json:"foreign,omitempty"`
 	v1alpha1.HeldWorkload
 }
 

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/order"
@@ -54,16 +52,16 @@ func (l *look) queue() mover.Queue {
 	return mover.Queue{Pods: l.Pods, Keys: l.Release.Spec.Strategy.Order, Pauses: l.pauses, Now: l.Now}
 }
 
-// limits are how far other versions may shrink in their order now, as far as their pods are known.
-func limits(d Decision, o *mover.Order) (Decision, map[types.UID]mover.Limit) {
+// limits are how far other versions may shrink in their order now, and which pods go first, as far as their pods are known.
+func limits(d Decision, o *mover.Order) (Decision, mover.Limited) {
 	if !d.Live.Has(ReadPods) {
-		return d, nil
+		return d, mover.Limited{}
 	}
 	limited := o.Limits(d.queue())
 	if !limited.Settles.IsZero() {
 		d = d.wakeAt(limited.Settles)
 	}
-	return pauseBefore(d, limited.Held), limited.Limits
+	return pauseBefore(d, limited.Held), limited
 }
 
 // pauses reports whether a pod has a pause point that nobody has confirmed.

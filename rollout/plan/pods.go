@@ -57,5 +57,8 @@ func (l *look) task(target int32) mover.Task {
 	if t.Grown {
 		t.Reach = l.reach(target)
 	}
+	if l.held() && !l.known(l.Workload.Hold.Foreign) {
+		t.Foreign = l.Workload.Hold.Foreign
+	}
 	return t
 }

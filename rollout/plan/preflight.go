@@ -33,7 +33,7 @@ func (l *look) wontFit() bool {
 
 // shape is what the release wants of its namespace.
 func (l *look) shape() *Shape {
-	b := l.bounds()
+	b := l.widest()
 	made := l.Workload.Mover.Count(l.record.Resolved.Digest).Updated.Known
 	return &Shape{
 		Template: l.template(), Replicas: l.Workload.Replicas, Surge: b.Surge, Unavailable: b.Unavailable, NewVersion: !made,

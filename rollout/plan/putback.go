@@ -21,12 +21,63 @@ type ExternalChange struct {
 }
 
 // putBack pauses a workload again that somebody has unpaused while it is taken over, before
-// anything else: the native controller is about to remove all its old pods (T6).
+// anything else: the native controller is about to remove all its old pods (T6). A template that somebody has written too is put
+// back in the same write, or what the native controller makes until the next would be of that one. Where the API
+// server refuses the template the rest is put back alone.
 func putBack(d Decision, s Unsecured) Decision {
 	hold := *d.Workload.Hold
-	hold.Change = d.onRecord(s.Change)
+	hold.Change, hold.Foreign = d.onRecord(s.Change), d.foreign()
 	d = d.with(func(r *record) { r.Held = &d.Workload.Hold.HeldWorkload })
-	return failIfRefused(d.do(TakeOver{Reason: unpausedReason, Hold: hold, PutBack: s.Change}))
+	take := TakeOver{Reason: unpausedReason, Hold: hold, PutBack: s.Change}
+	if template := d.overwritten(); template != nil {
+		whole := take
+		whole.Template, whole.Digest = template, d.record.Resolved.Digest
+		var done bool
+		if d, done = d.try(whole); done {
+			return d
+		}
+	}
+	return failIfRefused(d.do(take))
+}
+
+// overwritten is the template that somebody has overwritten of a workload that is taken over, if it is at hand; nil if it is not, or the
+// workload has it, or was never given it.
+func (l *look) overwritten() *Template {
+	if !l.held() || !l.templateChanged() {
+		return nil
+	}
+	if template := l.template(); template.Given || l.hasTemplate(template.Revision) {
+		return &template
+	}
+	return nil
+}
+
+// templateChanged reports whether a workload that is taken over has another template than it was given. Without pods it
+// may have the stable one.
+func (l *look) templateChanged() bool {
+	w, held := l.Workload, l.held()
+	if !held && l.record.Held == nil || held && w.Hold.Emptied {
+		return false
+	}
+	return l.record.Resolved != nil && l.entered() && !l.empties() && w.Digest != l.record.Resolved.Digest
+}
+
+// foreign is the revision of which pods are that run what somebody else gave the workload: that of the template that it has now, or
+// that was put back before. What the release moves pods from and to is never foreign.
+func (l *look) foreign() string {
+	switch foreign := l.Workload.Revision; {
+	case l.templateChanged() && !l.known(foreign):
+		return foreign
+	case l.held():
+		return l.Workload.Hold.Foreign
+	default:
+		return ""
+	}
+}
+
+// known reports whether a revision is the one that is released, or the one before.
+func (l *look) known(revision string) bool {
+	return revision == "" || revision == l.record.UpdateRevision || revision == l.stableRevision()
 }
 
 // unsecuring is the change for which the native controller rolls, or removes, pods.

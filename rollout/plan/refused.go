@@ -1,18 +1,20 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // Refusal is a write of the plan that failed because of its content, not its time: the API server, or
 // admission, refuses it, or changes it to something else. Sending it again at once is of no use.
 type Refusal struct {
 	// Write is WriteOf the action.
-	Write string
+	Write mover.Name
 	// Why is what the API server says.
 	Why string
 	// Generation is that of the release when it was refused: another spec may fix it.
@@ -44,7 +46,7 @@ const (
 // being sent together again.
 func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals {
 	refused.Tries = 1
-	if before := r.of(refused.Write, refused.Generation); before != nil {
+	if before := r.of(refused.Write.Key, refused.Generation); before != nil {
 		refused.Tries += before.Tries
 	}
 	wait := min(firstRetry<<min(refused.Tries-1, 10), lastRetry)
@@ -52,7 +54,7 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 	if refused.Written && refused.Tries >= maxWritten {
 		refused.Until = time.Time{}
 	}
-	rest := slices.DeleteFunc(slices.Clone(r), func(o Refusal) bool { return o.Write == refused.Write || o.Generation != refused.Generation })
+	rest := slices.DeleteFunc(slices.Clone(r), func(o Refusal) bool { return o.Write.Key == refused.Write.Key || o.Generation != refused.Generation })
 	return append(rest[max(0, len(rest)-maxRefusals+1):], refused)
 }
 
@@ -61,48 +63,101 @@ func (r Refusals) After(done Action) Refusals {
 	if a, is := done.(Annotate); is && slices.Contains(a.Remove, v1alpha1.RetryAnnotation) {
 		return nil
 	}
-	taken := func(o Refusal) bool { return o.Write == WriteOf(done) }
+	taken := func(o Refusal) bool { return o.Write.Key == WriteOf(done).Key }
 	if !slices.ContainsFunc(r, taken) {
 		return r
 	}
 	return slices.DeleteFunc(slices.Clone(r), taken)
 }
 
-func (r Refusals) of(write string, generation int64) *Refusal {
-	i := slices.IndexFunc(r, func(o Refusal) bool { return o.Write == write && o.Generation == generation })
+func (r Refusals) of(key string, generation int64) *Refusal {
+	i := slices.IndexFunc(r, func(o Refusal) bool { return o.Write.Key == key && o.Generation == generation })
 	if i < 0 {
 		return nil
 	}
 	return &r[i]
 }
 
-// WriteOf says which write an action is, in words that follow "to". How many pods it is about does not count: a
-// refusal of 5 is taken for one of 4.
-func WriteOf(action Action) string {
+// WriteOf is which write an action is. How many pods it is about does not count: a refusal of 5 is taken for one of 4.
+func WriteOf(action Action) mover.Name {
 	switch a := action.(type) {
 	case TakeOver:
-		if a.Template == nil {
-			return "put back what says that the Deployment is taken over"
-		}
-		return "take over the Deployment with " + a.Template.String()
+		return a.name()
 	case HandBack:
-		return strings.Replace(a.String(), "hand back", "hand back the Deployment", 1)
+		if a.Template == nil {
+			return mover.Name{Key: "HandBack", Words: "hand back the workload"}
+		}
+		return mover.Name{Key: "HandBack" + a.Template.key(), Words: "hand back the workload with " + a.Template.String()}
 	case MovePods:
 		return a.Write.Name()
 	case OpenGate:
-		return "create Gate " + a.Name
+		return mover.Name{Key: "CreateGate/" + a.Name, Words: "create Gate " + a.Name}
 	case CloseGate:
-		return "delete Gate " + a.Name
-	case Annotate, RecordRevision, UpdateRevision, PruneRevision:
+		return mover.Name{Key: "DeleteGate/" + a.Name, Words: "delete Gate " + a.Name}
+	case Annotate:
+		return mover.Name{Key: "Annotate" + a.key(), Words: a.String()}
+	case RecordRevision:
+		return mover.Name{Key: "Keep/" + a.Revision + "/" + string(a.Record.Outcome), Words: a.String()}
+	case UpdateRevision:
+		return mover.Name{Key: "Mark/" + a.Name + "/" + string(a.Record.Outcome), Words: a.String()}
+	case PruneRevision:
+		return mover.Name{Key: "Forget/" + a.Name, Words: a.String()}
 	}
-	return action.String()
+	return mover.Name{Key: action.String(), Words: action.String()} // there is no other
+}
+
+func (a TakeOver) name() mover.Name {
+	switch {
+	case a.AsItIs:
+		return mover.Name{Key: "TakeOver:own", Words: "take over the workload with the template that it has"}
+	case a.Template == nil:
+		return mover.Name{Key: "TakeOver", Words: "put back what says that the workload is taken over"}
+	default:
+		return mover.Name{Key: "TakeOver" + a.Template.key(), Words: "take over the workload with " + a.Template.String()}
+	}
+}
+
+// key tells where a template comes from.
+func (t Template) key() string {
+	if t.Given {
+		return ":given"
+	}
+	return "/" + t.Revision
+}
+
+// key tells which annotations and finalizer are written.
+func (a Annotate) key() string {
+	text := ""
+	if a.Finalizer != nil {
+		text += fmt.Sprintf("/finalizer=%t", *a.Finalizer)
+	}
+	for _, name := range sortedKeys(a.Set) {
+		text += "/" + name + "=" + a.Set[name]
+	}
+	for _, name := range a.Remove {
+		text += "/-" + name
+	}
+	return text
+}
+
+// sameWrite reports whether two refused writes on record, of which there may be none before, are the same one.
+func sameWrite(before, now *v1alpha1.RefusedWrite) bool {
+	if before == nil {
+		return false
+	}
+	if before.Key == "" { // recorded by a version that compared the words, and knew Deployments alone
+		return before.Write == now.Write || before.Write == strings.Replace(now.Write, "the workload", "the Deployment", 1)
+	}
+	return before.Key == now.Key
 }
 
 // refusedWrite is what to report of the write that is refused: since when, and how long that was watched, if it was reported
 // already.
 func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
-	told := v1alpha1.RefusedWrite{Write: bounded(d.refused.Write), Message: bounded(d.refused.Why), Since: *d.time()}
-	if before := d.record.RefusedWrite; before != nil && before.Write == told.Write {
+	told := v1alpha1.RefusedWrite{
+		Key: bounded(d.refused.Write.Key), Write: bounded(d.refused.Write.Words), Message: bounded(d.refused.Why), Since: *d.time(),
+	}
+	if before := d.record.RefusedWrite; sameWrite(before, &told) {
 		told.Since, told.WaitedSeconds = before.Since, before.WaitedSeconds
 	}
 	return told
@@ -111,12 +166,15 @@ func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
 // failIfRefused fails a release that a refused write has held up for longer than the progress deadline before its
 // workload is taken over, or while somebody else's template is in it: the clock of a batch does not run there.
 func failIfRefused(d Decision) Decision {
+	if d.refused != nil && d.entered() {
+		d = count(d) // pods come up all the same
+	}
 	if d.refused == nil || d.stopped().any() || d.record.CurrentStepState == v1alpha1.StepBlocking {
 		return d
 	}
 	if !d.failed() {
 		told, watched := d.refusedWrite(), time.Duration(0)
-		if before := d.Release.Status.RefusedWrite; before != nil && before.Write == told.Write {
+		if sameWrite(d.Release.Status.RefusedWrite, &told) {
 			watched = d.Watched.Refusal
 		}
 		waited, onRecord := d.waited(watched, told.WaitedSeconds)

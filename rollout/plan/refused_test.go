@@ -8,23 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // refusing says that a write was refused just now.
-func refusing(write string) func(*Observation) {
+func refusing(write mover.Name) func(*Observation) {
 	return func(o *Observation) {
 		o.Refusals = Refusals{}.With(Refusal{Write: write, Why: "no cost centre", Generation: o.Release.Generation}, o.Now, 0)
 	}
 }
 
 // heldUp says that a write has been refused for a time.
-func heldUp(write string, d time.Duration) func(*Observation) {
+func heldUp(write mover.Name, d time.Duration) func(*Observation) {
 	return func(o *Observation) {
 		refusing(write)(o)
 		o.Watched = Watched{Progress: d, Refusal: d}
 		since := metav1.NewTime(o.Now.Add(-d))
-		o.Release.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: write, Message: "no cost centre", Since: since}
+		o.Release.Status.RefusedWrite = &v1alpha1.RefusedWrite{Key: write.Key, Write: write.Words, Message: "no cost centre", Since: since}
 		if o.Release.Status.Progress != nil {
 			o.Release.Status.Progress.Since = since
 		}
@@ -33,15 +34,20 @@ func heldUp(write string, d time.Duration) func(*Observation) {
 
 func turning(o *Observation) { o.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback }
 
-const (
-	takeOverV2 = "take over the Deployment with the template of the release"
-	createV2   = "create the ReplicaSet of revision v2"
+var (
+	takeOverV2 = WriteOf(TakeOver{Template: &Template{Given: true}})
+	createV2   = WriteOf(MovePods{Write: deployment.Create{Revision: "v2"}})
+	addToV2    = WriteOf(MovePods{Write: deployment.Scale{Set: deployment.Set{Name: "web-v2"}, To: 1}})
+	takeFromV1 = WriteOf(MovePods{Write: deployment.Scale{Set: deployment.Set{Name: "web-v1"}, From: 1}})
+	keepV1     = WriteOf(RecordRevision{Revision: "v1", Record: Record{Outcome: v1alpha1.OutcomeAdopted}})
+	openGate   = WriteOf(OpenGate{Name: "web-v2-1-0-0"})
+	handBack   = WriteOf(HandBack{})
 )
 
 func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 	t.Parallel()
-	stalled := func(write string) string {
-		return "WriteRefused: the API server refuses to " + write + ": no cost centre"
+	stalled := func(write mover.Name) string {
+		return "WriteRefused: the API server refuses to " + write.Words + ": no cost centre"
 	}
 	begun := func() *scene {
 		return held(10).sets(set("v1", 10)).status(func(s *v1alpha1.BatchReleaseStatus) { s.Progress.Since.Time = noon })
@@ -53,16 +59,14 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 			outcome{Is: "Initial - Initial WriteRefused", Stalled: stalled(takeOverV2), Wake: firstRetry},
 		},
 		"what a rollback needs, before the take-over": {
-			running(10).but(refusing("keep template v1 (Adopted)")), outcome{
-				Script:  []string{"annotate release finalizer=true current-stable-revision=v1: the workload is handed back before the release goes away"},
-				Is:      "Initial - Initial WriteRefused",
-				Stalled: stalled("keep template v1 (Adopted)"), Wake: firstRetry,
+			running(10).but(refusing(keepV1)), outcome{
+				Is: "Initial - Initial WriteRefused", Stalled: stalled(keepV1), Wake: firstRetry,
 			},
 		},
 		"the take-over, at the deadline": {
 			completed(10).but(heldUp(takeOverV2, tenMinutes)), outcome{
 				Is: "Failed - Initial ProgressDeadlineExceeded", Wake: firstRetry,
-				Stalled: "ProgressDeadlineExceeded: the release: no progress for 10m0s: the API server refuses to " + takeOverV2 + ": no cost centre",
+				Stalled: "ProgressDeadlineExceeded: the release: no progress for 10m0s: the API server refuses to " + takeOverV2.Words + ": no cost centre",
 			},
 		},
 		"the ReplicaSet": {
@@ -72,7 +76,7 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 		"the ReplicaSet, at the deadline": {
 			begun().but(heldUp(createV2, tenMinutes)), outcome{
 				Is: "Failed 1/3 Upgrade ProgressDeadlineExceeded", Wake: firstRetry,
-				Stalled: "ProgressDeadlineExceeded: batch 1/3: no progress for 10m0s: the API server refuses to " + createV2 + ": no cost centre",
+				Stalled: "ProgressDeadlineExceeded: batch 1/3: no progress for 10m0s: the API server refuses to " + createV2.Words + ": no cost centre",
 			},
 		},
 		"the ReplicaSet, and onFailure is Rollback": {
@@ -80,16 +84,16 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 			outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"},
 		},
 		"more pods": {
-			held(10).sets(set("v1", 10), set("v2", 0)).but(refusing("add pods to ReplicaSet web-v2")),
-			outcome{Is: "RollingUpdate 1/3 Upgrade WriteRefused", Stalled: stalled("add pods to ReplicaSet web-v2"), Wake: firstRetry},
+			held(10).sets(set("v1", 10), set("v2", 0)).but(refusing(addToV2)),
+			outcome{Is: "RollingUpdate 1/3 Upgrade WriteRefused", Stalled: stalled(addToV2), Wake: firstRetry},
 		},
 		"a gate: nobody could pass it, and the deadline runs": {
-			held(10).sets(set("v1", 9), set("v2", 1)).but(refusing("create Gate web-v2-1-0-0")),
-			outcome{Is: "RollingUpdate 1/3 Upgrade WriteRefused", Stalled: stalled("create Gate web-v2-1-0-0"), Wake: firstRetry},
+			held(10).sets(set("v1", 9), set("v2", 1)).but(refusing(openGate)),
+			outcome{Is: "RollingUpdate 1/3 Upgrade WriteRefused", Stalled: stalled(openGate), Wake: firstRetry},
 		},
 		"the hand-back of what is done does not fail the release": {
-			ended().but(heldUp("hand back the Deployment", time.Hour)),
-			outcome{Is: "Finalizing 3/3 Completed WriteRefused", Stalled: stalled("hand back the Deployment"), Wake: firstRetry},
+			ended().but(heldUp(handBack, time.Hour)),
+			outcome{Is: "Finalizing 3/3 Completed WriteRefused", Stalled: stalled(handBack), Wake: firstRetry},
 		},
 		"it is sent again when its time has come": {
 			begun().but(refusing(createV2)).but(func(o *Observation) { o.Now = o.Now.Add(firstRetry) }),
@@ -105,9 +109,9 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 // A release that is deleted stays until its Deployment is handed back.
 func TestARefusedHandBackKeepsTheRelease(t *testing.T) {
 	t.Parallel()
-	const write = "hand back the Deployment with template v1"
+	write := WriteOf(HandBack{Template: &Template{Revision: "v1"}})
 	p := next(t, held(10).sets(set("v1", 10)).deleted().but(refusing(write)))
-	if len(p.Actions) > 0 || p.Status.RefusedWrite == nil || p.Status.RefusedWrite.Write != write {
+	if len(p.Actions) > 0 || p.Status.RefusedWrite == nil || p.Status.RefusedWrite.Key != write.Key {
 		t.Errorf("the plan does %q and tells %+v", script(p), p.Status.RefusedWrite)
 	}
 }
@@ -130,12 +134,39 @@ func TestARefusalIsOneEvent(t *testing.T) {
 	}
 }
 
+// A version that compared the words has recorded the refusal: it is the same one, so that its deadline goes on.
+func TestARefusalOfAnEarlierVersionIsKnown(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		before v1alpha1.RefusedWrite
+		same   bool
+	}{
+		"of Deployments alone":       {v1alpha1.RefusedWrite{Write: "take over the Deployment with the template of the release"}, true},
+		"in the words of today":      {v1alpha1.RefusedWrite{Write: takeOverV2.Words}, true},
+		"another one":                {v1alpha1.RefusedWrite{Write: createV2.Words}, false},
+		"by its key, in other words": {v1alpha1.RefusedWrite{Key: takeOverV2.Key, Write: "take it over"}, true},
+		"another key, in its words":  {v1alpha1.RefusedWrite{Key: "Other", Write: takeOverV2.Words}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			since := metav1.NewTime(noon.Add(-time.Minute))
+			test.before.Since, test.before.WaitedSeconds = since, 40
+			s := completed(10).but(refusing(takeOverV2)).status(func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite = &test.before })
+			told := next(t, s).Status.RefusedWrite
+			if told == nil || told.Since.Equal(&since) != test.same || told.Key != takeOverV2.Key {
+				t.Errorf("told is %+v; want the one of before: %t", told, test.same)
+			}
+		})
+	}
+}
+
 func TestRefusalsAreSentAgainLaterAndLater(t *testing.T) {
 	t.Parallel()
 	var known Refusals
 	var waits []time.Duration
 	for range 9 {
-		known = known.With(Refusal{Write: "x", Generation: 1}, noon, 0)
+		known = known.With(Refusal{Write: mover.Name{Key: "x"}, Generation: 1}, noon, 0)
 		waits = append(waits, known[0].Until.Sub(noon))
 	}
 	for i, wait := range waits {
@@ -143,14 +174,14 @@ func TestRefusalsAreSentAgainLaterAndLater(t *testing.T) {
 			t.Errorf("after try %d it waits %s, want %s", i+1, wait, want)
 		}
 	}
-	if spread := known.With(Refusal{Write: "y", Generation: 1}, noon, 1); spread[1].Until.Sub(noon) != 6*time.Second {
+	if spread := known.With(Refusal{Write: mover.Name{Key: "y"}, Generation: 1}, noon, 1); spread[1].Until.Sub(noon) != 6*time.Second {
 		t.Errorf("the widest spread is %s, want 6s", spread[1].Until.Sub(noon))
 	}
-	if other := known.With(Refusal{Write: "x", Generation: 2}, noon, 0); len(other) != 1 || other[0].Tries != 1 {
+	if other := known.With(Refusal{Write: mover.Name{Key: "x"}, Generation: 2}, noon, 0); len(other) != 1 || other[0].Tries != 1 {
 		t.Errorf("another spec does not start anew: %+v", other)
 	}
 	known = known.With(Refusal{Write: createV2, Generation: 1}, noon, 0)
-	if left := known.After(MovePods{Write: deployment.Create{Revision: "v2"}}); len(left) != 1 || left[0].Write != "x" {
+	if left := known.After(MovePods{Write: deployment.Create{Revision: "v2"}}); len(left) != 1 || left[0].Write.Key != "x" {
 		t.Errorf("a write that was taken is still known as refused: %+v", left)
 	}
 	if left := known.After(Annotate{Remove: []string{v1alpha1.RetryAnnotation}}); len(left) != 0 {
@@ -176,12 +207,23 @@ func TestRewrittenWritesEnd(t *testing.T) {
 // Where pods are to come in the place of others that can't be taken away, none come: there would be more than the surge.
 func TestNoPodsComeWhereNoneMayGo(t *testing.T) {
 	t.Parallel()
-	s := held(6).bounds("1", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing("take pods from ReplicaSet web-v1"))
+	s := held(6).bounds("1", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing(takeFromV1))
 	if got := script(next(t, s)); len(got) > 0 && got[0] != "scale v2 3 -> 4: batch 3/3" || len(got) > 1 {
 		t.Errorf("planned is %q, want no more than one pod", got)
 	}
-	full := held(6).bounds("0", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing("take pods from ReplicaSet web-v1"))
+	full := held(6).bounds("0", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing(takeFromV1))
 	if got := script(next(t, full)); len(got) > 0 {
 		t.Errorf("planned is %q, want nothing: there is no room", got)
+	}
+}
+
+// The pods of a release whose workload can't be put back are counted all the same.
+func TestPodsAreCountedWhileAPutBackIsRefused(t *testing.T) {
+	t.Parallel()
+	s := held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).but(func(o *Observation) { deploymentOf(o.Workload).Paused = false })
+	p := next(t, s.but(refusing(WriteOf(takeOverOf(t, next(t, s))))))
+	if status := p.Status; status.RefusedWrite == nil || status.UpdatedReplicas != 1 || status.UpdatedAvailableReplicas != 1 {
+		t.Errorf("the plan does %q and tells of %d updated pods, %d of them available, refused is %+v",
+			script(p), status.UpdatedReplicas, status.UpdatedAvailableReplicas, status.RefusedWrite)
 	}
 }

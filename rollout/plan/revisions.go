@@ -251,13 +251,34 @@ func within(words []string, limit int) string {
 // markRolledBack records in the history that what was stable has been rolled back to another template. It
 // is no longer one to go back to. It reports whether that is done, or planned.
 func markRolledBack(d Decision, to string) (Decision, bool) {
-	bad := d.stable(d.Release.Annotations[v1alpha1.CurrentStableAnnotation])
-	if !d.isRollback() || bad == nil || bad.Revision == to {
-		return d, true
+	done := true
+	for _, bad := range d.wereStable(to) {
+		var marked bool
+		record := bad.Record
+		record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
+		d, marked = d.try(UpdateRevision{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
+		done = done && marked
 	}
-	record := bad.Record
-	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
-	return d.try(UpdateRevision{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
+	return d, done
+}
+
+// wereStable are the kept templates that a rollback puts an end to: the one that the release names as stable, and the one that it
+// leaves, which a pass may have recorded as stable that died before it named it.
+func (l *look) wereStable(to string) []*Kept {
+	if !l.isRollback() {
+		return nil
+	}
+	named, left := l.Release.Annotations[v1alpha1.CurrentStableAnnotation], l.record.Rollback.From
+	if left == named || l.revertingDrift() { // what somebody has given the workload by hand is as good as it was
+		left = ""
+	}
+	var bad []*Kept
+	for _, revision := range []string{named, left} {
+		if kept := l.stable(revision); kept != nil && revision != to {
+			bad = append(bad, kept)
+		}
+	}
+	return bad
 }
 
 // forgetOldTemplates deletes the oldest beyond the limit, but none that a rollback may name.

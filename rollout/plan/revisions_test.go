@@ -279,11 +279,15 @@ func TestMarkWhatWasRolledBack(t *testing.T) {
 		scene *scene
 		want  []string
 	}{
-		"what was stable until the rollback":              {rollingBack(10), []string{"mark template web-v2 (RolledBack): it was rolled back"}},
-		"a release that goes forward marks nothing":       {held(10).keep("v2").stable("v1", ""), nil},
-		"a revision that is stable again is not marked":   {rollingBack(10).stable("v1", ""), nil},
-		"a stable revision without a template is no harm": {rollingBack(10).but(keptInOrder("v1")), nil},
-		"one that is marked is not marked a second time":  {rollingBack(10).but(markedBad("v2")), nil},
+		"what was stable until the rollback":        {rollingBack(10), []string{"mark template web-v2 (RolledBack): it was rolled back"}},
+		"a release that goes forward marks nothing": {held(10).keep("v2").stable("v1", ""), nil},
+		"what a pass has recorded that died before it named it": {
+			rollingBack(10).stable("v1", ""), []string{"mark template web-v2 (RolledBack): it was rolled back"},
+		},
+		"what is stable is not marked, though it is left too":  {rollingBack(10).stable("v1", "").but(left("v1")), nil},
+		"what somebody has given by hand is as good as it was": {rollingBack(10).stable("v1", "").but(byDrift), nil},
+		"a stable revision without a template is no harm":      {rollingBack(10).but(keptInOrder("v1")), nil},
+		"one that is marked is not marked a second time":       {rollingBack(10).but(markedBad("v2")), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -296,6 +300,14 @@ func TestMarkWhatWasRolledBack(t *testing.T) {
 		})
 	}
 }
+
+// left is what the rollback leaves.
+func left(revision string) func(*Observation) {
+	return func(o *Observation) { o.Release.Status.Rollback.From = revision }
+}
+
+// byDrift has the rollback bring back what was released.
+func byDrift(o *Observation) { o.Release.Status.Rollback.Trigger = v1alpha1.TriggerDrift }
 
 // markedBad says of a kept template that it was rolled back.
 func markedBad(revision string) func(*Observation) {

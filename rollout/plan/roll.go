@@ -62,13 +62,13 @@ func makeRoom(d Decision, t mover.Task) Decision {
 	if d.failed() || d.stopped().any() {
 		t.Target = 0
 	}
-	if t.Target > 0 && d.ordered() {
+	if now := d.Workload.Mover.Now(t).Order; now != nil && t.Target > 0 && d.ordered() {
 		var ordered bool
-		if d, ordered = putInOrder(d, d.Workload.Mover.Now(t).Order); !ordered {
+		if d, ordered = putInOrder(d, now); !ordered {
 			return d
 		}
 	}
-	d, may := mayGrow(d)
+	d, may := mayGrow(d, mover.Moves{})
 	if !may {
 		return d
 	}

@@ -71,9 +71,18 @@ func (l *look) rollbackTarget(asked string) (*Kept, noTargetError) {
 	case target.Revision == l.record.UpdateRevision && l.completed() && !l.unrecorded():
 		problem.why, problem.revision = runsAlready, target.Revision
 		return nil, problem
+	case asked == Previous && l.releasing(target.Revision):
+		problem.why, problem.revision = isReleased, target.Revision
+		return nil, problem
 	default:
 		return target, noTargetError{}
 	}
+}
+
+// releasing reports whether a revision is the one that is being released. Where the workload had its template already, and not all
+// pods ran it, it is the stable one too: to go back to that would be to go on without gates.
+func (l *look) releasing(revision string) bool {
+	return revision != "" && revision == l.record.UpdateRevision && !l.completed() && !l.isRollback() && !l.unrecorded()
 }
 
 // before is the revision to go back to: the stable one in a release, the last stable one after it. In the
@@ -100,7 +109,7 @@ func (l *look) before() string {
 // before its workload is taken over.
 func (l *look) unkept() bool {
 	before := l.before()
-	return before == l.Workload.Revision && l.record.StableRevision == "" && l.stable(before) == nil
+	return before == l.Workload.Revision && l.record.StableRevision == "" && l.stable(before) == nil && !l.releasing(before)
 }
 
 // keepForRollback keeps what runs. It reports whether that is to be done first.
@@ -164,6 +173,7 @@ const (
 	unknownCommit
 	ambiguousCommit
 	runsAlready
+	isReleased
 )
 
 // noTargetError is a requested target that is missing.

@@ -19,6 +19,8 @@ func begun(s *v1alpha1.BatchReleaseStatus) {
 
 func retry(o *Observation) { o.Release.Annotations[v1alpha1.RetryAnnotation] = "true" }
 
+func stableIsReleased(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = s.UpdateRevision }
+
 func TestAnswerRollback(t *testing.T) {
 	t.Parallel()
 	const recorded = "RollingBack - Initial RollingBack"
@@ -54,6 +56,23 @@ func TestAnswerRollback(t *testing.T) {
 			held(10).but(rollback("v7")).sets(set("v1", 10), set("v2", 1, available(0))),
 			outcome{
 				Script: []string{`annotate release -rollback: rollback=v7: revision "v7" is not in the history; choose one of v1`},
+				Wake:   longestLook, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
+			},
+		},
+		"a workload that has the template, and rolls it out itself, has no version before": {
+			running(10).resolved("v1").sets(set("v0", 4), set("v1", 7)).status(func(s *v1alpha1.BatchReleaseStatus) {
+				begun(s)
+				s.Phase, s.Resolved, s.UpdateRevision = v1alpha1.PhaseInitial, resolved("v1"), "v1"
+			}).but(rollback("true")),
+			outcome{
+				Script: []string{"annotate release -rollback: rollback=true: there is no stable template to go back to; no stable revision is in the history"},
+				Is:     "Initial - - NativeRollout",
+			},
+		},
+		"nor has one that is taken over on the way": {
+			held(10).sets(set("v1", 10), set("v2", 1, available(0))).keep("v2").status(stableIsReleased).but(rollback("true")),
+			outcome{
+				Script: []string{`annotate release -rollback: rollback=true: revision "v2" is the one that is being released; choose one of v2, v1`},
 				Wake:   longestLook, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
 			},
 		},

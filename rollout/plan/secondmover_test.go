@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -32,7 +34,9 @@ type rack struct {
 	hold     *plan.Hold
 	kept     []plan.Kept
 	gates    []v1alpha1.Gate
+	final    bool
 	story    []string
+	events   []plan.Event
 }
 
 type slot struct {
@@ -55,14 +59,18 @@ func newRack(t *testing.T, replicas int) *rack {
 
 // slots is the rack as its mover sees it.
 type slots struct {
-	pods []slot
-	held bool
+	pods  []slot
+	held  bool
+	final bool
+	// stale is Native.Stale, of a workload whose own strategy is OnDelete.
+	stale bool
 }
 
 func (m slots) Native() mover.Native {
 	return mover.Native{
 		Secured: m.held, Free: !m.held, Ours: m.held, Unsecured: v1alpha1.ReasonStrategyChanged,
-		Own: v1alpha1.HeldWorkload{Strategy: map[bool]string{true: "held", false: "own"}[m.held]},
+		Own:   v1alpha1.HeldWorkload{Strategy: map[bool]string{true: "held", false: "own"}[m.held]},
+		Stale: m.stale, OnDelete: m.stale && !m.held,
 	}
 }
 
@@ -71,7 +79,7 @@ func (slots) Bounds(_, _ *intstr.IntOrString, _ int32) mover.Bounds {
 }
 
 func (m slots) Count(digest string) mover.Counts {
-	c := mover.Counts{Settled: true}
+	c := mover.Counts{Settled: true, Final: m.final}
 	c.Updated.Known, c.Updated.Observed, c.Others.Observed, c.All.Observed = true, true, true, true
 	for _, pod := range m.pods {
 		one := mover.Count{Known: true, Observed: true, Wanted: 1, Current: 1, Most: 1}
@@ -121,7 +129,7 @@ func (slots) Refilled(string, int64) bool           { return true }
 type replace struct{ slot int }
 
 func (w replace) String() string  { return fmt.Sprintf("replace slot %d", w.slot) }
-func (replace) Name() string      { return "replace a slot" }
+func (replace) Name() mover.Name  { return mover.Name{Key: "Replace", Words: "replace a slot"} }
 func (replace) Reason() mover.Why { return mover.Forward }
 func (replace) Updates() bool     { return false }
 
@@ -134,7 +142,7 @@ func (k *rack) observation(resolved *plan.Resolved) plan.Observation {
 		Now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Release: &k.release, Given: given,
 		Workload: &plan.Workload{
 			UID: "rack-1", Name: "web", Replicas: int32(len(k.slots)), Digest: digestOf(k.template), Revision: k.template,
-			Hold: k.hold, Mover: slots{slices.Clone(k.slots), k.hold != nil},
+			Hold: k.hold, Mover: slots{pods: slices.Clone(k.slots), held: k.hold != nil, final: k.final},
 		},
 		Gates: k.gates, Facts: plan.Facts{Live: ^plan.Reads(0), Kept: k.kept, Resolved: resolved, Preflight: &preflight.Findings{}},
 	}
@@ -147,6 +155,10 @@ func (k *rack) settle() {
 	for range 200 {
 		next := plan.Next(k.observation(resolved))
 		k.release.Status = next.Status
+		k.events = append(k.events, next.Events...)
+		if s := next.Status; k.final && s.StepStartedAt != nil && s.Replicas != int32(len(k.slots)) {
+			k.t.Fatalf("the step counts %d slots, and there are %d: nothing is to be moved first", s.Replicas, len(k.slots))
+		}
 		for _, action := range next.Actions {
 			k.do(action)
 			k.obey()
@@ -312,5 +324,37 @@ func TestAnotherKindIsRolledBackInMidRelease(t *testing.T) {
 	k.settle()
 	if got := k.runs("v3"); got != 1 || k.release.Status.CurrentStepState != v1alpha1.StepBlocking {
 		t.Errorf("%d slots run v3, in state %s, want 1, blocking", got, k.release.Status.CurrentStepState)
+	}
+}
+
+// TestASurgeIsNotLostWithoutAWord: pods of the rack are replaced where they are, and its own strategy surges.
+func TestASurgeIsNotLostWithoutAWord(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		surge   string
+		accept  bool
+		refused bool
+	}{
+		"a surge":                   {surge: "25%", refused: true},
+		"a surge that is given up":  {surge: "1", accept: true},
+		"a surge of nothing":        {surge: "0"},
+		"a surge of nothing at all": {surge: "0%"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newRack(t, 10)
+			k.give("v2")
+			if test.accept {
+				k.release.Spec.Strategy.MaxUnavailable = new(intstr.FromInt32(1))
+			}
+			o := k.observation(nil)
+			o.Workload.MaxSurge = new(intstr.Parse(test.surge))
+			next := plan.Next(o)
+			stalled := meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionStalled)
+			refused := stalled != nil && stalled.Reason == v1alpha1.ReasonInvalidStrategy
+			if refused != test.refused || refused && !strings.Contains(stalled.Message, "maxUnavailable") {
+				t.Errorf("refused is %t, want %t; the condition Stalled is %+v", refused, test.refused, stalled)
+			}
+		})
 	}
 }

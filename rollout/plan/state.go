@@ -266,7 +266,7 @@ func starting(l *look) Progress {
 		return Stopped{NotTakenOver, stop}
 	case fresh && l.failed():
 		return Failed{NotTakenOver}
-	case !held && l.Workload.Behind > 0:
+	case !held && l.Workload.Behind > 0, held && l.record.Phase == v1alpha1.PhaseInitial && l.Workload.native().Stale:
 		return Starting{Behind}
 	case fresh && l.mixesVersions():
 		return Starting{WouldMixVersions}

@@ -113,8 +113,26 @@ func (s share) rescaled(target, before, replicas int32) int32 {
 	return min(max(int32(min(wanted, int64(target))), least), target, bound)
 }
 
-// bounds are how far the pods may stray from spec.replicas.
-func (l *look) bounds() mover.Bounds {
+// bounds are how far the pods may stray from spec.replicas in the current step.
+func (l *look) bounds() mover.Bounds { return l.boundsAt(l.stepIndex()) }
+
+// boundsAt are those in a step.
+func (l *look) boundsAt(step int32) mover.Bounds {
 	w, strategy := l.Workload, l.Release.Spec.Strategy
-	return w.Mover.Bounds(cmp.Or(strategy.MaxSurge, w.MaxSurge), cmp.Or(strategy.MaxUnavailable, w.MaxUnavailable), w.Replicas)
+	unavailable := cmp.Or(strategy.MaxUnavailable, w.MaxUnavailable)
+	if steps := l.steps(); int(step) < len(steps) {
+		unavailable = cmp.Or(steps[step].MaxUnavailable, unavailable)
+	}
+	return w.Mover.Bounds(cmp.Or(strategy.MaxSurge, w.MaxSurge), unavailable, w.Replicas)
+}
+
+// widest are the bounds of the step that lets most pods be unavailable.
+func (l *look) widest() mover.Bounds {
+	widest := l.boundsAt(0)
+	for step := range l.steps() {
+		if b := l.boundsAt(int32(step)); b.Unavailable > widest.Unavailable {
+			widest = b
+		}
+	}
+	return widest
 }

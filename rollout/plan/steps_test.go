@@ -42,6 +42,29 @@ func TestWhoseBoundsCount(t *testing.T) {
 	}
 }
 
+func TestAStepHasBoundsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := held(10)
+	s.Release.Spec.Strategy.MaxUnavailable = new(intstr.FromInt32(2))
+	s.Release.Spec.Strategy.Steps = []v1alpha1.Step{step("1"), step("50%"), step("100%")}
+	s.Release.Spec.Strategy.Steps[0].MaxUnavailable = new(intstr.FromInt32(1))
+	s.Release.Spec.Strategy.Steps[2].MaxUnavailable = new(intstr.FromString("50%"))
+	l := s.look()
+	for index, want := range []int32{1, 2, 5} {
+		l.record.CurrentStepIndex = int32(index)
+		if got := l.bounds().Unavailable; got != want {
+			t.Errorf("in step %d %d pods may be unavailable, want %d", index, got, want)
+		}
+	}
+	if got := l.widest().Unavailable; got != 5 {
+		t.Errorf("%d pods may be unavailable at most, want 5", got)
+	}
+	l.record.Rollback = &v1alpha1.RollbackRecord{}
+	if got := l.bounds().Unavailable; got != 2 {
+		t.Errorf("in a rollback %d pods may be unavailable, want 2, as the strategy says", got)
+	}
+}
+
 func TestWhichStepsAreTaken(t *testing.T) {
 	t.Parallel()
 	own := []v1alpha1.Step{step("1"), step("50%"), step("100%")}

@@ -43,6 +43,7 @@ func tellable(d Decision) Decision {
 	}
 	switch {
 	case d.statusFirst: // the next turn tells
+	case d.refused == nil && d.record.RefusedWrite == nil:
 	case d.refused == nil:
 		d = d.with(func(r *record) { r.RefusedWrite = nil })
 	default:
@@ -88,6 +89,7 @@ func (t *telling) setConditions() {
 	t.setOrDrop(v1alpha1.ConditionSuspended, t.suspension())
 	t.setOrDrop(v1alpha1.ConditionQuarantined, t.quarantine())
 	t.setDrifted()
+	t.setBeyond()
 	t.setPreflight()
 	under := phase != "" && !t.completed() && !t.failed()
 	t.set(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))

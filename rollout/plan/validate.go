@@ -30,17 +30,23 @@ func validateSteps(steps []v1alpha1.Step, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	most := map[int64]int64{} // of the steps so far: in percent, and in pods
 	for i, step := range steps {
-		at := path.Index(i).Child("replicas")
 		s, err := parseShare(step.Replicas)
+		problem := ""
 		switch {
 		case err != nil:
-			problems = append(problems, field.Invalid(at, step.Replicas.String(), err.Error()))
+			problem = err.Error()
 		case i == len(steps)-1 && !s.all():
-			problems = append(problems, field.Invalid(at, step.Replicas.String(), "the last step must be 100%"))
+			problem = "the last step must be 100%"
 		case most[percent] == percent && !s.all():
-			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not come after a step of 100%"))
+			problem = "must not come after a step of 100%"
 		case s.value < most[s.of]:
-			problems = append(problems, field.Invalid(at, step.Replicas.String(), "must not be less than in a step before it"))
+			problem = "must not be less than in a step before it"
+		}
+		if problem != "" {
+			problems = append(problems, field.Invalid(path.Index(i).Child("replicas"), step.Replicas.String(), problem))
+		}
+		if step.MaxUnavailable != nil {
+			problems = append(problems, validateLimit(step.MaxUnavailable, path.Index(i).Child("maxUnavailable"))...)
 		}
 		if err == nil {
 			most[s.of] = max(most[s.of], s.value)

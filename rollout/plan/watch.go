@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -81,5 +82,5 @@ func refusalMark(status *v1alpha1.BatchReleaseStatus) mark {
 	if r == nil {
 		return mark{}
 	}
-	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: r.Write, waited: r.WaitedSeconds}
+	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: cmp.Or(r.Key, r.Write), waited: r.WaitedSeconds}
 }

@@ -45,7 +45,7 @@ func (t *telling) stateWords() (reason, message string) {
 	case Absent:
 		return v1alpha1.ReasonWorkloadNotFound, fmt.Sprintf("%s %q does not exist; the release starts when it does", s.Kind, s.Name)
 	case WorkloadHeld:
-		return v1alpha1.ReasonWorkloadHeld, fmt.Sprintf("Deployment %q is taken over by BatchRelease %q: delete one of the two", s.Workload, s.Holder)
+		return v1alpha1.ReasonWorkloadHeld, fmt.Sprintf("%s %q is taken over by BatchRelease %q: delete one of the two", t.kind(), s.Workload, s.Holder)
 	case Idle:
 		return t.idleWords(s.Because)
 	case Completed:
@@ -107,23 +107,37 @@ func (r *Resolved) words() string {
 }
 
 func (t *telling) arrivalWords(at Arrival) (reason, message string) {
-	w := t.Workload
 	switch at {
 	case Unseen:
 		return v1alpha1.ReasonTakingOver, unseenWords
 	case NativeRollout:
-		what := fmt.Sprintf("%d of %s run revision %s", t.updated(), pods(w.Replicas), w.Revision)
-		if w.native().Own.Paused {
-			return v1alpha1.ReasonNativeRollout, fmt.Sprintf(
-				"the Deployment is paused, and %s: the release completes once it is resumed and all of them run it; kubectl rollout resume deployment %s -n %s",
-				what, w.Name, t.Release.Namespace)
-		}
-		return v1alpha1.ReasonNativeRollout, "the Deployment's own rollout is in progress: " + what
+		return v1alpha1.ReasonNativeRollout, t.nativeRolloutWords()
 	default:
 		if t.record.Held != nil {
 			return v1alpha1.ReasonHandingBack, handBackWords
 		}
 		return t.beginWords()
+	}
+}
+
+// nativeRolloutWords say how far the workload's own rollout is, and what it waits for by the workload's own settings.
+func (t *telling) nativeRolloutWords() string {
+	w, native, namespace := t.Workload, t.Workload.native(), t.Release.Namespace
+	run := fmt.Sprintf("%d of %s run revision %s", t.updated(), pods(w.Replicas), w.Revision)
+	waits := func(why, until string) string {
+		return fmt.Sprintf("the %s %s, and %s: the release completes once %s", t.kind(), why, run, until)
+	}
+	switch {
+	case native.Own.Paused:
+		return waits("is paused", "it is resumed and all of them run it; kubectl rollout resume deployment "+w.Name+" -n "+namespace)
+	case native.OnDelete:
+		return waits("has update strategy OnDelete",
+			"all of them run it: delete the other pods, or give another template, which is released in batches")
+	case native.Partition > 0 && t.updated() >= w.Replicas-native.Partition:
+		return waits(fmt.Sprintf("has partition %d", native.Partition), fmt.Sprintf(
+			`all of them run it; kubectl patch statefulset %s -n %s -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`, w.Name, namespace))
+	default:
+		return "the workload's own rollout is in progress: " + run
 	}
 }
 
@@ -307,27 +321,30 @@ func (w waitingGate) onForge() string {
 
 // driftedWords say how the workload differs from what was released, and what happens to it.
 func (l *look) driftedWords() string {
-	message, again := driftWords(l.Drift.Fields), l.driftAgain()
+	message, again := l.driftWords(l.Drift.Fields), l.driftAgain()
 	switch {
 	case l.Release.Spec.Drift != v1alpha1.DriftRevert:
-		message += fmt.Sprintf("; put it back ('kubectl rollout undo deployment/%s -n %s'), or commit it to Git",
-			l.Release.Spec.WorkloadRef.Name, l.Release.Namespace)
+		message += fmt.Sprintf("; put it back ('kubectl rollout undo %s/%s -n %s'), or commit it to Git",
+			strings.ToLower(l.kind()), l.Release.Spec.WorkloadRef.Name, l.Release.Namespace)
 	case l.elder() == "" && l.Now.Before(again):
 		message += "; it will be reverted at " + again.UTC().Format(time.RFC3339)
 	}
 	return message
 }
 
-func driftWords(fields []string) string {
-	return "the Deployment was changed out of band: " + joined(fields)
+func (l *look) driftWords(fields []string) string {
+	return "the " + l.kind() + " was changed out of band: " + joined(fields)
 }
+
+// kind is what people call the workload.
+func (l *look) kind() string { return l.Release.Spec.WorkloadRef.Kind }
 
 // refusalWords say what is refused, and why.
 func refusalWords(r *Refusal) string {
 	if r.Rewritten {
-		return "the API server changes the write to " + r.Write + ": " + r.Why
+		return "the API server changes the write to " + r.Write.Words + ": " + r.Why
 	}
-	return "the API server refuses to " + r.Write + ": " + r.Why
+	return "the API server refuses to " + r.Write.Words + ": " + r.Why
 }
 
 // moveReason says why pods are moved.

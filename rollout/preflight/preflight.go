@@ -23,13 +23,13 @@ import (
 
 // Release is what is about to begin.
 type Release struct {
-	// Workload is the name of the Deployment.
-	Workload string
+	// Kind and Workload name the workload.
+	Kind, Workload string
 	// Replicas are its pods; Surge and Unavailable, how many there may be beyond, or fewer.
 	Replicas, Surge, Unavailable int32
 	// Running is the template of its pods, Released the one that they get.
 	Running, Released *corev1.PodTemplateSpec
-	// NewSet says that no ReplicaSet was made for it yet.
+	// NewSet says that the version is new. A Deployment then needs a ReplicaSet for it.
 	NewSet bool
 }
 
@@ -62,7 +62,7 @@ func Check(r Release, n Namespace) Findings {
 	for i := range n.Quotas {
 		found.WillNotFit = append(found.WillNotFit, r.checkQuota(&n.Quotas[i], defaults)...)
 	}
-	if r.Unavailable >= r.Replicas {
+	if only := r.Kind != "Deployment" && r.Replicas == 1; r.Unavailable >= r.Replicas && !only { // an only pod is missing while it is replaced
 		found.Warnings = append(found.Warnings, fmt.Sprintf("maxUnavailable lets all %d pods be missing at once", r.Replicas))
 	}
 	for i := range n.Budgets {
@@ -74,8 +74,8 @@ func Check(r Release, n Namespace) Findings {
 	return found
 }
 
-// checkBudget compares what a budget promises with what the release may do. Pods that a ReplicaSet
-// deletes are not bound by it, so that nobody else would.
+// checkBudget compares what a budget promises with what the release may do. A budget binds those who evict pods. Controllers
+// delete them, be it a ReplicaSet or Sluice itself, so that nobody else would.
 func (r Release) checkBudget(budget *policyv1.PodDisruptionBudget) []string {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil || !selector.Matches(labels.Set(r.Released.Labels)) {
@@ -107,7 +107,7 @@ func (r Release) scaled(value *intstr.IntOrString) int32 {
 // checkAutoscaler looks whether spec.replicas is about to be changed in the middle of the release.
 func (r Release) checkAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) []string {
 	target := hpa.Spec.ScaleTargetRef
-	if target.Kind != "Deployment" || target.Name != r.Workload {
+	if target.Kind != r.Kind || target.Name != r.Workload {
 		return nil
 	}
 	least := int32(1)
@@ -117,6 +117,6 @@ func (r Release) checkAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) []s
 	if r.Replicas >= least && r.Replicas <= hpa.Spec.MaxReplicas {
 		return nil
 	}
-	return []string{fmt.Sprintf("HorizontalPodAutoscaler %s wants %d to %d pods, the Deployment has %d: it will be scaled in mid-release",
-		hpa.Name, least, hpa.Spec.MaxReplicas, r.Replicas)}
+	return []string{fmt.Sprintf("HorizontalPodAutoscaler %s wants %d to %d pods, the %s has %d: it will be scaled in mid-release",
+		hpa.Name, least, hpa.Spec.MaxReplicas, r.Kind, r.Replicas)}
 }

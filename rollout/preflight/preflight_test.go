@@ -15,7 +15,7 @@ import (
 // ten is a release of ten pods with one to spare and none to miss, whose pods ask for cpu.
 func ten(change ...func(*Release)) Release {
 	r := Release{
-		Workload: "web", Replicas: 10, Surge: 1, NewSet: true,
+		Kind: "Deployment", Workload: "web", Replicas: 10, Surge: 1, NewSet: true,
 		Running: asking("100m"), Released: asking("100m"),
 	}
 	for _, c := range change {
@@ -34,6 +34,8 @@ func asking(cpu string) *corev1.PodTemplateSpec {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: requests}}}},
 	}
 }
+
+func kind(kind string) Release { return ten(func(r *Release) { r.Kind = kind }) }
 
 func (r Release) limits(surge, unavailable int32) Release {
 	r.Surge, r.Unavailable = surge, unavailable
@@ -73,6 +75,12 @@ func TestQuotas(t *testing.T) {
 		"a ReplicaSet has to be made": {
 			ten(), quota("count/replicasets.apps", "3", "3"),
 			[]string{"ResourceQuota team (count/replicasets.apps: 3 of 3 used) leaves no room for a ReplicaSet"},
+		},
+		"a StatefulSet needs none": {
+			ten(func(r *Release) { r.Kind = "StatefulSet" }).limits(0, 1), quota("count/replicasets.apps", "3", "3"), nil,
+		},
+		"nor more pods than it has, for they are replaced where they are": {
+			ten(func(r *Release) { r.Kind = "StatefulSet" }).limits(0, 1), quota("pods", "10", "10"), nil,
 		},
 		"it is there already": {ten(func(r *Release) { r.NewSet = false }), quota("count/replicasets.apps", "3", "3"), nil},
 		"a pod that wants more than one old pod leaves": {
@@ -184,11 +192,11 @@ func TestWarnings(t *testing.T) {
 		spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 		return Namespace{Budgets: []policyv1.PodDisruptionBudget{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}}}
 	}
-	scaler := func(name string, least, most int32) Namespace {
+	scaler := func(kind, name string, least, most int32) Namespace {
 		return Namespace{Autoscalers: []autoscalingv2.HorizontalPodAutoscaler{{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
 			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: name},
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: kind, Name: name},
 				MinReplicas:    &least, MaxReplicas: most,
 			},
 		}}}
@@ -210,13 +218,26 @@ func TestWarnings(t *testing.T) {
 		},
 		"a budget that lets as many":  {ten().limits(0, 3), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"), nil},
 		"a budget of others":          {ten().limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "db"), nil},
-		"an autoscaler within bounds": {ten(), scaler("web", 2, 10), nil},
-		"an autoscaler of others":     {ten(), scaler("db", 2, 5), nil},
+		"an autoscaler within bounds": {ten(), scaler("Deployment", "web", 2, 10), nil},
+		"an autoscaler of others":     {ten(), scaler("Deployment", "db", 2, 5), nil},
 		"an autoscaler that wants fewer": {
-			ten(), scaler("web", 2, 5),
+			ten(), scaler("Deployment", "web", 2, 5),
 			[]string{"HorizontalPodAutoscaler web wants 2 to 5 pods, the Deployment has 10: it will be scaled in mid-release"},
 		},
-		"all may be missing": {ten().limits(0, 10), Namespace{}, []string{"maxUnavailable lets all 10 pods be missing at once"}},
+		"a budget of a StatefulSet": {
+			kind("StatefulSet").limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(7))}, "web"),
+			[]string{"PodDisruptionBudget web lets 3 of 10 pods be missing, the release 4: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together"},
+		},
+		"a budget of a DaemonSet": {
+			kind("DaemonSet").limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"),
+			[]string{"PodDisruptionBudget web lets 3 of 10 pods be missing, the release 4: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together"},
+		},
+		"an autoscaler of a StatefulSet": {
+			kind("StatefulSet"), scaler("StatefulSet", "web", 2, 5),
+			[]string{"HorizontalPodAutoscaler web wants 2 to 5 pods, the StatefulSet has 10: it will be scaled in mid-release"},
+		},
+		"an autoscaler of a Deployment of the same name": {kind("StatefulSet"), scaler("Deployment", "web", 2, 5), nil},
+		"all may be missing":                             {ten().limits(0, 10), Namespace{}, []string{"maxUnavailable lets all 10 pods be missing at once"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (r Release) checkQuota(quota *corev1.ResourceQuota, defaults defaults) []st
 // problem is what a quota says against the release; empty if nothing.
 func (r Release) problem(quota *corev1.ResourceQuota, name corev1.ResourceName, room resource.Quantity, defaults defaults) string {
 	if name == "count/replicasets.apps" {
-		if r.NewSet && room.Cmp(resource.MustParse("1")) < 0 {
+		if r.Kind == "Deployment" && r.NewSet && room.Cmp(resource.MustParse("1")) < 0 {
 			return "leaves no room for a ReplicaSet"
 		}
 		return ""

@@ -18,7 +18,7 @@ func (x *pass) carryOut(action plan.Action) {
 		x.refuse(action, false, false)
 		return
 	}
-	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), workload: x.world.Workload}
+	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), places: slices.Clone(x.world.Places), workload: x.world.Workload}
 	switch a := action.(type) {
 	case plan.Annotate:
 		x.annotate(a)
@@ -33,11 +33,14 @@ func (x *pass) carryOut(action plan.Action) {
 	case plan.HandBack:
 		x.handBack(a)
 	case plan.MovePods:
-		x.movePods(a.Write)
+		x.world.Workload.kind.move(x, a.Write)
 	case plan.OpenGate:
 		x.openGate(a)
 	case plan.CloseGate:
 		x.closeGate(a)
+	}
+	if x.report.Ended != "" && len(before.replaced()) > 0 { // some of the pods
+		x.world.judge(before)
 	}
 	if x.report.Ended == "" && !x.refused {
 		x.process.refusals = x.process.refusals.After(action)
@@ -130,7 +133,8 @@ func sameHold(a, b *plan.Hold) bool {
 func (x *pass) takeOver(a plan.TakeOver) {
 	write := func(d *Workload) {
 		hold := a.Hold
-		d.Paused, d.Strategy, d.Hold = true, Recreate, &hold
+		d.kind.secure(d)
+		d.Hold = &hold
 		if a.Template != nil {
 			d.Template = x.templateOf(*a.Template)
 		}
@@ -152,15 +156,16 @@ func (x *pass) takeOver(a plan.TakeOver) {
 
 func (x *pass) handBack(a plan.HandBack) {
 	x.writeWorkload(func(d *Workload) {
-		d.Paused, d.Strategy, d.Hold = a.Hold.Paused, a.Hold.Strategy, nil
+		d.kind.giveBack(d, a.Hold.HeldWorkload)
+		d.Hold = nil
 		if a.Template != nil {
 			d.Template = x.templateOf(*a.Template)
 		}
 	})
 }
 
-// movePods does one write of the mover.
-func (x *pass) movePods(write mover.Write) {
+// move does one write of the mover.
+func (deployments) move(x *pass, write mover.Write) {
 	switch w := write.(deployment.Write).(type) {
 	case deployment.Create:
 		x.createSet(w)

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/sluice-dev/sluice/api/v1alpha1"
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 func releasing(setup Setup) *State {
 	s := NewState(setup)
@@ -54,6 +58,18 @@ func sick(setup Setup) *State {
 // released is a release that is completed.
 func released(setup Setup) *State {
 	return calmed(releasing(setup), ended)
+}
+
+// ending is a release that the next pass hands back.
+func ending(setup Setup) *State {
+	s := releasing(setup)
+	for {
+		next, _ := Calm(s)
+		if next == nil || slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseFinalizing, v1alpha1.PhaseCompleted}, next.Release.Status.Phase) {
+			return s
+		}
+		s = next
+	}
 }
 
 // rolledBackAfter is a release that was completed and rolled back: v2 is still what is given.

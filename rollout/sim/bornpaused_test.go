@@ -24,7 +24,7 @@ func TestBornPaused(t *testing.T) {
 		if status := s.Release.Status; status.Reason != v1alpha1.ReasonNativeRollout || status.StableRevision != "" || s.Workload.Hold != nil {
 			t.Errorf("it waits for %s %q, %q is stable; want it to wait until the Deployment is resumed: %s", status.Reason, status.Message, status.StableRevision, s.World)
 		}
-		s.Unpause()
+		s.Unpause("")
 		s = calmed(s, completed)
 		wantLaws(t, "resumed", s)
 		if left := s.Unfinished(); left != "" {

@@ -17,17 +17,26 @@ func (w *World) Unfinished() string {
 	if left := cmp.Or(w.strategyLeft(), w.templateLeft()); left != "" {
 		return left
 	}
-	if d := &w.Workload; d.Absent || w.Release.Purged && (d.Paused || d.Strategy == Recreate) {
-		return "" // what the native controller makes of several active ReplicaSets then is its own business
+	if w.Workload.Absent {
+		return ""
 	}
-	if w.Release.Purged && w.native().scalingEvent() {
-		return w.workloadLeft() // it was scaled to what it had: the native controller never gets over that
-	}
-	checks := []string{w.workloadLeft(), w.setsLeft()}
+	checks := w.Workload.kind.left(w)
 	if !w.Release.Purged {
 		checks = append(checks, w.releaseLeft(), w.keptLeft())
 	}
 	return strings.Join(slices.DeleteFunc(checks, func(s string) bool { return s == "" }), "; ")
+}
+
+// left says what is missing of the workload and its pods.
+func (deployments) left(w *World) []string {
+	switch d := &w.Workload; {
+	case w.Release.Purged && (d.Paused || d.Strategy == Recreate):
+		return nil // what the native controller makes of several active ReplicaSets then is its own business
+	case w.Release.Purged && w.native().scalingEvent():
+		return []string{w.workloadLeft()} // it was scaled to what it had: the native controller never gets over that
+	default:
+		return []string{w.workloadLeft(), w.setsLeft()}
+	}
 }
 
 func (w *World) workloadLeft() string {
@@ -46,7 +55,7 @@ func (w *World) workloadLeft() string {
 // they paused it.
 func (w *World) strategyLeft() string {
 	d, own := &w.Workload, w.Past.Own
-	if d.Absent || d.Hold != nil || own.Disputed || d.Strategy == own.Strategy && d.Paused == own.Paused {
+	if d.Absent || d.Hold != nil || own.Disputed || strategyText(&d.Spec) == own.Strategy && d.Paused == own.Paused {
 		return ""
 	}
 	return fmt.Sprintf("the workload has strategy %s, paused %t; its user wants %s, %t", d.Strategy, d.Paused, own.Strategy, own.Paused)
@@ -124,10 +133,7 @@ func (w *World) End() string {
 	d, status := &w.Workload, w.Release.Status
 	fmt.Fprintf(&text, "workload template=%s replicas=%d strategy=%s paused=%t hold=%v\n",
 		d.Template, d.Replicas, d.Strategy, d.Paused, d.Hold)
-	for i := range w.Sets {
-		s := &w.Sets[i]
-		fmt.Fprintf(&text, "set %s replicas=%d available=%d pods=%d\n", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total())
-	}
+	d.kind.tellEnd(w, &text)
 	fmt.Fprintf(&text, "release purged=%t phase=%s reason=%s batch=%s attempt=%d update=%s stable=%s rollback=%s quarantined=%v held=%v\n",
 		w.Release.Purged, status.Phase, status.Reason, status.Batch, status.Attempt,
 		status.UpdateRevision, status.StableRevision, status.RolledBackTo(), status.Quarantined, status.Held)

@@ -47,6 +47,7 @@ const (
 	PodFails                     // an available pod fails
 	PodHeals                     // a failing pod becomes available
 	PodLost                      // an available pod vanishes
+	PodEnds                      // an available pod fails for good, as one that its node evicts
 	Refuse                       // some writes are refused, or changed to something else
 	Crowd                        // a quota leaves no room for a release
 	Cure                         // the sick revision's pods can become available, and what was refused is not
@@ -63,7 +64,7 @@ const (
 	Confirm                      // somebody confirms the step
 	Approve                      // the approvals part looks at the gates
 	Reject                       // a gate is rejected
-	Unpause                      // somebody resumes the workload
+	Unpause                      // somebody resumes the workload, and gives it another template in the same write if the text names one
 	EditTemplate                 // somebody edits the workload's template
 	StripHold                    // somebody removes our annotation
 	Drift                        // somebody edits the template of a workload that no release holds
@@ -83,7 +84,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"lose status", "touch", "elapse", "away", "leap", "wait",
 }
@@ -123,8 +124,8 @@ func (e Event) Apply(s *State) bool {
 	case Restart:
 		s.Process = &Process{}
 		return true
-	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost:
-		return e.applyToSet(s)
+	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost, PodEnds:
+		return s.Workload.kind.podEvent(s.World, e)
 	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
@@ -137,23 +138,10 @@ func (e Event) Apply(s *State) bool {
 // idle reports, at little cost, that the event would change nothing.
 func (e Event) idle(s *State) bool {
 	switch e.Kind {
-	case SyncSet:
-		set := s.Set(e.Text)
-		return set == nil || set.settled()
+	case SyncSet, PodReady, PodAvailable, PodGone, PodHeals:
+		return s.Workload.kind.podIdle(s.World, e)
 	case SyncWorkloadLate:
 		return len(s.Workload.Earlier) < int(e.N)
-	case PodReady:
-		set := s.Set(e.Text)
-		return set == nil || set.Pods.Pending == 0
-	case PodAvailable:
-		set := s.Set(e.Text)
-		return set == nil || set.Pods.Warming == 0
-	case PodGone:
-		set := s.Set(e.Text)
-		return set == nil || set.Pods.Going == 0
-	case PodHeals:
-		set := s.Set(e.Text)
-		return set == nil || set.Pods.Failing == 0
 	case Approve:
 		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Decision != v1alpha1.DecisionPassed })
 	case Thaw:
@@ -162,29 +150,6 @@ func (e Event) idle(s *State) bool {
 		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry()
 	default:
 		return false
-	}
-}
-
-func (e Event) applyToSet(s *State) bool {
-	set := s.Set(e.Text)
-	if set == nil {
-		return false
-	}
-	switch e.Kind {
-	case SyncSet:
-		return s.World.SyncSet(set)
-	case PodReady:
-		return s.MakeReady(set)
-	case PodAvailable:
-		return s.Warm(set)
-	case PodGone:
-		return s.World.PodGone(set)
-	case PodFails:
-		return s.FailPod(set)
-	case PodHeals:
-		return s.HealPod(set)
-	default:
-		return s.LosePod(set)
 	}
 }
 
@@ -197,7 +162,7 @@ func (e Event) applyToWorkload(s *State) bool {
 	case SyncWorkloadLate:
 		return s.World.SyncWorkloadLate(int(e.N))
 	case Unpause:
-		return s.World.Unpause()
+		return s.World.Unpause(e.Text)
 	case EditTemplate:
 		return s.World.EditTemplate(e.Text)
 	case StripHold:
@@ -293,14 +258,14 @@ func (e Event) pass(s *State) bool {
 	}
 	s.watched(tick)
 	report := s.Process.Pass(s.World, mishaps)
-	s.writes, s.requests = len(report.Done), report.Requests
+	s.writes, s.requests = len(report.Done)+report.Parts, report.Requests
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		s.judgeAnswers()
 	}
 	if len(report.Done) == 0 && report.Ended == "" {
-		s.judgeRest()
+		s.Workload.kind.judgeRest(s.World)
 		if len(s.Process.refusals) == 0 { // or a write is held back until its time
-			s.judgeFollowed()
+			s.Workload.kind.judgeFollowed(s.World)
 		}
 	}
 	s.Process.recall(s.World)

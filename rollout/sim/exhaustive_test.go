@@ -16,11 +16,16 @@ import (
 // the nearest states of each case, which is where a law breaks first if it does.
 var deep = flag.Bool("deep", false, "explore every state of each family (hours)")
 
+// states is how many states of each case to visit instead of as many as its family says.
+var states = flag.Int("states", 0, "explore so many states of each case (default what each family says)")
+
 // part explores some of the families: those of one night in seven, for example.
 var part = flag.String("part", "1/1", "explore the `N/M`th part of the families")
 
 const (
 	nearest = 1500
+	// atTheEnd is enough for what follows a hand-back.
+	atTheEnd = 400
 	// whole is a limit that no case comes near.
 	whole = 1 << 30
 )
@@ -84,13 +89,21 @@ func setups() []Setup {
 }
 
 func (f family) explore(setup Setup) Explored {
+	if f.Limit == 0 {
+		f.Limit = nearest
+	}
+	return f.exploreTo(setup)
+}
+
+// exploreTo visits as many states as the limit allows, or all.
+func (f family) exploreTo(setup Setup) Explored {
 	e := f.Exploration
 	e.Start = f.begin(setup)
 	switch {
 	case *deep:
 		e.Limit = 0
-	case e.Limit == 0:
-		e.Limit = nearest
+	case *states > 0:
+		e.Limit = *states
 	}
 	return Explore(e)
 }

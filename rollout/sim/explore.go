@@ -198,12 +198,7 @@ func (x *explorer) offers(s, passed *State) []Event {
 // always returns the events that may happen at any time.
 func always(s *State) []Event {
 	events := []Event{{Kind: Pass}, {Kind: SyncWorkload}, {Kind: Approve}, {Kind: Thaw}}
-	for i := range s.Sets {
-		revision := s.Sets[i].Revision
-		for _, kind := range []Kind{SyncSet, PodReady, PodAvailable, PodGone} {
-			events = append(events, Event{Kind: kind, Text: revision})
-		}
-	}
+	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone)...)
 	if s.Release.Status.CurrentStepState == v1alpha1.StepBlocking {
 		events = append(events, Event{Kind: Confirm})
 	}
@@ -257,22 +252,18 @@ func Calm(s *State) (*State, Event) {
 
 func calmTurns(s *State) []Event {
 	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Repair}}
-	for i := range s.Sets {
-		for _, kind := range []Kind{SyncSet, PodReady, PodAvailable, PodGone, PodHeals} {
-			events = append(events, Event{Kind: kind, Text: s.Sets[i].Revision})
-		}
-	}
+	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone, PodHeals)...)
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
 	case s.Release.Status.State == v1alpha1.StateRejected:
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
-	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused:
+	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused: // as only a Deployment can be
 		events = append(events, Event{Kind: Unpause})
 	case s.unacknowledged():
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
-	case s.Release.Status.Phase == v1alpha1.PhaseFailed:
+	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():
 		events = append(events, Event{Kind: Retry})
 	}
 	return append(events, Event{Kind: Pass}, Event{Kind: Wait})

@@ -192,6 +192,10 @@ func families() map[string]family {
 		begin:       invalidSteps(moreSteps),
 		Exploration: Exploration{Offers: append(scales(0, 2, 4), Event{Kind: Repair}, Event{Kind: PassDies})},
 	}
+	all["the status is lost at the end"] = family{
+		begin:       ending,
+		Exploration: Exploration{Limit: atTheEnd, Offers: []Event{{Kind: LoseStatus}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}, {Kind: Give, Text: "v1"}}},
+	}
 	all["invalid, rolled back"] = family{
 		begin:       invalidSteps(rollbackSteps),
 		Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: Repair})},

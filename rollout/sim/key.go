@@ -25,6 +25,7 @@ func (s *State) Key() Key {
 	e.workload(&s.World.Workload)
 	e.earlier(s.World.Workload.Earlier)
 	e.sets(s.World.Sets)
+	s.Workload.kind.key(&e, s)
 	e.gates(s.Gates)
 	e.kept(s.Kept)
 	e.past(&s.Past)
@@ -46,7 +47,7 @@ func (e *encoder) refusals(s *State) {
 		if r.Generation != s.Release.Generation {
 			continue
 		}
-		e.text(r.Write)
+		e.text(r.Write.Key)
 		e.flag(r.Until.IsZero(), s.Now.Before(r.Until), r.Rewritten && r.Written)
 		if r.Rewritten && r.Written {
 			e.number(int64(r.Tries))
@@ -234,7 +235,7 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Sent, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))
@@ -284,7 +285,7 @@ func (e *encoder) process(p *Process) {
 	e.quarters(watched.Progress)
 	e.quarters(watched.Refusal)
 	e.quarters(c.watched)
-	e.flag(c.scaled.IsZero(), c.release != nil, c.workload != nil)
+	e.flag(c.scaled.IsZero(), c.wrote, c.release != nil, c.workload != nil)
 	if c.release != nil {
 		e.release(c.release)
 	}

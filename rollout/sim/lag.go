@@ -28,8 +28,10 @@ type Lag struct {
 	Sets     []SetLag
 	// NewSets keeps ReplicaSets that are made from now on out of the cache.
 	NewSets bool
-	Gates   *[]Gate
-	Kept    *[]plan.Kept
+	// Places are all pods of a workload whose pods have places.
+	Places *[]Place
+	Gates  *[]Gate
+	Kept   *[]plan.Kept
 }
 
 // SetLag is the lag of one ReplicaSet: Set is nil if the cache does not have it yet.
@@ -40,7 +42,7 @@ type SetLag struct {
 
 // any reports whether a cache lags.
 func (l *Lag) any() bool {
-	return l.Release != nil || l.Workload != nil || len(l.Sets) > 0 || l.NewSets || l.Gates != nil || l.Kept != nil
+	return l.Release != nil || l.Workload != nil || len(l.Sets) > 0 || l.NewSets || l.Places != nil || l.Gates != nil || l.Kept != nil
 }
 
 // Freeze lets the cache lag behind on an object from now on.
@@ -59,7 +61,7 @@ func (w *World) Freeze(object Object) bool {
 		w.Lag.NewSets = true
 		return changed
 	default:
-		return w.freezeSet(string(object))
+		return w.Workload.kind.freeze(w, string(object))
 	}
 }
 
@@ -71,7 +73,7 @@ func freeze[T any](lag **T, present T) bool {
 	return true
 }
 
-func (w *World) freezeSet(revision string) bool {
+func (deployments) freeze(w *World, revision string) bool {
 	s := w.Set(revision)
 	if s == nil || w.Lag.set(s.UID) != nil {
 		return false

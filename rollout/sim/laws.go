@@ -3,58 +3,17 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
-
-// Past is what the laws remember of what has happened.
-type Past struct {
-	// Attempt is the last one that a write belonged to, and Had how many pods ran its revision before.
-	Attempt int64
-	Had     int32
-	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it was entered.
-	Step  int32
-	Sizes Sizes
-	// Watched is how long processes have looked at the release since it last made progress.
-	Watched time.Duration
-	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
-	// then: it is not released until another one is given.
-	Bad, Barred string
-	// Confirmed are the gates that a person has confirmed while they were open.
-	Confirmed []string
-	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks for was answered.
-	Asked    uint64
-	Answered bool
-	// Losses says that available pods were lost without a deletion.
-	Losses bool
-	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and that this is not made up for;
-	// Acknowledged that somebody has allowed the release to continue.
-	OutOfBand, Acknowledged bool
-	// Own is how the workload's user wants it while it is not held.
-	Own Own
-	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
-	// superseded before their end.
-	Full []string
-	// Stable are the revisions that ran, or were released in full, under the native controller, except those that were
-	// rolled back since: what may be left of a release that nobody has approved in full.
-	Stable []string
-}
-
-// Own is what a user gave a workload that is handed back to them.
-type Own struct {
-	Strategy string
-	Paused   bool
-	// Disputed says that they changed it when nobody could know whether it was held.
-	Disputed bool
-}
 
 // change is a write of the process, with what was before it.
 type change struct {
 	action   plan.Action
 	pass     *pass
 	sets     []Set
+	places   []Place
 	workload Workload
 }
 
@@ -89,8 +48,8 @@ type law struct {
 	holds func(*World, change) string
 }
 
-// laws are what each write of the process is checked against.
-var laws = []law{
+// deploymentLaws are what each write of the process is checked against.
+var deploymentLaws = []law{
 	{"I1 there are, and will be, at most replicas + maxSurge pods", withinSurge},
 	{"I2 no write takes available pods below replicas - maxUnavailable", staysAvailable},
 	{"I3 updated pods stay within the step whose predecessors' gates have passed", withinStep},
@@ -114,39 +73,17 @@ var laws = []law{
 func (w *World) judge(c change) {
 	w.Past.begin(w, c.pass.intent)
 	w.Past.wrote(w, c)
-	for _, l := range laws {
+	for _, l := range w.Workload.kind.laws() {
 		if how := l.holds(w, c); how != "" {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
 		}
 	}
 	w.Past.forgive(w, c)
+	w.Past.noteOpened(w, c)
 }
 
-// begin forgets what happened in an earlier attempt, and in an earlier step.
-func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
-	if p.Attempt != intent.Attempt {
-		p.Attempt, p.Step, p.Had = intent.Attempt, -1, 0
-		if s := w.setOf(intent.UpdateRevision); s != nil {
-			p.Had = s.Replicas
-		}
-	}
-	switch {
-	case !intent.Entered(): // no step is entered yet
-		p.Step = -1
-	case p.Step != intent.CurrentStepIndex:
-		p.Step = intent.CurrentStepIndex
-	default:
-		return
-	}
-	p.Sizes = enteredAt(w.Workload.Replicas)
-	p.Sizes.Spoilt = w.Release.Spoiled != 0
-	if s := w.setOf(intent.UpdateRevision); s != nil {
-		p.Sizes.Kept = min(s.Replicas, p.Had)
-		if keptBack(intent) {
-			p.Sizes.Kept = s.Replicas
-		}
-	}
-}
+// running is how many pods there are to be of a revision.
+func (w *World) running(revision string) int32 { return w.Workload.kind.running(w, revision) }
 
 func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
@@ -350,8 +287,7 @@ func handsBackAtEnd(w *World, c change) string {
 
 // notDone says what is left to be done of what the workload's template began; empty if nothing is.
 func (w *World) notDone(c change) string {
-	s := w.updated()
-	if s == nil || total(w.Sets) != s.Replicas || s.Replicas < c.pass.window.least(w) {
+	if !w.Workload.kind.allUpdated(c) {
 		return "not all pods are updated"
 	}
 	if status := c.pass.intent; w.passed(status) < len(w.steps(status)) {
@@ -388,8 +324,8 @@ func staysPaused(w *World, c change) string {
 	if _, handed := c.action.(plan.HandBack); !taken && !handed {
 		return ""
 	}
-	if d := &w.Workload; d.Hold != nil && !d.Paused && d.Strategy == Recreate {
-		return "it would lose all its pods"
+	if d := &w.Workload; d.exposed() {
+		return "it would lose its pods"
 	}
 	return ""
 }

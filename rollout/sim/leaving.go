@@ -26,7 +26,7 @@ func (p *Past) wrote(w *World, c change) {
 		if acknowledges(c, a) {
 			p.Acknowledged = true
 		}
-		if bad := p.Bad; bad != "" && a.Template != nil && c.pass.intent.Rollback != nil {
+		if bad := p.Bad; bad != "" && !p.Sent && a.Template != nil && c.pass.intent.Rollback != nil {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
 		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && w.keptStable(c.pass.intent.RolledBackTo()) {
@@ -46,12 +46,10 @@ func (p *Past) forgive(w *World, c change) {
 	if !p.OutOfBand || !p.Acknowledged {
 		return
 	}
-	status, updated := c.pass.intent, int32(0)
-	if s := w.setOf(status.UpdateRevision); s != nil {
-		updated = s.Replicas
-	}
+	status := c.pass.intent
+	updated, all := w.running(status.UpdateRevision), w.Workload.kind.wanted(w)
 	share, replicas := w.share(status, w.Workload.Replicas), w.Workload.Replicas
-	if updated <= share && total(w.Sets)-updated >= replicas-share {
+	if updated <= share && all-updated >= replicas-share {
 		p.OutOfBand, p.Acknowledged = false, false
 	}
 }
@@ -119,9 +117,10 @@ func (w *World) HandBack(gone bool) bool {
 	if gone {
 		policy, status = v1alpha1.DeletionRevert, nil
 	}
-	left := plan.LetGo((&pass{workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
+	left := plan.LetGo((&pass{world: w, workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
 	w.updateWorkload(func(d *Workload) {
-		d.Paused, d.Strategy, d.Hold = left.Paused, left.Strategy, nil
+		d.kind.giveBack(d, left.HeldWorkload)
+		d.Hold = nil
 		if left.Revision != "" {
 			d.Template = left.Revision
 		}

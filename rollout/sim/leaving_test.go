@@ -25,9 +25,9 @@ func TestDeletedAnywhere(t *testing.T) {
 	for name, s := range leavers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := tell(s, 0)
+			whole := tellWhole(s)
 			for before := 1; before <= whole.requests; before++ {
-				told := tellFaulty(s, fault{event: Event{Kind: DeleteRelease}, before: before})
+				told := whole.faulty(fault{event: Event{Kind: DeleteRelease}, before: before})
 				wantLeft(t, calmed(told.State, ended), fmt.Sprintf("deleted before request %d", before), &told.text)
 			}
 		})

@@ -4,20 +4,21 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// SyncWorkload is one turn of the native Deployment controller. It ends with the note in the
+// SyncWorkload is one turn of the native controller of the workload. It ends with the note in the
 // workload's status that the present spec is seen. It reports whether anything changed.
 func (w *World) SyncWorkload() bool {
 	d := &w.Workload
 	if d.Absent {
 		return false
 	}
-	changed := w.native().turn()
+	changed := d.kind.turn(w, d.Spec)
 	if d.behind() > 0 {
 		d.Seen, d.Earlier, d.Version = d.Generation, nil, w.next()
 		changed = true
@@ -35,7 +36,7 @@ func (w *World) SyncWorkloadLate(changes int) bool {
 		return false
 	}
 	d.Earlier = d.Earlier[shown:]
-	return native{w, d.Earlier[0]}.turn()
+	return d.kind.turnLate(w, d.Earlier[0])
 }
 
 // native is the Deployment controller with the spec that it sees, after
@@ -351,16 +352,30 @@ func (n native) complete() bool {
 // bounds is how far the pods may stray from replicas in a release: as the user's own strategy
 // says, or by default.
 func (d *Workload) bounds(replicas int32) (surge, unavailable int32) {
+	return d.kind.bounds(d, replicas)
+}
+
+func (deployments) bounds(d *Workload, replicas int32) (surge, unavailable int32) {
 	if d.ownStrategy() != RollingUpdate {
 		return bounds(&deployment.DefaultBound, &deployment.DefaultBound, replicas)
 	}
 	return bounds(d.MaxSurge, d.MaxUnavailable, replicas)
 }
 
+// unavailable makes pods of its own maxUnavailable, or of that of StatefulSets and DaemonSets by default.
+func (d *Workload) unavailable(replicas int32, roundUp bool) int32 {
+	if d.ownStrategy() != RollingUpdate || d.MaxUnavailable == nil {
+		return 1
+	}
+	n, _ := intstr.GetScaledValueFromIntOrPercent(d.MaxUnavailable, int(replicas), roundUp)
+	return int32(n)
+}
+
 // ownStrategy is what the workload has unless it is held.
 func (d *Workload) ownStrategy() string {
 	if d.Hold != nil {
-		return d.Hold.Strategy
+		strategy, _, _ := strings.Cut(d.Hold.Strategy, " from ")
+		return strategy
 	}
 	return d.Strategy
 }

@@ -7,7 +7,7 @@ import "fmt"
 // many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
 func (w *World) judgeNative(s *Set, replicas int32) {
 	d, status := &w.Workload, w.Release.Status
-	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil {
+	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil || w.Past.Turned {
 		return
 	}
 	if w.made == 1 || w.Past.isStable(s.Revision) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -27,6 +28,7 @@ func (x *pass) observation() plan.Observation {
 		Workload: x.observedWorkload(),
 		Facts:    x.facts,
 		Refusals: x.process.refusals,
+		Wrote:    x.process.wrote,
 		Watched:  x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
 	x.showTimes(&o)
@@ -75,7 +77,7 @@ func (x *pass) observedWorkload() *plan.Workload {
 	}
 	w := &plan.Workload{
 		UID: d.UID, Name: Name, Behind: d.behind(),
-		Replicas: d.Replicas, Mover: x.mover(),
+		Replicas: d.Replicas, Mover: d.kind.mover(x),
 		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
 	}
 	if d.ownStrategy() == RollingUpdate {
@@ -85,7 +87,7 @@ func (x *pass) observedWorkload() *plan.Workload {
 }
 
 // mover is the Deployment with its ReplicaSets as the pass sees them.
-func (x *pass) mover() deployment.Mover {
+func (deployments) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := deployment.Mover{
 		Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,

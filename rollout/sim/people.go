@@ -7,10 +7,18 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Scale sets spec.replicas, as an autoscaler or a user does.
+// Scale sets spec.replicas, as an autoscaler or a user does; a DaemonSet gets as many nodes.
 func (w *World) Scale(replicas int32) bool {
 	d := &w.Workload
-	if d.Absent || d.Replicas == replicas {
+	if d.Absent {
+		return false
+	}
+	return d.kind.scale(w, replicas)
+}
+
+func (deployments) scale(w *World, replicas int32) bool {
+	d := &w.Workload
+	if d.Replicas == replicas {
 		return false
 	}
 	w.Past.Sizes.become(d.Replicas, replicas)
@@ -156,10 +164,11 @@ func (w *World) Reject() bool {
 // changedOutOfBand suspends the laws that what the native controller does then breaks.
 func (p *Past) changedOutOfBand() { p.OutOfBand, p.Acknowledged = true, false }
 
-// Unpause is what kubectl rollout resume does.
-func (w *World) Unpause() bool {
+// Unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a strategy with which its native
+// controller rolls it. An apply of all that Git does not give gives one that is held another template too.
+func (w *World) Unpause(template string) bool {
 	d := &w.Workload
-	if d.Absent || !d.Paused {
+	if d.Absent || !d.kind.loosens(w) || template != "" && d.Hold == nil {
 		return false
 	}
 	if d.Hold != nil || w.Release.Status.Held != nil {
@@ -169,7 +178,12 @@ func (w *World) Unpause() bool {
 		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
 		w.Past.nowStable(d.Template)
 	}
-	w.updateWorkload(func(d *Workload) { d.Paused = false })
+	w.updateWorkload(func(d *Workload) {
+		d.kind.loosen(d)
+		if template != "" {
+			d.Template = template
+		}
+	})
 	return true
 }
 
@@ -193,8 +207,11 @@ func (w *World) StripHold() bool {
 	}
 	w.Past.changedOutOfBand()
 	own := &w.Past.Own
-	own.Disputed = own.Disputed || !d.Paused // what somebody has resumed, and let nobody hold, is theirs, as in the other order
+	own.Disputed = own.Disputed || !d.kind.secured(d) // what somebody has resumed, and let nobody hold, is theirs, as in the other order
 	w.updateWorkload(func(d *Workload) { d.Hold = nil })
+	if !d.kind.secured(d) { // the native controller rolls it out in full
+		w.Past.nowStable(d.Template)
+	}
 	return true
 }
 
@@ -231,7 +248,7 @@ func (w *World) DeleteWorkload() bool {
 		return false
 	}
 	w.Workload.Absent, w.Workload.Version = true, w.next()
-	w.Sets = nil
+	w.Sets, w.Places = nil, nil
 	w.Past.changedOutOfBand()
 	w.Past.Answered = false
 	return true
@@ -251,6 +268,7 @@ func (w *World) LoseStatus() bool {
 	if w.Release.Purged {
 		return false
 	}
+	w.Past.Turned = w.Release.Status.Rollback != nil
 	w.Release.Status, w.Release.Version = &v1alpha1.BatchReleaseStatus{}, w.next()
 	return true
 }

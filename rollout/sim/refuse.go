@@ -66,7 +66,7 @@ func (w *World) refuses(action plan.Action) bool {
 	case plan.HandBack:
 		kind = HandBacks
 	case plan.MovePods:
-		kind = movesOf(a.Write)
+		kind = w.Workload.kind.refused(a.Write)
 	case plan.OpenGate:
 		kind = OpenedGates
 	case plan.RecordRevision, plan.UpdateRevision:
@@ -78,8 +78,8 @@ func (w *World) refuses(action plan.Action) bool {
 	return kind != "" && w.Refusing == kind
 }
 
-// movesOf is the kind of a write that moves pods; empty if it is always taken.
-func movesOf(write mover.Write) Writes {
+// refused is the kind of a write that moves pods; empty if it is always taken.
+func (deployments) refused(write mover.Write) Writes {
 	scale, is := write.(deployment.Scale)
 	switch {
 	case is && scale.To > scale.From:
@@ -104,7 +104,7 @@ func (w *World) rewrites(d *Workload, dryRun bool) bool {
 		bare, _, _ := strings.Cut(d.Template, "+")
 		d.Template = fmt.Sprintf("%s+%d", bare, w.next())
 	case Resumed:
-		d.Paused = false
+		d.kind.loosen(d)
 	case Stripped:
 		d.Hold = nil
 	default:
@@ -163,5 +163,12 @@ func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
 func (s *State) awaitsRetry() bool {
 	return slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
 		return !r.Until.IsZero() && s.Now.Before(r.Until) && r.Generation == s.Release.Generation
+	})
+}
+
+// waitsForRetry reports whether the process sends a write that was refused no more before somebody asks for it.
+func (s *State) waitsForRetry() bool {
+	return s.Refusing == "" && s.Release.Status.RefusedWrite != nil && slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
+		return r.Until.IsZero() && r.Generation == s.Release.Generation
 	})
 }

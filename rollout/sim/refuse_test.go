@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // afterRefusal is how many writes may come after the API server begins to refuse some for good: those of the way
@@ -96,5 +97,25 @@ func (s *State) withoutCure(t *testing.T) int {
 		if sent > 10*afterRefusal {
 			t.Fatalf("it writes without an end: %s", s.World)
 		}
+	}
+}
+
+// TestNamesOnlyWhatIsKept: what runs can't be kept, and somebody rolls out by hand what is given. A rollback could not go back to what
+// ran before, and no annotation says so.
+func TestNamesOnlyWhatIsKept(t *testing.T) {
+	t.Parallel()
+	for _, kind := range workload.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := releasing(ten("1", "100%").of(2).as(kind, 1))
+			for _, e := range []Event{
+				{Kind: Refuse, Text: string(Templates)}, {Kind: Pass}, {Kind: Drift, Text: "v2"}, {Kind: SyncWorkload}, {Kind: Pass},
+			} {
+				e.Apply(s)
+			}
+			if s = calmed(s, ended); len(s.Broken) > 0 || s.Unfinished() != "" {
+				t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+			}
+		})
 	}
 }

@@ -1,5 +1,7 @@
 package sim
 
+import "fmt"
+
 // SyncSet is one turn of the ReplicaSet controller. It reports whether anything changed.
 //
 // As natively, the status tells of the pods that were found, not of those that this turn
@@ -129,4 +131,25 @@ func (w *World) Cure() bool {
 	ill := allowed || w.Sick+w.Refused != "" || w.Crowded || w.Refusing != ""
 	w.Sick, w.Refused, w.Crowded, w.Refusing = "", "", false, ""
 	return ill
+}
+
+// total are the pods that are not going away.
+func (p Pods) total() int32 { return p.Pending + p.Failing + p.ready() }
+
+func (p Pods) ready() int32 { return p.Warming + p.Available }
+
+func (p Pods) status() SetStatus {
+	return SetStatus{Current: p.total(), Ready: p.ready(), Available: p.Available, Terminating: p.Going}
+}
+
+// rest tells of pods that are ready only, and of those that are going away.
+func (p Pods) rest() string {
+	var text string
+	if p.Warming > 0 {
+		text += fmt.Sprintf(", %d ready", p.ready())
+	}
+	if p.Going > 0 {
+		text += fmt.Sprintf(", %d going", p.Going)
+	}
+	return text
 }

@@ -10,7 +10,7 @@ import (
 
 // judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the workload to, no more
 // pods run the update revision than the steps allow of that number.
-func (w *World) judgeRest() {
+func (deployments) judgeRest(w *World) {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
 	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || status.Rollback != nil || !w.settled() || status.Attempt != w.Past.Attempt {
@@ -30,7 +30,7 @@ func (w *World) judgeRest() {
 
 // judgeFollowed: once everybody has come to rest there are as many pods as somebody has scaled a workload to that is held, or up
 // to maxSurge more. No native controller follows spec.replicas there (T3), whatever the release waits for.
-func (w *World) judgeFollowed() {
+func (deployments) judgeFollowed(w *World) {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == w.Past.Attempt
 	if d.Hold == nil || !under || w.Release.Deleting || w.Refusing != "" || !w.settled() || !w.allAvailable() || w.updated() == nil {
@@ -73,7 +73,11 @@ func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || w.Past.OutOfBand {
 		return
 	}
-	updated := int32(0)
+	w.Workload.kind.judgeCompleted(x, status)
+}
+
+func (deployments) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
+	w, updated := x.world, int32(0)
 	for i := range x.sets {
 		switch s := &x.sets[i]; {
 		case same(s.Revision, status.UpdateRevision):
@@ -92,6 +96,10 @@ func (w *World) settled() bool {
 	if w.Lag.any() || w.Workload.Absent || w.Workload.behind() > 0 {
 		return false
 	}
+	return w.Workload.kind.settled(w)
+}
+
+func (deployments) settled(w *World) bool {
 	for i := range w.Sets {
 		if !w.Sets[i].settled() {
 			return false
@@ -113,10 +121,10 @@ func (w *World) mistold() string {
 	if d.Absent || w.Release.Purged || w.Release.Deleting {
 		return ""
 	}
-	available := int32(0)
-	for i := range w.Sets {
-		available += min(w.Sets[i].Status.Available, w.Sets[i].Replicas)
+	if d.Hold == nil && d.Status.Replicas > d.Replicas {
+		return "" // a status does not say which of its pods are to go
 	}
+	available := d.kind.counts(w, "").available
 	_, unavailable := d.bounds(d.Replicas)
 	enough := available >= d.Replicas-unavailable
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
@@ -125,22 +133,16 @@ func (w *World) mistold() string {
 	return w.miscounted()
 }
 
-// miscounted says how the numbers of a release in progress differ from the ReplicaSets; empty if they don't.
+// miscounted says how the numbers of a release in progress differ from the pods; empty if they don't.
 func (w *World) miscounted() string {
 	d, status := &w.Workload, w.Release.Status
-	update := w.setOf(status.UpdateRevision)
 	under := status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
-	if !under || update == nil || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
+	if !under || !d.kind.has(w, status.UpdateRevision) || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
 		return ""
 	}
 	told, is := counts{
 		status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.ReadyReplicas, status.AvailableReplicas,
-	}, counts{update.Status.Current, update.Status.Ready, update.Status.Available, 0, 0}
-	for i := range w.Sets {
-		s := &w.Sets[i]
-		is.ready += min(s.Status.Ready, s.Replicas)
-		is.available += min(s.Status.Available, s.Replicas)
-	}
+	}, d.kind.counts(w, status.UpdateRevision)
 	if told != is {
 		return fmt.Sprintf("it tells of %+v, there are %+v", told, is)
 	}
@@ -150,4 +152,18 @@ func (w *World) miscounted() string {
 // counts are the numbers that a release reports of its pods.
 type counts struct {
 	updated, updatedReady, updatedAvailable, ready, available int32
+}
+
+// counts are those of the ReplicaSets: of the update revision, and of all.
+func (deployments) counts(w *World, update string) counts {
+	var is counts
+	if s := w.setOf(update); s != nil {
+		is.updated, is.updatedReady, is.updatedAvailable = s.Status.Current, s.Status.Ready, s.Status.Available
+	}
+	for i := range w.Sets {
+		s := &w.Sets[i]
+		is.ready += min(s.Status.Ready, s.Replicas)
+		is.available += min(s.Status.Available, s.Replicas)
+	}
+	return is
 }

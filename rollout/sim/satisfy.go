@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -17,7 +18,8 @@ func (x *pass) satisfy(needs plan.Needs) {
 	}{
 		{plan.ReadRelease, x.readRelease},
 		{plan.ReadWorkload, x.readWorkload},
-		{plan.ReadCounts, x.readSets},
+		{plan.ReadCounts, func() { x.workload.kind.read(x) }},
+		{plan.ReadPods, x.readPods},
 		{plan.ReadGates, x.readGates},
 		{plan.ReadKept, x.readKept},
 		{plan.ReadFailing, x.readFailing},
@@ -41,6 +43,25 @@ func (x *pass) satisfy(needs plan.Needs) {
 	if needs.Resolve != nil {
 		x.request()
 		x.resolve(*needs.Resolve)
+	}
+}
+
+// readPods lists the pods that have places: of a Deployment no release here has an order.
+func (x *pass) readPods() {
+	x.request()
+	x.facts.Pods = nil
+	for i := range x.world.Places {
+		p := &x.world.Places[i]
+		if p.Going {
+			continue
+		}
+		stage := order.NotReady
+		if p.ready() {
+			stage = order.Ready
+		}
+		x.facts.Pods = append(x.facts.Pods, order.Pod{
+			Name: p.Name, UID: p.UID, Node: p.Node, NodeLabels: x.world.NodeLabels[p.Node], Stage: stage,
+		})
 	}
 }
 
@@ -84,7 +105,7 @@ func (x *pass) rememberWorkload() {
 	x.process.workload = &workload
 }
 
-func (x *pass) readSets() {
+func (deployments) read(x *pass) {
 	x.request()
 	x.sets, x.setsLive, x.process.sets = nil, nil, nil
 	for _, s := range x.world.Sets {

@@ -22,7 +22,10 @@ type Process struct {
 	workload *Workload
 	sets     []Set
 	gates    []Gate
+	// gone are pods that it has deleted, and that the cache may still have.
+	gone     []types.UID
 	scaled   time.Time
+	wrote    bool
 	refusals plan.Refusals
 	watches  plan.Watches
 	// watched is how long the process has looked at a release that got no further, for the laws.
@@ -51,6 +54,8 @@ type Mishaps struct {
 type Report struct {
 	// Done are the writes in their order.
 	Done []Write
+	// Parts are requests of writes that had more of them.
+	Parts int
 	// Events are those that were published.
 	Events []plan.Event
 	// Requests counts reads and writes.
@@ -81,6 +86,9 @@ type pass struct {
 	sets     []Set
 	setsLive []types.UID
 	gates    []Gate
+	// places are the pods of a workload whose pods have places: listed says that they are known, and live that they were read.
+	places       []Place
+	listed, live bool
 	// facts are passed on as they are.
 	facts     plan.Facts
 	lastScale time.Time
@@ -146,6 +154,7 @@ func (p *Process) observe(w *World) *pass {
 	for i := range p.sets {
 		x.putSet(p.sets[i])
 	}
+	x.workload.kind.observe(x)
 	x.gates = slices.Clone(cached(w.Lag.Gates, w.Gates))
 	for _, gate := range p.gates {
 		if findGate(x.gates, gate.Name) == nil {
@@ -176,6 +185,7 @@ func (p *Process) recall(w *World) {
 		lag := w.Lag.set(s.UID)
 		return lag == nil || lag.Set != nil && s.Version <= lag.Set.Version
 	})
+	p.forgetGone(w)
 	if w.Lag.Gates == nil {
 		p.gates = nil
 	}
@@ -284,6 +294,19 @@ func (x *pass) end(why string) {
 	x.report.Ended = why
 }
 
+// wrotePart notes a request of a write that has more of them, and sends the next. It reports whether the process ends before that.
+func (x *pass) wrotePart() bool {
+	x.report.Parts++
+	if x.mishaps.Dies == nil || !x.mishaps.Dies() {
+		x.request()
+		return false
+	}
+	x.end("the process stopped")
+	x.died = true
+	*x.process = Process{}
+	return true
+}
+
 func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	x.request()
 	w := x.world
@@ -299,6 +322,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	x.judgeFailed(status)
 	w.judgeJump(status)
 	w.Release.Status, w.Release.Version = status, w.next()
+	x.process.wrote = true
 	x.sawRelease()
 	x.wrote(Write{Status: status})
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -93,13 +94,14 @@ func rolledBack(s *State) bool { return completed(s) && s.Release.Status.Rollbac
 // failing is when the first step is in progress and an updated pod fails.
 func failing(s *State) bool {
 	set := s.Set("v2")
-	return inStep(0)(s) && set != nil && set.Pods.Failing > 0 && untouched(s)
+	fails := set != nil && set.Pods.Failing > 0 || s.subject(Event{Kind: PodHeals, Text: "v2"}) != nil
+	return inStep(0)(s) && fails && untouched(s)
 }
 
 // untouched is when nobody has changed what is ours, or it is acknowledged.
 func untouched(s *State) bool {
 	hold := s.Workload.Hold
-	return s.Workload.Paused && hold != nil && hold.Change == (plan.ExternalChange{})
+	return s.Workload.kind.secured(&s.Workload) && hold != nil && hold.Change == (plan.ExternalChange{})
 }
 
 func atOnce(*State) bool { return true }
@@ -108,7 +110,7 @@ func held(s *State) bool { return s.Workload.Hold != nil }
 
 func stories() map[string]story {
 	rollback, late := Event{Kind: Rollback, Text: "true"}, Event{Kind: SyncWorkloadLate, N: 1}
-	return map[string]story{
+	all := map[string]story{
 		"one-half-all":      {setup: ten("1", "50%", "100%")},
 		"one-third-all":     {setup: ten("1", "30%", "100%")},
 		"five-steps":        {setup: ten("1", "10%", "30%", "60%", "100%")},
@@ -143,6 +145,8 @@ func stories() map[string]story {
 		}},
 		"just-created": {setup: ten("30%", "100%").born(), twists: []twist{{atOnce, Event{Kind: Pass}}, {atOnce, late}}},
 	}
+	maps.Copy(all, kindStories())
+	return all
 }
 
 // maxEvents is more than any story has.
@@ -159,20 +163,58 @@ type telling struct {
 	// requests counts those of the process.
 	requests int
 	fault    fault
+	// unharmed says that the fault changes nothing where it is to happen.
+	unharmed bool
 }
 
 // tell lets a release go its way, and people do what the story says. The process stops after
 // a number of writes, never if that is 0.
 func tell(s story, stop int) *telling { return s.begin(stop, fault{}).toEnd() }
 
-// tellFaulty lets something go wrong.
-func tellFaulty(s story, f fault) *telling { return s.begin(0, f).toEnd() }
+// wholeStory is a story in which nothing goes wrong, with how it stands before each turn.
+type wholeStory struct {
+	*telling
+
+	turns []*telling
+}
+
+func tellWhole(s story) *wholeStory {
+	whole := &wholeStory{telling: s.begin(0, fault{})}
+	for range maxEvents {
+		whole.turns = append(whole.turns, whole.clone())
+		if !whole.goOn() {
+			break
+		}
+	}
+	return whole
+}
+
+// faulty is the story in which something goes wrong. It is told from the turn on in which that happens.
+func (w *wholeStory) faulty(f fault) *telling {
+	after := slices.IndexFunc(w.turns, func(t *telling) bool { return t.requests >= max(f.before, 1) })
+	if after < 0 {
+		after = len(w.turns)
+	}
+	told := w.turns[after-1].clone()
+	told.fault = f
+	if told.toEnd(); told.unharmed {
+		return w.telling
+	}
+	return told
+}
+
+// clone can be told on its own.
+func (s *telling) clone() *telling {
+	c := &telling{State: s.State.Clone(), twists: s.twists, writes: s.writes, stop: s.stop, requests: s.requests, fault: s.fault}
+	c.text.WriteString(s.text.String())
+	return c
+}
 
 func (s story) begin(stop int, f fault) *telling {
 	state := NewState(s.setup)
 	state.Sick = s.sick
 	for range s.failing {
-		state.FailPod(state.Set("v1"))
+		Event{Kind: PodFails, Text: "v1"}.Apply(state)
 	}
 	state.Give("v2")
 	told := &telling{State: state, twists: s.twists, stop: stop, fault: f}
@@ -182,15 +224,23 @@ func (s story) begin(stop int, f fault) *telling {
 
 func (s *telling) toEnd() *telling {
 	for range maxEvents {
-		switch {
-		case s.twist(), s.turn():
-		case s.Lag.any():
-			s.fault.lasts = 0
-		default:
-			return s
+		if s.unharmed || !s.goOn() {
+			break
 		}
 	}
 	return s
+}
+
+// goOn lets the next thing happen. It reports whether there is one.
+func (s *telling) goOn() bool {
+	switch {
+	case s.twist(), s.turn():
+	case s.Lag.any():
+		s.fault.lasts = 0
+	default:
+		return false
+	}
+	return true
 }
 
 // unfinished says what is wrong with how the story has ended.
@@ -255,7 +305,10 @@ func (s *telling) runOut() bool {
 
 // request lets go wrong what does before a request.
 func (s *telling) request(*World) {
-	if s.requests++; s.requests == s.fault.before && !s.fault.event.idle(s.State) && s.fault.event.Apply(s.State) {
+	if s.requests++; s.requests != s.fault.before {
+		return
+	}
+	if s.unharmed = s.fault.event.idle(s.State) || !s.fault.event.Apply(s.State); !s.unharmed {
 		fmt.Fprintf(&s.text, "\n> %s\n", s.fault.event)
 	}
 }
@@ -272,6 +325,7 @@ func (s *telling) lagging() bool {
 // pass writes down each write of a pass with its reason, and the world after it.
 func (s *telling) pass() bool {
 	s.Now = s.Now.Add(tick)
+	before := s.World.version
 	report := s.Process.Pass(s.World, Mishaps{Before: s.request, Dies: func() bool { s.writes++; return s.writes == s.stop }})
 	for _, write := range report.Done {
 		if write.Action != nil {
@@ -289,5 +343,5 @@ func (s *telling) pass() bool {
 	if len(report.Done) > 0 {
 		fmt.Fprintf(&s.text, "%s\n", s.World)
 	}
-	return len(report.Done) > 0 || report.Ended != ""
+	return len(report.Done) > 0 || report.Ended != "" || s.World.version != before // as by a fault
 }

@@ -50,11 +50,13 @@ func turning(step v1alpha1.Step) bool {
 func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	p.approved(w, was)
+	p.Turned = false
 	if status.Rollback == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return
 	}
 	if was.RolledBackTo() != status.RolledBackTo() || was.Attempt != status.Attempt {
 		p.Bad, p.Barred = w.runs(was), barred(w, status.Rollback)
+		p.Sent = was.Rollback != nil && was.Phase != v1alpha1.PhaseCompleted
 		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
 			p.Bad = status.Rollback.From
 		}

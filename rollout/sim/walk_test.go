@@ -18,7 +18,9 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/crdcheck"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -70,7 +72,11 @@ type walk struct {
 }
 
 func begin(t *rapid.T, replicas int32) *walk {
-	w := &walk{T: t, state: NewState(drawSetup(t, replicas))}
+	return beginWith(t, drawSetup(t, replicas))
+}
+
+func beginWith(t *rapid.T, setup Setup) *walk {
+	w := &walk{T: t, state: NewState(setup)}
 	w.state.Next = w.next
 	w.state.Sick = rapid.SampledFrom([]string{"", "", "v1", "v2", "v3"}).Draw(t, "sick")
 	w.state.Refused = rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused")
@@ -158,6 +164,9 @@ func (w *walk) anything(label string) Event {
 	kinds := usual
 	if rapid.IntRange(0, 5).Draw(w.T, label) == 0 {
 		kinds = unusual
+		if w.state.Kind() != Deployment {
+			kinds = append(slices.Clip(kinds), PodEnds, PodEnds, PodEnds)
+		}
 	}
 	e := Event{Kind: rapid.SampledFrom(kinds).Draw(w.T, label)}
 	switch e.Kind {
@@ -192,12 +201,18 @@ func (w *walk) anything(label string) Event {
 func (w *walk) about(kind Kind) string {
 	var choice []string
 	switch kind {
-	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost:
+	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost, PodEnds:
 		for i := range w.state.Sets {
 			choice = append(choice, w.state.Sets[i].Revision)
 		}
+		for i := range w.state.Places {
+			choice = append(choice, w.state.Places[i].Name)
+		}
 	case Give, EditTemplate, Drift, CreateWorkload:
 		choice = []string{"v1", "v2", "v3", "v2~"}
+		if w.state.Kind() != Deployment { // which tell a template by how it is written
+			choice = choice[:3]
+		}
 	case Refuse:
 		for _, writes := range AllWrites {
 			choice = append(choice, string(writes))
@@ -256,8 +271,8 @@ func (w *walk) passAgain() {
 	if how := s.World.mistold(); how != "" {
 		w.Fatalf("what the status says of pods is true: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
 	}
-	// I8 can be kept only if the API server takes that very write, and leaves it as it is.
-	if d := &s.World.Workload; !d.Absent && d.Hold != nil && d.Strategy == Recreate && !d.Paused && !s.Release.Purged && s.takesOver() {
+	// I8 can be kept only if the API server takes that very write, and leaves it as it is; one that it refused is sent again later.
+	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && s.takesOver() && !s.awaitsRetry() {
 		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
 	}
 }
@@ -299,7 +314,7 @@ func (w *walk) next(o plan.Observation) plan.Plan {
 }
 
 // reword puts other words into a status, and another state: nothing may be decided by
-// those. Two conditions are kept as they
+// those. Some conditions are kept as they
 // are while nobody looks at what they say.
 func reword(status *v1alpha1.BatchReleaseStatus) {
 	if status.State != "" {
@@ -307,7 +322,8 @@ func reword(status *v1alpha1.BatchReleaseStatus) {
 	}
 	status.Reason, status.Message = "Other", "in other words; next: revision v0"
 	for i := range status.Conditions {
-		if c := &status.Conditions[i]; c.Type != v1alpha1.ConditionPreflightFailed && c.Type != v1alpha1.ConditionDrifted {
+		kept := []string{v1alpha1.ConditionPreflightFailed, v1alpha1.ConditionDrifted, v1alpha1.ConditionBeyondStep}
+		if c := &status.Conditions[i]; !slices.Contains(kept, c.Type) {
 			c.Reason, c.Message = "Other", "in other words"
 		}
 	}
@@ -318,9 +334,17 @@ func copyOf(o plan.Observation) plan.Observation {
 	if o.Workload != nil {
 		o.Workload = new(*o.Workload)
 		o.Workload.Hold = copyOfPointer(o.Workload.Hold)
-		deployed := o.Workload.Mover.(deployment.Mover)
-		deployed.Sets = slices.Clone(deployed.Sets)
-		o.Workload.Mover = deployed
+		switch m := o.Workload.Mover.(type) {
+		case deployment.Mover:
+			m.Sets = slices.Clone(m.Sets)
+			o.Workload.Mover = m
+		case statefulset.Mover:
+			m.Pods = slices.Clone(m.Pods)
+			o.Workload.Mover = m
+		case daemonset.Mover:
+			m.Pods = slices.Clone(m.Pods)
+			o.Workload.Mover = m
+		}
 	}
 	o.Kept, o.Gates = slices.Clone(o.Kept), slices.Clone(o.Gates)
 	for i := range o.Gates {

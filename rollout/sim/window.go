@@ -14,9 +14,15 @@ func (v *window) passed(before, after *World) {
 	if before.Workload.Version != after.Workload.Version {
 		v.workloads = append(v.workloads, before.Workload)
 	}
-	v.grown += max(after.peak()-before.peak(), 0)
-	v.lost += max(effective(before.Sets)-effective(after.Sets), 0)
-	v.lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
+	grown, lost := after.Workload.kind.passed(before, after)
+	v.grown += grown
+	v.lost += lost
+}
+
+func (deployments) passed(before, after *World) (grown, lost int32) {
+	lost = max(effective(before.Sets)-effective(after.Sets), 0)
+	lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
+	return max(after.peak()-before.peak(), 0), lost
 }
 
 func (v *window) readWorkload(*World) { v.workloads = nil }

@@ -32,10 +32,19 @@ type World struct {
 	Workload Workload
 	// Sound is the spec with the steps that were approved, whatever somebody has made of them since.
 	Sound *v1alpha1.BatchReleaseSpec
-	// Sets are in the order of their creation.
-	Sets  []Set
-	Gates []Gate
-	Kept  []plan.Kept
+	// Sets are those of a Deployment, in the order of their creation.
+	Sets []Set
+	// Places are the pods of a workload of another kind.
+	Places []Place
+	// Nodes are those that a DaemonSet is to have a pod on, and NodeLabels what labels they have.
+	Nodes      []string
+	NodeLabels map[string]map[string]string
+	// Ordered says that a StatefulSet makes its pods one after the other (podManagementPolicy OrderedReady).
+	Ordered bool
+	// Several says that its native controller replaces several at once (feature gate MaxUnavailableStatefulSet).
+	Several bool
+	Gates   []Gate
+	Kept    []plan.Kept
 	// Lag is what the caches show instead of the present.
 	Lag Lag
 	// Refused is a revision whose template the API server does not take.
@@ -54,7 +63,7 @@ type World struct {
 	// Broken says which laws were broken, and how.
 	Broken []string
 
-	version, made, born int64
+	version, made, born, joined int64
 }
 
 // Release is the BatchRelease.
@@ -71,10 +80,11 @@ type Release struct {
 	Status                      *v1alpha1.BatchReleaseStatus
 }
 
-// Workload is the Deployment.
+// Workload is what is released.
 type Workload struct {
 	Spec
 
+	kind    kind
 	Absent  bool
 	UID     types.UID
 	Version int64
@@ -89,6 +99,8 @@ type Workload struct {
 	MaxSurge, MaxUnavailable *intstr.IntOrString
 	// HistoryLimit is spec.revisionHistoryLimit.
 	HistoryLimit int
+	// Status is that of a workload whose pods have places.
+	Status Places
 }
 
 // Spec is what the native controller goes by.
@@ -98,6 +110,9 @@ type Spec struct {
 	Strategy string
 	// Template is the revision of spec.template.
 	Template string
+	// Partition and AtOnce are the partition and maxUnavailable of a StatefulSet's strategy. AtOnce is dropped without the
+	// feature gate for it.
+	Partition, AtOnce int32
 }
 
 // Set is a ReplicaSet.
@@ -135,14 +150,17 @@ type Gate struct {
 	Made     time.Time
 }
 
-// Setup is how a world begins: a Deployment that runs v1, and a release without a template.
+// Setup is how a world begins: a workload that runs v1, and a release without a template.
 type Setup struct {
+	// Kind is that of the workload, Deployment if empty.
+	Kind                     string
 	Replicas                 int32
 	Steps                    []v1alpha1.Step
 	Rollback                 []v1alpha1.Step
 	MaxSurge, MaxUnavailable intstr.IntOrString
-	// Strategy is that of the Deployment, RollingUpdate if empty.
-	Strategy string
+	// Strategy is that of the workload, RollingUpdate if empty, and Partition that of a StatefulSet.
+	Strategy  string
+	Partition int32
 	// OneVersion says that the release of a Deployment of strategy Recreate may not mix versions, until it is cured.
 	OneVersion bool
 	Paused     bool
@@ -151,8 +169,8 @@ type Setup struct {
 	Newborn bool
 	// HistoryLimit is spec.revisionHistoryLimit of the Deployment.
 	HistoryLimit int
-	// MinReady and Graceful are those of the World.
-	MinReady, Graceful bool
+	// MinReady, Graceful, Ordered and Several are those of the World.
+	MinReady, Graceful, Ordered, Several bool
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
 	Deadline time.Duration
 	// Drift is Report if empty.
@@ -172,10 +190,11 @@ const never = 24 * 365 * time.Hour
 
 // New makes a world.
 func New(s Setup) *World {
-	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful}
+	of := kindOf(s.Kind)
+	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful, Ordered: s.Ordered, Several: s.Several}
 	seconds := int32(or(s.Deadline, never) / time.Second)
 	spec := &v1alpha1.BatchReleaseSpec{
-		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: Name},
+		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: of.name(), Name: Name},
 		Strategy: v1alpha1.ReleaseStrategy{
 			Steps: s.Steps, ProgressDeadlineSeconds: &seconds, OnFailure: or(s.OnFailure, v1alpha1.FailurePause), Supersede: s.Supersede,
 			PodReplacement: s.PodReplacement, StepBack: s.StepBack, AllowMixedVersions: s.Strategy == Recreate && !s.OneVersion,
@@ -188,27 +207,30 @@ func New(s Setup) *World {
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
 	w.Sound = spec
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
-	w.Workload = Workload{MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
-	w.bear(Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Template: "v1"})
-	if s.Newborn {
-		return w
+	w.Workload = Workload{kind: of, MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
+	w.bear(Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Partition: s.Partition, Template: "v1"})
+	if of.name() != Deployment {
+		w.Workload.MaxSurge = nil
 	}
-	w.Workload.Seen = w.Workload.Generation
-	w.addSet(Set{
-		Revision: "v1", Number: 1, Replicas: s.Replicas, Desired: s.Replicas, Max: s.Replicas + w.native().surge(), Observed: true,
-		Status: SetStatus{Current: s.Replicas, Ready: s.Replicas, Available: s.Replicas}, Pods: Pods{Available: s.Replicas},
-	})
+	if of.name() == DaemonSet {
+		w.join(s.Replicas)
+	}
+	if !s.Newborn {
+		w.Workload.Seen = w.Workload.Generation
+	}
+	of.start(w, s.Newborn)
 	return w
 }
 
-// bear creates the Deployment. The native controller has not seen it yet.
+// bear creates the workload. The native controller has not seen it yet.
 func (w *World) bear(spec Spec) {
 	d := &w.Workload
 	w.born++
-	w.Past.Own = Own{Strategy: spec.Strategy, Paused: spec.Paused}
+	spec = d.kind.born(spec)
+	w.Past.Own = Own{Strategy: strategyText(&spec), Paused: spec.Paused}
 	w.Past.nowStable(spec.Template)
 	*d = Workload{
-		Spec: spec, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
+		Spec: spec, kind: d.kind, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
 		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,
 	}
 }
@@ -224,6 +246,7 @@ func or[T comparable](value, otherwise T) T {
 func (w *World) Clone() *World {
 	c := *w
 	c.Sets = slices.Clone(w.Sets)
+	c.Places = slices.Clone(w.Places)
 	c.Gates = slices.Clone(w.Gates)
 	c.Kept = slices.Clone(w.Kept)
 	c.Lag.Sets = slices.Clone(w.Lag.Sets)
@@ -354,35 +377,11 @@ func annotate(annotations map[string]string, changes map[string]string) map[stri
 	return changed
 }
 
-// total are the pods that are not going away.
-func (p Pods) total() int32 { return p.Pending + p.Failing + p.ready() }
-
-func (p Pods) ready() int32 { return p.Warming + p.Available }
-
-func (p Pods) status() SetStatus {
-	return SetStatus{Current: p.total(), Ready: p.ready(), Available: p.Available, Terminating: p.Going}
-}
-
-// rest tells of pods that are ready only, and of those that are going away.
-func (p Pods) rest() string {
-	var text string
-	if p.Warming > 0 {
-		text += fmt.Sprintf(", %d ready", p.ready())
-	}
-	if p.Going > 0 {
-		text += fmt.Sprintf(", %d going", p.Going)
-	}
-	return text
-}
-
 // String shows the world in one line.
 func (w *World) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "replicas=%d", w.Workload.Replicas)
-	for i := range w.Sets {
-		s := &w.Sets[i]
-		fmt.Fprintf(&text, " %s=%d(%d/%d%s)", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total(), s.Pods.rest())
-	}
+	w.Workload.kind.show(w, &text)
 	status := w.Release.Status
 	fmt.Fprintf(&text, " %s %s %s target=%d", status.Phase, status.Batch, status.CurrentStepState, status.TargetReplicas)
 	if hold := w.Workload.Hold; hold != nil {

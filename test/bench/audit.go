@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
@@ -74,7 +76,8 @@ func newClock(requests []controlplane.Request) *clock {
 	for _, r := range requests {
 		ready := r.Resource == "pods/status"
 		scaled := r.Resource == "replicasets" && fromSluice(r)
-		if (ready || scaled) && changesSomething(r) && r.Code < http.StatusMultipleChoices {
+		replaced := r.Resource == "pods" && r.Verb == "delete" && !strings.HasPrefix(r.UserAgent, "kwok")
+		if (ready || scaled || replaced) && changesSomething(r) && r.Code < http.StatusMultipleChoices {
 			key := r.Resource + "/" + r.Name
 			c.received[key] = append(c.received[key], r.Received)
 		}
@@ -99,5 +102,9 @@ func (c *clock) timeOf(resource string, told change) time.Time {
 
 // duration of a hand-over.
 func (c *clock) duration(h handOver) time.Duration {
-	return c.timeOf("replicasets", h.set).Sub(c.timeOf("pods/status", h.pod))
+	resource := "replicasets"
+	if _, ok := h.next.object.(*corev1.Pod); ok {
+		resource = "pods"
+	}
+	return c.timeOf(resource, h.next).Sub(c.timeOf("pods/status", h.pod))
 }

@@ -110,8 +110,8 @@ func TestDurationOfHandOver(t *testing.T) {
 		"Created":   {"nor the creation of the pod, which does not make it ready", []controlplane.Request{ready(980 * ms), scaled(1010 * ms), with(ready(990*ms), func(r *controlplane.Request) { r.Resource = "pods" })}, 30 * ms},
 	}
 	h := handOver{
-		pod: change{at: began.Add(time.Second), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}},
-		set: change{at: began.Add(2 * time.Second), object: &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}},
+		pod:  change{at: began.Add(time.Second), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}},
+		next: change{at: began.Add(2 * time.Second), object: &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,5 +120,22 @@ func TestDurationOfHandOver(t *testing.T) {
 				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestHandOverInPlace ends with the deletion of a pod by whoever decides on it: the kubelet, which KWOK plays, only ends it.
+func TestHandOverInPlace(t *testing.T) {
+	t.Parallel()
+	deleted := func(agent string, at time.Duration) controlplane.Request {
+		return controlplane.Request{Verb: "delete", UserAgent: agent, Resource: "pods", Name: "web-0", Code: http.StatusOK, Received: began.Add(at)}
+	}
+	h := handOver{
+		pod:  change{at: began.Add(time.Second), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}},
+		next: change{at: began.Add(2 * time.Second), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}},
+	}
+	for agent, want := range map[string]time.Duration{sluiceAgent: 500 * ms, nativeAgent: 500 * ms, "kwok/v0.7.0": 1000 * ms} {
+		if got := newClock([]controlplane.Request{deleted(agent, 1500*ms)}).duration(h); got != want {
+			t.Errorf("deleted by %s: want %v, got %v", agent, want, got)
+		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 type comparison struct {
 	fleet
 	goals goals
+	// args of kube-apiserver and kube-controller-manager, on both sides.
+	args []string
 	// peers are what others did in the same bench.
 	argo, kruise *figures
 }
@@ -37,7 +39,7 @@ func (c comparison) run(ctx context.Context, k *kit, runs int) (report, error) {
 	for run := range runs {
 		for i := range sides {
 			side := &sides[(run+i)%len(sides)]
-			err := k.inLab(ctx, func(ctx context.Context, l *lab) error {
+			err := k.inLabOf(ctx, c.lab(c.args...), func(ctx context.Context, l *lab) error {
 				s, err := side.measure(ctx, l)
 				side.samples = append(side.samples, s)
 				return err

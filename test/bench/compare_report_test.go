@@ -137,6 +137,25 @@ func TestVerdictsOfComparison(t *testing.T) {
 	}
 }
 
+// TestRequestsBeyondDeletions: a pod in place can't be replaced without a request, up to one of each.
+func TestRequestsBeyondDeletions(t *testing.T) {
+	t.Parallel()
+	f := fleet{kind: statefulSets, deployments: 2, pods: 10, unavailable: 3}
+	for deleted, want := range map[int]row{
+		18: {sluice: "40", verdict: met},
+		25: {sluice: "45", verdict: missed}, // some were deleted twice
+	} {
+		c := comparison{fleet: f, goals: goals{beyond: 40}}
+		rows := c.requestRows([]sample{{requests: map[string]int{"delete": deleted, "patch": 40}}})
+		if got := rows[1]; got.sluice != want.sluice || got.verdict != want.verdict || got.wanted != "<= 40" {
+			t.Errorf("with %d deletions: want %+v, got %+v", deleted, want, got)
+		}
+	}
+	if least, most := f.bounds(); least != 7 || most != 10 {
+		t.Errorf("a pod in place has no surge: got %d and %d, want 7 and 10", least, most)
+	}
+}
+
 // TestGoalsThatNobodyHas: zero means that nothing is wanted.
 func TestGoalsThatNobodyHas(t *testing.T) {
 	t.Parallel()

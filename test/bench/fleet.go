@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,16 +16,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // appLabel on Deployments, and so on what belongs to them, is the Deployment's name.
 const appLabel = "app"
 
-// fleet is a number of equal Deployments, and how each is released.
+// fleet is a number of equal workloads, and how each is released.
 type fleet struct {
-	deployments int
+	kind        kind
+	deployments int // or workloads of the kind
 	pods        int32
 	steps       []v1alpha1.Step
+	// unavailable is how many pods of a StatefulSet or DaemonSet may be away at a time.
+	unavailable int32
+	// policy of a StatefulSet: whether pods come one after the other.
+	policy appsv1.PodManagementPolicyType
+	// quickStart has the pods of the first version ready at once.
+	quickStart bool
 	// annotations of the pods.
 	annotations map[string]string
 }
@@ -66,10 +75,22 @@ func (f fleet) names() []string {
 func image(version int) string { return fmt.Sprintf("registry.example/app:v%d", version) }
 
 func (f fleet) template(name string, version int) corev1.PodTemplateSpec {
+	annotations := f.annotations
+	if f.quickStart {
+		annotations = map[string]string{controlplane.ReadyDelayAnnotation: f.delay(version).String()}
+	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: name}, Annotations: f.annotations},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: name}, Annotations: annotations},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: image(version)}}},
 	}
+}
+
+// delay is how long a pod takes to be ready.
+func (f fleet) delay(version int) time.Duration {
+	if f.quickStart && version == 1 {
+		return 0
+	}
+	return readyDelay
 }
 
 func (f fleet) rawTemplate(name string, version int) (*runtime.RawExtension, error) {
@@ -97,11 +118,20 @@ func (f fleet) release(name string) (*v1alpha1.BatchRelease, error) {
 	return &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.BatchReleaseSpec{
-			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: f.kind.String(), Name: name},
 			Template:    template,
-			Strategy:    v1alpha1.ReleaseStrategy{Steps: f.steps},
+			Strategy:    f.strategy(),
 		},
 	}, err
+}
+
+// strategy says how many pods may be away where the workload of a kind can't: its server may not have the field.
+func (f fleet) strategy() v1alpha1.ReleaseStrategy {
+	s := v1alpha1.ReleaseStrategy{Steps: f.steps}
+	if f.kind.inPlace() {
+		s.MaxUnavailable = new(intstr.FromInt32(f.unavailable))
+	}
+	return s
 }
 
 func releaseNamed(name string) *v1alpha1.BatchRelease {
@@ -124,14 +154,14 @@ func (f fleet) atOnce(ctx context.Context, do func(ctx context.Context, name str
 	return context.Cause(ctx)
 }
 
-// create makes all Deployments.
+// create makes all workloads.
 func (f fleet) create(ctx context.Context, c client.Client) error {
 	return f.atOnce(ctx, func(ctx context.Context, name string) error {
-		return c.Create(ctx, f.deployment(name))
+		return c.Create(ctx, f.workload(name))
 	})
 }
 
-// adopt makes a release of each Deployment, of the template that it runs.
+// adopt makes a release of each workload, of the template that it runs.
 func (f fleet) adopt(ctx context.Context, c client.Client) error {
 	return f.atOnce(ctx, func(ctx context.Context, name string) error {
 		release, err := f.release(name)
@@ -142,11 +172,15 @@ func (f fleet) adopt(ctx context.Context, c client.Client) error {
 	})
 }
 
-// updateNative gives all Deployments a new template, as kubectl set image does.
+// updateNative gives all workloads a new template, as kubectl set image does.
 func (f fleet) updateNative(ctx context.Context, c client.Client, version int) error {
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, image(version))
+	if f.quickStart {
+		patch = fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}},"spec":{"containers":[{"name":"app","image":%q}]}}}}`,
+			controlplane.ReadyDelayAnnotation, f.delay(version), image(version))
+	}
 	return f.atOnce(ctx, func(ctx context.Context, name string) error {
-		return c.Patch(ctx, f.deployment(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+		return c.Patch(ctx, f.workload(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 	})
 }
 
@@ -163,19 +197,6 @@ func (f fleet) updateReleases(ctx context.Context, c client.Client, version int)
 		}
 		return c.Patch(ctx, releaseNamed(name), client.RawPatch(types.MergePatchType, patch))
 	})
-}
-
-// runs reports whether all pods of a Deployment run a version and no others are left, as
-// kubectl rollout status has it.
-func runs(version int) func(client.Object) bool {
-	return func(object client.Object) bool {
-		d, ok := object.(*appsv1.Deployment)
-		if !ok || d.Spec.Template.Spec.Containers[0].Image != image(version) || d.Status.ObservedGeneration < d.Generation {
-			return false
-		}
-		all := *d.Spec.Replicas
-		return d.Status.UpdatedReplicas == all && d.Status.Replicas == all && d.Status.AvailableReplicas == all
-	}
 }
 
 // released reports whether a release has completed its nth attempt.

@@ -41,7 +41,7 @@ func TestShop(t *testing.T) {
 		t.Fatalf("want one release and no mistake, got %+v", result)
 	}
 	release := result.Releases[0]
-	if template := fmt.Sprint(release.Deployment().Object); !strings.Contains(template, image(1)) || !strings.Contains(template, versionAnnotation+":1") {
+	if template := fmt.Sprint(release.WorkloadObject().Object); !strings.Contains(template, image(1)) || !strings.Contains(template, versionAnnotation+":1") {
 		t.Errorf("want a Deployment of version 1, got %s", template)
 	}
 	if steps := fmt.Sprint(release.Object().Object["spec"]); strings.Count(steps, "pullRequest") != 2 {

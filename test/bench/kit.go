@@ -87,7 +87,12 @@ type lab struct {
 }
 
 // inLab runs an experiment on a control plane of its own.
-func (k *kit) inLab(ctx context.Context, experiment func(context.Context, *lab) error) (err error) {
+func (k *kit) inLab(ctx context.Context, experiment func(context.Context, *lab) error) error {
+	return k.inLabOf(ctx, controlplane.Options{}, experiment)
+}
+
+// inLabOf is inLab with some nodes, or arguments of components.
+func (k *kit) inLabOf(ctx context.Context, of controlplane.Options, experiment func(context.Context, *lab) error) (err error) {
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {
 		return fmt.Errorf("find Sluice's kinds: %w", err)
@@ -95,6 +100,7 @@ func (k *kit) inLab(ctx context.Context, experiment func(context.Context, *lab) 
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir:        filepath.Join(k.logs, fmt.Sprintf("controlplane-%d", k.labs.Add(1))),
 		ReadyDelay: readyDelay, Audit: true, Manifests: []string{crds}, Progress: buildProgress{k.progress},
+		Nodes: of.Nodes, ExtraArgs: of.ExtraArgs,
 	})
 	if err != nil {
 		return fmt.Errorf("start control plane: %w", err)

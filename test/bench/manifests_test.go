@@ -56,7 +56,7 @@ func TestManifestsAreWhatSluiceReads(t *testing.T) {
 					tc.reason, tc.number, tc.releases, result.Files, len(result.Releases))
 			}
 			for _, r := range result.Releases {
-				if !r.HasDeployment() || r.Workload != r.Name || r.Namespace != namespace {
+				if !r.HasWorkload() || r.Workload != r.Name || r.Namespace != namespace {
 					t.Errorf("%s/%s in %s must be of the Deployment next to it, got one of %q", r.Namespace, r.Name, r.File, r.Workload)
 				}
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,9 +13,9 @@ import (
 // most that there were, those that are being deleted aside.
 type extent struct{ least, most int }
 
-// handOver is the moment between two steps: the change of the pod that completed one, and the
-// change of the ReplicaSet that began the next.
-type handOver struct{ pod, set change }
+// handOver is the moment between two steps: the change of the pod that completed one, and the change that began the
+// next, of a ReplicaSet, or of the first old pod that goes where pods are replaced in place.
+type handOver struct{ pod, next change }
 
 // history is what the watch log tells of one Deployment from a time on.
 type history struct {
@@ -28,7 +29,8 @@ type replay struct {
 	start   time.Time
 	pods    map[string]*corev1.Pod
 	sets    map[string]*appsv1.ReplicaSet
-	update  string // hash of the new version: that of the ReplicaSet that came after the start
+	update  string          // hash of the new version: that of the ReplicaSet, or of the pod in place, that came after the start
+	before  map[string]bool // hashes of pods in place before the start
 	targets []int
 	step    int     // the step in progress
 	reached *change // what made its pods complete
@@ -59,13 +61,14 @@ func newReplay(start time.Time, targets []int) *replay {
 	return &replay{
 		start: start, targets: targets,
 		history: history{extent: extent{least: -1}},
-		pods:    map[string]*corev1.Pod{}, sets: map[string]*appsv1.ReplicaSet{},
+		pods:    map[string]*corev1.Pod{}, sets: map[string]*appsv1.ReplicaSet{}, before: map[string]bool{},
 	}
 }
 
 func (r *replay) apply(c change) {
 	switch object := c.object.(type) {
 	case *corev1.Pod:
+		r.goes(object, c)
 		put(r.pods, object.Name, object, c.gone)
 		r.tally(c)
 	case *appsv1.ReplicaSet:
@@ -85,8 +88,35 @@ func put[T any](all map[string]T, name string, object T, gone bool) {
 	all[name] = object
 }
 
+// hashOf is the version of a pod or a ReplicaSet.
 func hashOf(object interface{ GetLabels() map[string]string }) string {
-	return object.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
+	return cmp.Or(object.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey], placeHashOf(object))
+}
+
+// placeHashOf is the version of a pod in place, of a StatefulSet or a DaemonSet.
+func placeHashOf(object interface{ GetLabels() map[string]string }) string {
+	return object.GetLabels()[appsv1.ControllerRevisionHashLabelKey]
+}
+
+// goes takes in a change of a pod in place: which version is the new one, and whether the next step begins, as an old
+// pod goes that was still there.
+func (r *replay) goes(pod *corev1.Pod, c change) {
+	hash := placeHashOf(pod)
+	if hash == "" {
+		return
+	}
+	if c.at.Before(r.start) {
+		r.before[hash] = true
+		return
+	}
+	if !r.before[hash] {
+		r.update = hash
+	}
+	was := r.pods[pod.Name]
+	there := was != nil && was.DeletionTimestamp == nil
+	if r.reached != nil && hash != r.update && there && (c.gone || pod.DeletionTimestamp != nil) {
+		r.nextStep(c)
+	}
 }
 
 // tally counts the pods after a change of one of them.
@@ -134,6 +164,10 @@ func (r *replay) beginStep(c change) {
 	if r.reached == nil || !r.beyondTarget() {
 		return
 	}
+	r.nextStep(c)
+}
+
+func (r *replay) nextStep(c change) {
 	r.handOvers = append(r.handOvers, handOver{*r.reached, c})
 	r.step++
 	r.reached = nil

@@ -22,6 +22,7 @@ var began = time.Date(2026, time.November, 21, 8, 0, 0, 0, time.UTC)
 // script makes a watch log of the Deployment "web" out of changes that are parted by semicolons:
 //
 //	pod NAME VERSION [ready|unready] [ending]     a pod, which was never ready if the line doesn't say
+//	place NAME VERSION [ready|unready] [ending]   the same of a pod in place, of a StatefulSet or a DaemonSet
 //	set VERSION REPLICAS                          a ReplicaSet
 //	gone NAME                                     the end of either
 //	start                                         no change: the release begins here
@@ -44,6 +45,10 @@ func script(t *testing.T, text string) []change {
 		switch words := strings.Fields(line); words[0] {
 		case "pod":
 			c.object = pod(words[1], words[2], words[3:])
+		case "place":
+			made := pod(words[1], words[2], words[3:])
+			made.Labels = map[string]string{appLabel: "web", appsv1.ControllerRevisionHashLabelKey: words[2]}
+			c.object = made
 		case "set":
 			c.object = replicaSet(t, words[1], words[2])
 		case "gone":
@@ -136,7 +141,7 @@ func told(handOvers []handOver) []string {
 	var all []string
 	for _, h := range handOvers {
 		all = append(all, fmt.Sprintf("%s@%.0f %s@%.0f",
-			h.pod.object.GetName(), h.pod.at.Sub(began).Seconds(), h.set.object.GetName(), h.set.at.Sub(began).Seconds()))
+			h.pod.object.GetName(), h.pod.at.Sub(began).Seconds(), h.next.object.GetName(), h.next.at.Sub(began).Seconds()))
 	}
 	return all
 }
@@ -234,5 +239,36 @@ func TestReplayPartsDeployments(t *testing.T) {
 	}
 	if got, want := widest(histories), (extent{0, 3}); got != want {
 		t.Errorf("the worst of all is that of each on its own: want %+v, got %+v", want, got)
+	}
+}
+
+// TestHandOversInPlace: where pods are replaced in place, the next step begins with the first old pod that goes.
+func TestHandOversInPlace(t *testing.T) {
+	t.Parallel()
+	const up = "place a v1 ready; place b v1 ready; place c v1 ready; start; "
+	cases := map[string]struct {
+		reason, script string
+		want           []string
+		extent         extent
+	}{
+		"Steps": {
+			"the end of the pod is told twice, and begins one step",
+			up + "place c v1 ready ending; gone c; place c v2; place c v2 ready; place b v1 ready ending; gone b; place b v2 ready; gone a; place a v2 ready",
+			[]string{"c@4 b@5", "b@7 a@8"}, extent{2, 3},
+		},
+		"NotReady": {
+			"an old pod that goes before the step is complete begins nothing",
+			up + "gone c; place c v2; gone b; place c v2 ready; place b v2 ready; gone a", []string{"c@4 a@6"}, extent{1, 3},
+		},
+		"NewOneGoes": {"an updated pod that goes begins nothing", up + "gone c; place c v2 ready; gone c; place c v2 ready", nil, extent{2, 3}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := replayOne(t, tc.script, 1, 2, 3)
+			if diff := cmp.Diff(tc.want, told(got.handOvers)); diff != "" || got.extent != tc.extent {
+				t.Errorf("%s: extent %+v, want %+v; hand-overs (-want +got):\n%s", tc.reason, got.extent, tc.extent, diff)
+			}
+		})
 	}
 }

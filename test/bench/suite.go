@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
@@ -17,16 +20,29 @@ type bench struct {
 	run         func(ctx context.Context, k *kit, runs int) (report, error)
 }
 
+func tenSteps() []v1alpha1.Step {
+	return steps("10%", "20%", "30%", "40%", "50%", "60%", "70%", "80%", "90%", "100%")
+}
+
 // benches in the order in which they are run.
 var benches = []bench{
 	{"B1", "one release: 100 pods, 10 equal steps, no gates", comparison{
 		fleet: fleet{
 			deployments: 1, pods: 100,
-			steps: steps("10%", "20%", "30%", "40%", "50%", "60%", "70%", "80%", "90%", "100%"),
+			steps: tenSteps(),
 		},
 		goals:  goals{wall: 11 * time.Second, handOver: 100 * time.Millisecond, requests: 100},
 		argo:   &figures{wall: "13.8 s", handOver: "0.28 s", requests: "368", cpu: "1.2 s"},
 		kruise: &figures{wall: "62 s", handOver: "4.2 s", requests: "1,211", cpu: "3.9 s"},
+	}.run},
+	{"B1S", "one release of a StatefulSet: 100 pods, Parallel, 10 equal steps, maxUnavailable 10, no gates", comparison{
+		fleet: fleet{kind: statefulSets, deployments: 1, pods: 100, unavailable: 10, policy: appsv1.ParallelPodManagement, steps: tenSteps()},
+		args:  []string{gateArg(true)},
+		goals: goals{wall: 12 * time.Second, handOver: 100 * time.Millisecond, requests: 100},
+	}.run},
+	{"B1D", "one release of a DaemonSet: 100 nodes, 10 equal steps, maxUnavailable 10, no gates", comparison{
+		fleet: fleet{kind: daemonSets, deployments: 1, pods: 100, unavailable: 10, steps: tenSteps()},
+		goals: goals{wall: 12 * time.Second, handOver: 100 * time.Millisecond, beyond: 100},
 	}.run},
 	{"B2", "one release: 1,000 pods, steps 1, 10%, 30%, 60%, 100%", comparison{
 		fleet: fleet{deployments: 1, pods: 1000, steps: steps("1", "10%", "30%", "60%", "100%")},
@@ -36,6 +52,18 @@ var benches = []bench{
 		fleet: fleet{deployments: 200, pods: 10, steps: steps("25%", "50%", "75%", "100%")},
 		goals: goals{ratio: 1.5, requests: 5000, cpu: 15 * time.Second},
 		argo:  &figures{wall: "237 s", requests: "12,363"},
+	}.run},
+	{"B3S", "200 releases of StatefulSets at once: 10 pods, Parallel, 4 steps each, maxUnavailable 3", comparison{
+		fleet: fleet{
+			kind: statefulSets, deployments: 200, pods: 10, unavailable: 3, policy: appsv1.ParallelPodManagement,
+			steps: steps("25%", "50%", "75%", "100%"),
+		},
+		args:  []string{gateArg(true)},
+		goals: goals{requests: 5000},
+	}.run},
+	{"B3D", "200 releases of DaemonSets at once: 10 nodes, 4 steps each, maxUnavailable 3", comparison{
+		fleet: fleet{kind: daemonSets, deployments: 200, pods: 10, unavailable: 3, steps: steps("25%", "50%", "75%", "100%")},
+		goals: goals{beyond: 5000},
 	}.run},
 	{"B4", "1,000 completed releases of 10 pods at rest", rest{
 		fleet:   fleet{deployments: 1000, pods: 10, steps: steps("25%", "50%", "75%", "100%")},
@@ -56,6 +84,13 @@ var benches = []bench{
 	{"B8", "one release with three pull requests that are merged as soon as they are there", calls{
 		fleet: fleet{deployments: 1, pods: 10, steps: pullSteps("1", "30%", "60%", "100%")},
 		goal:  30,
+	}.run},
+	{"B9", "one release of a StatefulSet: 100 pods, 10 equal steps, maxUnavailable 10, beside the native controller with the gate off and on", speed{
+		fleet: fleet{kind: statefulSets, deployments: 1, pods: 100, unavailable: 10, quickStart: true, steps: tenSteps()},
+		limits: []policyLimit{
+			{appsv1.ParallelPodManagement, 12 * time.Second}, // 1.2 times what ten waves of a second take
+			{appsv1.OrderedReadyPodManagement, 0},            // the native controller makes pods one after the other
+		},
 	}.run},
 }
 

@@ -42,7 +42,10 @@ type watchLog struct {
 
 // everything lists what a release is about.
 func everything() []client.ObjectList {
-	return []client.ObjectList{&corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.DeploymentList{}, &v1alpha1.BatchReleaseList{}}
+	return []client.ObjectList{
+		&corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{},
+		&v1alpha1.BatchReleaseList{},
+	}
 }
 
 // watch logs the changes of some kinds, of which there are no objects yet, until ctx is done.

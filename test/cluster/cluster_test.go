@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	// system is where Sluice is installed, shop where the service is.
-	system    = "sluice-system"
-	namespace = "shop"
+	// system is where Sluice is installed.
+	system = "sluice-system"
 	// soon is how long anything may take, on a busy machine.
 	soon = 2 * time.Minute
 )
@@ -62,6 +61,13 @@ func open(t *testing.T) *cluster {
 	return opened
 }
 
+// as is the cluster for a part of the test.
+func (c *cluster) as(t *testing.T) *cluster {
+	part := *c
+	part.T = t
+	return &part
+}
+
 // explain logs what there is if the test has failed.
 func (c *cluster) explain() {
 	if !c.Failed() {
@@ -70,7 +76,7 @@ func (c *cluster) explain() {
 	for _, args := range [][]string{
 		{"get", "pods", "--all-namespaces", "--output", "wide"},
 		{"get", "events", "--all-namespaces", "--sort-by", ".lastTimestamp"},
-		{"get", "batchreleases,releasesources", "--namespace", namespace, "--output", "yaml"},
+		{"get", "batchreleases,releasesources", "--all-namespaces", "--output", "yaml"},
 		{"logs", "--namespace", system, "--selector", "app.kubernetes.io/name=sluice", "--prefix", "--tail", "100"},
 	} {
 		out, err := exec.CommandContext(context.Background(), "kubectl", args...).CombinedOutput()
@@ -150,6 +156,22 @@ func (c *cluster) readyPods(namespace, selector string, want int) func() error {
 		}
 		return nil
 	}
+}
+
+// nodes are the names of the nodes that take any pod.
+func (c *cluster) nodes() []string {
+	c.Helper()
+	list, err := c.core.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.Fatalf("list nodes: %v", err)
+	}
+	var names []string
+	for i := range list.Items {
+		if node := &list.Items[i]; len(node.Spec.Taints) == 0 {
+			names = append(names, node.Name)
+		}
+	}
+	return names
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -38,7 +38,7 @@ type claims struct {
 // findings are what the watch log tells.
 type findings struct {
 	leastAvailable int
-	// mostDesired is what the ReplicaSets asked for at most, mostPods what ran at most: pods that
+	// mostDesired is what was asked for at most, mostPods what ran at most: pods that
 	// are to go may still be there when the ones that take their place start.
 	mostDesired, mostPods int
 	// broken claims, in the order in which they broke.
@@ -74,15 +74,15 @@ type replay struct {
 	// opened are the gates that have passed, passed the steps that each image has behind it.
 	opened   map[types.UID]bool
 	passed   map[string]int
-	deployed *appsv1.Deployment
+	deployed client.Object
 	findings findings
 }
 
-// awaitFirstDeploy keeps the Deployment as it was when all pods of the first version were
+// awaitFirstDeploy keeps the workload as it was when all pods of the first version were
 // available: from then on the claims hold.
 func (r *replay) awaitFirstDeploy() {
-	if r.deployed == nil && r.scene.deployment != nil && r.scene.tallies()[r.first].available == r.replicas {
-		r.deployed = r.scene.deployment
+	if r.deployed == nil && r.scene.workload != nil && r.scene.tallies()[r.first].available == r.replicas {
+		r.deployed = r.scene.workload
 	}
 }
 
@@ -170,17 +170,17 @@ func (r *replay) end() {
 	r.handedBack()
 }
 
-// handedBack wants the Deployment as its owner had it, the template aside.
+// handedBack wants the workload as its owner had it, the template aside.
 func (r *replay) handedBack() {
-	now, before := r.scene.deployment, r.deployed
+	now, before := r.scene.workload, r.deployed
 	if now == nil {
-		r.fail("the Deployment is gone")
+		r.fail("the %s is gone", kindOf(r.deployed))
 		return
 	}
-	_, held := now.Annotations[v1alpha1.HoldAnnotation]
-	same := now.Spec.Paused == before.Spec.Paused && equality.Semantic.DeepEqual(now.Spec.Strategy, before.Spec.Strategy)
-	if held || !same {
-		r.fail("the Deployment was not handed back as it was: held %t, paused %t, strategy %s", held, now.Spec.Paused, now.Spec.Strategy.Type)
+	_, held := now.GetAnnotations()[v1alpha1.HoldAnnotation]
+	own := strategyOf(now)
+	if held || own.paused != strategyOf(before).paused || !equality.Semantic.DeepEqual(own.update, strategyOf(before).update) {
+		r.fail("the %s was not handed back as it was: held %t, paused %t, strategy %+v", kindOf(now), held, own.paused, own.update)
 	}
 	if release := r.scene.release; release == nil || release.Status.Phase != v1alpha1.PhaseCompleted {
 		r.fail("the release is not completed: %s", headline(release))

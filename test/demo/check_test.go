@@ -154,6 +154,99 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 	}
 }
 
+// TestCheckOfTheOtherKinds: what is broken is found for a StatefulSet and a DaemonSet as well, whose pods are replaced
+// in place.
+func TestCheckOfTheOtherKinds(t *testing.T) {
+	t.Parallel()
+	held := map[string]string{v1alpha1.HoldAnnotation: "{}"}
+	partition := int32(2)
+	tests := map[string]struct {
+		reason              string
+		before, during, end client.Object
+		extra               bool
+		want                string
+	}{
+		"StatefulSet": {"its own strategy is back", testSet(nil, nil), testSet(held, &partition), testSet(nil, nil), false, ""},
+		"DaemonSet":   {"its own strategy is back", testDaemons(nil, false), testDaemons(held, true), testDaemons(nil, false), false, ""},
+		"PartitionLeft": {
+			"the partition stays", testSet(nil, nil), testSet(held, &partition), testSet(nil, &partition), false,
+			"the StatefulSet was not handed back as it was: held false",
+		},
+		"OnDeleteLeft": {
+			"OnDelete stays", testDaemons(nil, false), testDaemons(held, true), testDaemons(nil, true), false,
+			"the DaemonSet was not handed back as it was: held false",
+		},
+		"HoldLeft": {
+			"the annotation stays", testDaemons(nil, false), testDaemons(held, true), testDaemons(held, false), false,
+			"the DaemonSet was not handed back as it was: held true",
+		},
+		"TooMany": {
+			"a pod more than there are ordinals", testSet(nil, nil), testSet(held, &partition), testSet(nil, nil), true,
+			"4 pods were asked for at revision 10, at most 3 were promised",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := replacedInPlace(tc.before, tc.during, tc.end, tc.extra)
+			promised := threePods(l.confirmed)
+			promised.maxSurge, promised.maxUnavailable = 0, 1
+			found := promised.check(l.records)
+			if got := strings.Join(found.broken, "\n"); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: want a finding with %q, got:\n%s", tc.reason, tc.want, got)
+			}
+			if !tc.extra && (found.leastAvailable != 2 || found.mostDesired != 3) {
+				t.Errorf("%s: one pod at a time is away, and none is too many: got %+v", tc.reason, found)
+			}
+		})
+	}
+}
+
+// replacedInPlace is a release as it should be of a workload that goes through three states; extra is a pod too many.
+func replacedInPlace(before, during, end client.Object, extra bool) *log {
+	l := &log{}
+	l.add(before, false)
+	for _, name := range []string{"a", "b", "c"} {
+		l.pod(name, oldImage, available)
+	}
+	l.add(during, false)
+	replace := func(goes, comes string) {
+		l.pod(goes, oldImage, ending)
+		l.gone(goes, oldImage)
+		l.pod(comes, newImage, available)
+	}
+	replace("c", "c2")
+	l.confirm()
+	l.gate(v1alpha1.DecisionPassed, approver)
+	if extra {
+		l.pod("d", oldImage, available)
+		l.gone("d", oldImage)
+	}
+	replace("b", "b2")
+	replace("a", "a2")
+	l.add(end, false)
+	l.release(v1alpha1.PhaseCompleted)
+	return l
+}
+
+func testSet(annotations map[string]string, partition *int32) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
+		Spec: appsv1.StatefulSetSpec{UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+			Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: partition},
+		}},
+	}
+}
+
+func testDaemons(annotations map[string]string, onDelete bool) *appsv1.DaemonSet {
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+	d.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+	if onDelete {
+		d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
+	}
+	return d
+}
+
 // log makes up a watch log; each change has the next revision.
 type log struct {
 	records   []record

@@ -35,15 +35,15 @@ func (c *clone) update(ctx context.Context) error {
 	return err
 }
 
-// setImage changes the image in the manifest, which must be there.
-func (c *clone) setImage(before, after string) error {
-	path := filepath.Join(c.dir, manifestFile)
+// setImage changes the image in a manifest, which must be there.
+func (c *clone) setImage(manifest, before, after string) error {
+	path := filepath.Join(c.dir, manifest)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
 	if !strings.Contains(string(content), before) {
-		return fmt.Errorf("change %s: %q is not in it", manifestFile, before)
+		return fmt.Errorf("change %s: %q is not in it", manifest, before)
 	}
 	changed := strings.ReplaceAll(string(content), before, after)
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {

@@ -17,11 +17,11 @@ func TestEachVersionIsACommitOnTheForge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, image := range images[1:] {
+	for i, image := range web().images[1:] {
 		if err := work.update(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := work.setImage(images[i], image); err != nil {
+		if err := work.setImage(web().manifest, web().images[i], image); err != nil {
 			t.Fatalf("examples/repo must hold the version that the story starts from: %v", err)
 		}
 		commit, err := work.commitAndPush(t.Context(), "web: "+image)
@@ -44,7 +44,7 @@ func TestAChangeThatChangesNothingIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := work.setImage("nginx:0.1", "nginx:0.2"); err == nil {
+	if err := work.setImage(web().manifest, "nginx:0.1", "nginx:0.2"); err == nil {
 		t.Error("a text that is not in the manifest can't be replaced")
 	}
 	if _, err := work.commitAndPush(t.Context(), "nothing"); err == nil {
@@ -75,8 +75,8 @@ func sampleForge(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := forge.CreateRepository(t.Context(), repositoryName(), branch, seed); err != nil {
+	if err := forge.CreateRepository(t.Context(), oneDeployment().repository, branch, seed); err != nil {
 		t.Fatal(err)
 	}
-	return forge.CloneURL(repositoryName())
+	return forge.CloneURL(oneDeployment().repository)
 }

@@ -75,6 +75,21 @@ func tellsTheWholeStory(d *demo) {
 		"sluice/shop/web   success",
 		"held by ci/smoke, overtaken by version 4",
 		"all promises were kept",
+		"Second act",
+		"6 pods of",
+		"ada: nginx:1.28, valkey/valkey:8.1, prom/node-exporter:v1.9.0: $ git commit",
+		"grace: approves and merges #1",
+		"grace: approves and merges #2",
+		"grace: approves and merges #3",
+		"ci: posts ci/smoke on",
+		"is released to all 6 pods",
+		"is released to all 6 pods",
+		"is released to all 6 pods",
+		"Summary of the second act",
+		"Deployment    web     nginx:1.28                  1/6 by #1, 3/6 by ci/smoke",
+		"StatefulSet   db      valkey/valkey:8.1           1/6 by #2, 3/6 by ci/smoke",
+		"DaemonSet     agent   prom/node-exporter:v1.9.0   1/6 by #3, 3/6 by ci/smoke",
+		"all promises were kept",
 	} {
 		d.await(line)
 	}

@@ -23,6 +23,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
+// nodes of the cluster: the DaemonSet of the second act has a pod on each.
+const nodes = 6
+
 // readyDelay is how long a new pod takes to be ready: long enough to be seen.
 const readyDelay = time.Second
 
@@ -33,8 +36,10 @@ type environment struct {
 	log    *slog.Logger
 	plane  *controlplane.ControlPlane
 	forge  *devforge.Forge
-	// people are those with an account on the forge, by name.
-	people   map[string]somebody
+	// first is the stage of the first act.
+	first *stage
+	// tokens of those with an account on the forge, by name.
+	tokens   map[string]string
 	webhooks webhooks
 	config   *rest.Config
 	cluster  client.Client
@@ -93,7 +98,8 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 		return fmt.Errorf("find Sluice's admission policies: %w", err)
 	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), ReadyDelay: readyDelay, Manifests: []string{crds, policy},
+		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), Nodes: nodes, ReadyDelay: readyDelay,
+		Manifests: []string{crds, policy},
 	})
 	if err != nil {
 		return fmt.Errorf("start control plane: %w", err)

@@ -6,19 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 
-	"github.com/sluice-dev/sluice/examples"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
-	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
-// The sample repository on the forge.
-const (
-	organization = "shop"
-	repository   = "releases"
-)
+// organization owns the repositories on the forge.
+const organization = "shop"
 
 // Those with an account on the forge. The sample names the tester as the one whose status counts.
 const (
@@ -40,7 +34,7 @@ var rights = map[string]devforge.Permissions{
 	releaser:  {"contents": "write", "pull_requests": "write", "statuses": "write"},
 }
 
-// startForge has everybody invited to a private repository that holds the sample.
+// startForge has everybody sign up, and opens the first stage.
 func (e *environment) startForge(ctx context.Context) error {
 	forge, err := devforge.Start(ctx, devforge.Options{Dir: e.state.join("forge"), Logger: e.log})
 	if err != nil {
@@ -48,52 +42,30 @@ func (e *environment) startForge(ctx context.Context) error {
 	}
 	e.forge = forge
 	e.stops = append(e.stops, forge.Close)
-	seed, err := examples.Repo()
-	if err != nil {
-		return fmt.Errorf("read sample: %w", err)
-	}
-	if err := forge.CreateRepository(ctx, repositoryName(), branch, seed); err != nil {
-		return fmt.Errorf("seed forge: %w", err)
-	}
-	e.people = map[string]somebody{}
+	e.tokens = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(rights)) {
-		if e.people[name], err = invite(forge, name); err != nil {
+		if e.tokens[name], err = signUp(forge, name); err != nil {
 			return err
 		}
 	}
-	e.screen.say("forge is up at %s, with the private repository %s", forge.URL(), repositoryName())
+	if err := e.open(ctx, e.first); err != nil {
+		return err
+	}
+	e.screen.say("forge is up at %s, with the private repository %s", forge.URL(), e.first.repository)
 	return nil
 }
 
-func repositoryName() string { return organization + "/" + repository }
-
-// invite makes an account that may write to the repository, and a token for it.
-func invite(forge *devforge.Forge, name string) (somebody, error) {
+// signUp makes an account, and a token for it.
+func signUp(forge *devforge.Forge, name string) (string, error) {
 	if _, err := forge.CreateUser(name); err != nil {
-		return somebody{}, fmt.Errorf("invite: %w", err)
-	}
-	if err := forge.Grant(repositoryName(), name, devforge.RoleWrite); err != nil {
-		return somebody{}, fmt.Errorf("invite: %w", err)
+		return "", fmt.Errorf("sign up: %w", err)
 	}
 	token, err := forge.CreateToken(name, rights[name])
 	if err != nil {
-		return somebody{}, fmt.Errorf("invite: %w", err)
+		return "", fmt.Errorf("sign up: %w", err)
 	}
-	return somebody{person.New(forge, repositoryName(), name, token)}, nil
+	return token, nil
 }
-
-// cloneURL holds a person's token, as git would be given it by a credential helper.
-func (e *environment) cloneURL(p somebody) (string, error) {
-	address, err := url.Parse(e.forge.CloneURL(repositoryName()))
-	if err != nil {
-		return "", fmt.Errorf("read address of repository: %w", err)
-	}
-	address.User = url.UserPassword(p.Login, p.Token)
-	return address.String(), nil
-}
-
-// pullsURL is where a browser sees the pull requests.
-func (e *environment) pullsURL() string { return e.forge.URL() + "/" + repositoryName() + "/pulls" }
 
 // webhooks are what the forge and the controller agree on.
 type webhooks struct {
@@ -114,9 +86,9 @@ func agreeOnWebhooks(ctx context.Context) (webhooks, error) {
 
 // addHook has the forge tell the controller what happens, as somebody does once in the
 // repository's settings.
-func (e *environment) addHook(ctx context.Context) error {
-	hook := devforge.Hook{URL: fmt.Sprintf("http://%s/hooks/%s/%s", e.webhooks.address, namespace, workload), Secret: e.webhooks.secret}
-	if _, err := e.forge.AddHook(ctx, repositoryName(), hook); err != nil {
+func (e *environment) addHook(ctx context.Context, at *stage) error {
+	hook := devforge.Hook{URL: fmt.Sprintf("http://%s/hooks/%s/%s", e.webhooks.address, at.namespace, at.source), Secret: e.webhooks.secret}
+	if _, err := e.forge.AddHook(ctx, at.repository, hook); err != nil {
 		return fmt.Errorf("add webhook: %w", err)
 	}
 	return nil

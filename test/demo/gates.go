@@ -21,8 +21,18 @@ const (
 // remark is what the approver writes.
 const remark = "The first pod looks fine."
 
-// reachGate waits until the release stands at the gate after a step, and what it waits for is known.
+// reachGate waits until the release stands at the gate after a step, and has somebody look at the new pods.
 func (s *story) reachGate(ctx context.Context, v *version, step int) (*v1alpha1.Gate, error) {
+	gate, err := s.awaitGate(ctx, v, step)
+	if err != nil {
+		return nil, err
+	}
+	s.note.countDown("looking at it for a moment", s.options.pause)
+	return gate, s.options.lookAround(ctx)
+}
+
+// awaitGate waits until the release stands at the gate after a step, and what it waits for is known.
+func (s *story) awaitGate(ctx context.Context, v *version, step int) (*v1alpha1.Gate, error) {
 	s.note.set("releasing %s", v)
 	scene, err := s.await(ctx, fmt.Sprintf("batch %d of %s is done", step+1, v), func(scene *scene) bool {
 		gate := scene.gate(v.commit, step)
@@ -31,8 +41,7 @@ func (s *story) reachGate(ctx context.Context, v *version, step int) (*v1alpha1.
 	if err != nil {
 		return nil, err
 	}
-	s.note.countDown("looking at it for a moment", s.options.pause)
-	return scene.gate(v.commit, step), s.lookAround(ctx)
+	return scene.gate(v.commit, step), nil
 }
 
 // askedFor reports whether what a gate waits for can be given.
@@ -46,9 +55,9 @@ func standsAt(release *v1alpha1.BatchRelease, gate *v1alpha1.Gate) bool {
 }
 
 // lookAround is the moment that a person takes to look at the new pods.
-func (s *story) lookAround(ctx context.Context) error {
+func (o options) lookAround(ctx context.Context) error {
 	select {
-	case <-time.After(s.options.pause):
+	case <-time.After(o.pause):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -99,7 +108,7 @@ func (s *story) hold(ctx context.Context, v *version, gate *v1alpha1.Gate, state
 		return err
 	}
 	s.note.countDown("held: nothing more happens", s.options.pause)
-	if err := s.lookAround(ctx); err != nil {
+	if err := s.options.lookAround(ctx); err != nil {
 		return err
 	}
 	s.screen.say("%s is held with %d of %d pods; its commit says:", v, s.claims.targets[step], s.claims.replicas)
@@ -157,7 +166,7 @@ func (s *story) claim(ctx context.Context, v *version, gate *v1alpha1.Gate, acto
 // revision is the cluster's as of now: what happens from here on has a greater one.
 func (s *story) revision(ctx context.Context) (uint64, error) {
 	var gates v1alpha1.GateList
-	if err := s.cluster.List(ctx, &gates, client.InNamespace(namespace), client.Limit(1)); err != nil {
+	if err := s.cluster.List(ctx, &gates, client.InNamespace(s.namespace), client.Limit(1)); err != nil {
 		return 0, fmt.Errorf("list gates: %w", err)
 	}
 	revision, err := strconv.ParseUint(gates.ResourceVersion, 10, 64)

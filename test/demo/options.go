@@ -22,7 +22,7 @@ type options struct {
 	timeout time.Duration
 }
 
-const usage = `Releases a Deployment from Git, batch by batch, on a control plane of its own.
+const usage = `Releases a Deployment from Git, batch by batch, and then one of each kind, on a control plane of its own.
 
 Usage: demo [flags]
 

@@ -15,7 +15,7 @@ type styler func(code, text string) string
 
 // drawPanel shows a scene: where the release stands, its pods by version, what it waits for.
 func drawPanel(s *scene, note string, style styler) []string {
-	if s.deployment == nil {
+	if s.workload == nil {
 		return nil
 	}
 	lines := []string{""}
@@ -29,6 +29,15 @@ func drawPanel(s *scene, note string, style styler) []string {
 		lines = append(lines, "  "+style("2", s.release.Status.Message))
 	}
 	return append(lines, "  "+note)
+}
+
+// drawScene shows a workload among others: where its release stands, and its pods by version.
+func drawScene(s *scene, style styler) []string {
+	if s.workload == nil || s.release == nil {
+		return nil
+	}
+	lines := []string{"", "  " + style("1", kindOf(s.workload)+" "+s.release.Name) + "  " + headline(s.release), "  " + ruler(s.release, style)}
+	return append(lines, bars(s, style)...)
 }
 
 // headline says in a few words where a release stands.

@@ -38,6 +38,24 @@ func TestPanelAtAGate(t *testing.T) {
 	}
 }
 
+func TestSceneAmongOthers(t *testing.T) {
+	t.Parallel()
+	s := sceneAtGate()
+	s.apply(&appsv1.StatefulSet{}, false)
+	want := strings.TrimPrefix(`
+
+  StatefulSet web  RollingUpdate, batch 2/3, Blocking
+  ● 1 ── ◉ 30% ── ○ 100%
+  nginx:1.27     ███░             3
+  nginx:1.28     ██▒              3`, "\n")
+	if diff := cmp.Diff(want, strings.Join(drawScene(s, unstyled), "\n")); diff != "" {
+		t.Errorf("a workload among others shows its kind, its batch and its pods (-want +got):\n%s", diff)
+	}
+	if got := drawScene(newScene(), unstyled); got != nil {
+		t.Errorf("with no workload there is nothing to show: got %q", got)
+	}
+}
+
 func TestStandingTellsAnErrorEverything(t *testing.T) {
 	t.Parallel()
 	want := "RollingUpdate, batch 2/3, Blocking [nginx:1.27: 3, nginx:1.28: 3]: 3 of 10 pods are updated"

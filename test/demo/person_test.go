@@ -16,10 +16,10 @@ func TestPeopleOnTheForge(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	commit, number := w.openPull("topic")
-	if err := w.people[tester].approve(t.Context(), number, "fine"); err == nil || !strings.Contains(err.Error(), "403") {
+	if err := w.first.people[tester].approve(t.Context(), number, "fine"); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("CI's token is good for statuses alone: got %v", err)
 	}
-	if err := w.people[approver].approve(t.Context(), number, "fine"); err != nil {
+	if err := w.first.people[approver].approve(t.Context(), number, "fine"); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.git("log", "-1", "--format=%an", "origin/"+branch); got != approver {
@@ -27,11 +27,11 @@ func TestPeopleOnTheForge(t *testing.T) {
 	}
 
 	for _, state := range []string{stateFailure, stateSuccess} {
-		if err := w.people[tester].post(t.Context(), commit, commitStatus{"ci/smoke", state, "tried"}); err != nil {
+		if err := w.first.people[tester].post(t.Context(), commit, commitStatus{"ci/smoke", state, "tried"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := w.people[developer].statuses(t.Context(), commit)
+	got, err := w.first.people[developer].statuses(t.Context(), commit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +44,11 @@ func TestPeopleOnTheForge(t *testing.T) {
 func TestStrangersSeeNothing(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
-	stranger := somebody{person.New(w.forge, repositoryName(), "eve", "guess")}
+	stranger := somebody{person.New(w.forge, w.first.repository, "eve", "guess")}
 	if _, err := stranger.statuses(t.Context(), branch); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("the repository is private: got %v", err)
 	}
-	if _, err := gitClone(t.Context(), w.forge.CloneURL(repositoryName()), filepath.Join(t.TempDir(), "work")); err == nil {
+	if _, err := gitClone(t.Context(), w.forge.CloneURL(w.first.repository), filepath.Join(t.TempDir(), "work")); err == nil {
 		t.Error("git must not clone it without a token")
 	}
 }
@@ -64,7 +64,7 @@ func newTown(t *testing.T) *town {
 	t.Helper()
 	out, _ := captured(t)
 	w := &town{T: t, environment: &environment{
-		state: &stateDir{path: t.TempDir()}, screen: newScreen(out, true, func() {}), log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		first: oneDeployment(), state: &stateDir{path: t.TempDir()}, screen: newScreen(out, true, func() {}), log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}}
 	t.Cleanup(func() {
 		if err := w.stop(); err != nil {
@@ -74,11 +74,8 @@ func newTown(t *testing.T) *town {
 	if err := w.startForge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	url, err := w.cloneURL(w.people[developer])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.work, err = gitClone(t.Context(), url, filepath.Join(t.TempDir(), "work")); err != nil {
+	var err error
+	if w.work, err = w.checkOut(t.Context(), w.first); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -88,7 +85,7 @@ func newTown(t *testing.T) *town {
 func (w *town) openPull(head string) (string, int64) {
 	w.Helper()
 	w.git("switch", "--quiet", "--create", head)
-	if err := w.work.setImage(images[0], images[1]); err != nil {
+	if err := w.work.setImage(web().manifest, web().images[0], web().images[1]); err != nil {
 		w.Fatal(err)
 	}
 	w.git("commit", "--quiet", "--all", "--message", "change")
@@ -101,7 +98,7 @@ func (w *town) openPull(head string) (string, int64) {
 		Number int64 `json:"number"`
 	}{}
 	request := map[string]string{"title": "Change", "head": head, "base": branch}
-	if err := w.people[developer].Call(w.Context(), http.MethodPost, "/pulls", request, &pull); err != nil {
+	if err := w.first.people[developer].Call(w.Context(), http.MethodPost, "/pulls", request, &pull); err != nil {
 		w.Fatal(err)
 	}
 	return commit, pull.Number

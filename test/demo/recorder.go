@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,7 +27,7 @@ type record struct {
 	gone     bool
 }
 
-// recorder watches a namespace, keeps each change that it sees and the scene they add up to.
+// recorder watches what belongs to a workload, keeps each change that it sees and the scene they add up to.
 type recorder struct {
 	mu      sync.Mutex
 	scene   *scene
@@ -39,11 +40,38 @@ type recorder struct {
 
 // watched lists what the story is about.
 func watched() []client.Object {
-	return []client.Object{&v1alpha1.BatchRelease{}, &v1alpha1.Gate{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}}
+	return []client.Object{
+		&v1alpha1.BatchRelease{}, &v1alpha1.Gate{},
+		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, &appsv1.ReplicaSet{}, &corev1.Pod{},
+	}
 }
 
-// startRecorder watches the namespace of the story until ctx is done.
-func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, listener func(*scene)) (*recorder, error) {
+// belongs reports whether an object is a workload of that name, its release, or of one of them.
+func belongs(name string) func(event any) bool {
+	return func(event any) bool {
+		if last, ok := event.(toolscache.DeletedFinalStateUnknown); ok {
+			event = last.Obj
+		}
+		switch o := event.(type) {
+		case *v1alpha1.Gate:
+			return o.Spec.ReleaseRef.Name == name
+		case *appsv1.ReplicaSet, *corev1.Pod:
+			return o.(client.Object).GetLabels()[appLabel] == name
+		case client.Object:
+			return o.GetName() == name
+		}
+		return false
+	}
+}
+
+// appLabel has the name of the workload on what belongs to it, in the samples.
+const appLabel = "app"
+
+// startRecorder watches what belongs to a workload until ctx is done.
+func startRecorder(
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, workload types.NamespacedName, listener func(*scene),
+) (*recorder, error) {
+	namespace := workload.Namespace
 	informers, err := cache.New(config, cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
@@ -52,12 +80,13 @@ func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Sch
 		return nil, fmt.Errorf("make informers: %w", err)
 	}
 	r := &recorder{scene: newScene(), changed: make(chan struct{}), listener: listener}
+	handler := toolscache.FilteringResourceEventHandler{FilterFunc: belongs(workload.Name), Handler: r.handler()}
 	for _, kind := range watched() {
 		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return nil, fmt.Errorf("watch %T: %w", kind, err)
 		}
-		if _, err := informer.AddEventHandler(r.handler()); err != nil {
+		if _, err := informer.AddEventHandler(handler); err != nil {
 			return nil, fmt.Errorf("watch %T: %w", kind, err)
 		}
 	}

@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 func newTestRecorder(listener func(*scene)) *recorder {
@@ -30,6 +34,26 @@ func TestRecorderKeepsEachChange(t *testing.T) {
 	}
 	if scene, _ := r.now(); len(scene.pods) != 0 {
 		t.Errorf("a pod that is deleted must be gone from the scene: got %v", scene.tallies())
+	}
+}
+
+func TestRecorderTakesWhatBelongs(t *testing.T) {
+	t.Parallel()
+	mine := belongs("web")
+	pod := testPod("web-1", oldImage, available)
+	pod.Labels = map[string]string{"app": "web"}
+	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	gate := &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{Name: "web-gate"}, Spec: v1alpha1.GateSpec{ReleaseRef: v1alpha1.ReleaseReference{Name: "web"}}}
+	for _, object := range []any{pod, release, gate, toolscache.DeletedFinalStateUnknown{Obj: pod}} {
+		if !mine(object) {
+			t.Errorf("%T belongs to web", object)
+		}
+	}
+	others := []any{testPod("web", oldImage, available), &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, &appsv1.DaemonSet{}}
+	for _, object := range others {
+		if mine(object) {
+			t.Errorf("%T without a reference to web does not belong to it", object)
+		}
 	}
 }
 

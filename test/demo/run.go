@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"sync"
 
@@ -27,7 +28,7 @@ func run(ctx context.Context, o options, screen *screen) (err error) {
 	interrupted := func() bool { return ctx.Err() != nil }
 	defer func() { err = state.close(err, interrupted()) }()
 	defer screen.close()
-	env := &environment{state: state, screen: screen}
+	env := &environment{state: state, screen: screen, first: oneDeployment()}
 	defer func() { err = errors.Join(err, env.stop()) }()
 	screen.chapter("Starting what the story takes place on")
 	life, err := env.start(ctx)
@@ -40,47 +41,79 @@ func run(ctx context.Context, o options, screen *screen) (err error) {
 	return err
 }
 
-// perform tells the story, checks it, and with --keep stays.
+// perform plays both acts, each of which is checked at its end, and with --keep stays.
 func perform(ctx context.Context, o options, env *environment) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch, err := startRecorder(ctx, env.config, env.cluster.Scheme(), newNarrator(env.screen).hear)
+	s, err := env.rehearse(ctx, o, env.first, web(), "")
 	if err != nil {
 		return err
 	}
-	url, err := env.cloneURL(env.people[developer])
-	if err != nil {
+	if err := first(ctx, s); err != nil {
 		return err
 	}
-	work, err := gitClone(ctx, url, env.state.join("clone"))
-	if err != nil {
+	if err := second(ctx, o, env); err != nil {
 		return err
 	}
-	s := &story{environment: env, options: o, watch: watch, note: &note{}, clone: work, tested: map[types.UID]bool{}}
-	defer following(ctx, watch, env.screen, s.note)()
+	if !o.keep {
+		return nil
+	}
+	defer s.panel(ctx)()
+	return stay(ctx, s)
+}
+
+// first is the act with one Deployment.
+func first(ctx context.Context, s *story) error {
+	defer s.panel(ctx)()
+	var err error
+	if s.clone, err = s.checkOut(ctx, s.stage); err != nil {
+		return err
+	}
 	if err := s.tell(ctx); err != nil {
 		return err
 	}
-	if err := conclude(ctx, s, watch.all()); err != nil {
-		return err
-	}
-	if o.keep {
-		return stay(ctx, s, url)
-	}
-	return nil
+	return conclude(ctx, s, s.watch.all())
 }
 
-// following draws the panel in the background, if there is one, until the function returned is called.
-func following(ctx context.Context, watch *recorder, screen *screen, note *note) func() {
+// rehearse makes a story of a workload, with nothing told yet. Where there are several, of tells its gates apart.
+func (e *environment) rehearse(ctx context.Context, o options, at *stage, c cast, of string) (*story, error) {
+	workload := types.NamespacedName{Namespace: at.namespace, Name: c.name}
+	watch, err := startRecorder(ctx, e.config, e.cluster.Scheme(), workload, newNarrator(e.screen, of).hear)
+	if err != nil {
+		return nil, err
+	}
+	return &story{environment: e, stage: at, cast: c, options: o, watch: watch, note: &note{}, tested: map[types.UID]bool{}}, nil
+}
+
+// checkOut clones the repository of a stage as the developer.
+func (e *environment) checkOut(ctx context.Context, at *stage) (*clone, error) {
+	url, err := e.cloneURL(at)
+	if err != nil {
+		return nil, err
+	}
+	return gitClone(ctx, url, e.state.join("clone-"+at.namespace))
+}
+
+// panel draws the story's panel until the function returned is called.
+func (s *story) panel(ctx context.Context) func() {
+	return following(ctx, s.screen, func() ([]string, <-chan struct{}) {
+		scene, changed := s.watch.now()
+		return drawPanel(scene, s.note.String(), s.screen.style), changed
+	})
+}
+
+// following draws a panel in the background, if there is one, until the function returned is called.
+func following(ctx context.Context, screen *screen, panel func() ([]string, <-chan struct{})) func() {
 	if !screen.live {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	done.Go(func() { follow(ctx, watch, screen, note) })
+	done.Go(func() { follow(ctx, screen, panel) })
 	return func() {
 		cancel()
 		done.Wait()
+		screen.show(nil)
 	}
 }
 
@@ -97,25 +130,35 @@ func conclude(ctx context.Context, s *story, records []record) error {
 	found := s.claims.check(records)
 	s.screen.chapter("Summary")
 	s.screen.print(summary(s, found))
-	if len(found.broken) == 0 {
-		s.screen.say("all promises were kept, by %d changes in the watch log", len(records))
+	return verdict(s.screen, found.broken, len(records))
+}
+
+// verdict says whether all promises were kept, by so many records.
+func verdict(screen *screen, broken []string, records int) error {
+	if len(broken) == 0 {
+		screen.say("all promises were kept, by %d changes in the watch log", records)
 		return nil
 	}
-	shown := found.broken[:min(mostShown, len(found.broken))]
+	shown := broken[:min(mostShown, len(broken))]
 	return fmt.Errorf("%w:\n  %s", errBroken, strings.Join(shown, "\n  "))
 }
 
 // stay keeps everything running until Ctrl-C, or until something goes down, and says how to use it.
-func stay(ctx context.Context, s *story, url string) error {
+func stay(ctx context.Context, s *story) error {
+	url, err := s.cloneURL(s.stage)
+	if err != nil {
+		return err
+	}
 	s.screen.chapter("Everything keeps running until Ctrl-C")
-	s.screen.print(instructions(s.environment, url))
+	s.screen.print(instructions(s, url))
 	s.note.set("push a commit to release it; Ctrl-C ends the demo")
 	return s.testOn(ctx)
 }
 
 // instructions can be pasted into a shell as they are: paths are full, nothing needs to be installed.
-func instructions(env *environment, url string) string {
-	kubectl := env.plane.KubectlPath + " -n " + namespace
+func instructions(s *story, url string) string {
+	kubectl := s.plane.KubectlPath + " -n " + s.namespace
+	folder := path.Base(s.repository)
 	identity := fmt.Sprintf("-c user.name=%s -c user.email=%s@localhost", developer, developer)
 	return fmt.Sprintf(`
   export KUBECONFIG=%s
@@ -130,6 +173,6 @@ func instructions(env *environment, url string) string {
   %s
   # With three pods %s finds it good by itself, and it goes on to all of them.
 
-`, env.plane.Kubeconfig, kubectl, namespace, developer, identity, url, repository, images[len(images)-1], manifestFile,
-		approver, env.people[approver].Token, env.pullsURL(), tester)
+`, s.plane.Kubeconfig, kubectl, s.namespace, developer, identity, url, folder, s.images[len(s.images)-1], s.manifest,
+		approver, s.tokens[approver], s.pullsURL(s.stage), tester)
 }

@@ -12,13 +12,15 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// scene is what the namespace of the demo looks like at one moment.
+// scene is what a workload and all that belongs to it look like at one moment.
 type scene struct {
-	release    *v1alpha1.BatchRelease
-	deployment *appsv1.Deployment
-	gates      map[types.UID]*v1alpha1.Gate
-	sets       map[types.UID]*appsv1.ReplicaSet
-	pods       map[types.UID]*corev1.Pod
+	release *v1alpha1.BatchRelease
+	// workload is a Deployment, a StatefulSet or a DaemonSet; nil if there is none.
+	workload client.Object
+	gates    map[types.UID]*v1alpha1.Gate
+	// sets are the ReplicaSets of a Deployment.
+	sets map[types.UID]*appsv1.ReplicaSet
+	pods map[types.UID]*corev1.Pod
 	// images in the order in which pods of them were first seen.
 	images []string
 }
@@ -33,9 +35,15 @@ func newScene() *scene {
 func (s *scene) apply(object client.Object, gone bool) {
 	switch o := object.(type) {
 	case *v1alpha1.BatchRelease:
-		s.release = unless(gone, o)
-	case *appsv1.Deployment:
-		s.deployment = unless(gone, o)
+		s.release = o
+		if gone {
+			s.release = nil
+		}
+	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet:
+		s.workload = o
+		if gone {
+			s.workload = nil
+		}
 	case *v1alpha1.Gate:
 		put(s.gates, o.UID, o, gone)
 	case *appsv1.ReplicaSet:
@@ -46,13 +54,6 @@ func (s *scene) apply(object client.Object, gone bool) {
 			s.images = append(s.images, image)
 		}
 	}
-}
-
-func unless[T any](gone bool, object *T) *T {
-	if gone {
-		return nil
-	}
-	return object
 }
 
 func put[T any](objects map[types.UID]T, uid types.UID, object T, gone bool) {
@@ -66,7 +67,7 @@ func put[T any](objects map[types.UID]T, uid types.UID, object T, gone bool) {
 // copy is a scene that later changes of s don't reach.
 func (s *scene) copy() *scene {
 	c := newScene()
-	c.release, c.deployment = s.release, s.deployment
+	c.release, c.workload = s.release, s.workload
 	c.images = slices.Clone(s.images)
 	maps.Copy(c.gates, s.gates)
 	maps.Copy(c.sets, s.sets)
@@ -113,8 +114,12 @@ func (s *scene) total() tally {
 	return sum
 }
 
-// desired is what the ReplicaSets ask for in all.
+// desired is what the ReplicaSets of a Deployment ask for in all. The other kinds have a pod for each ordinal or node,
+// and what there is counts.
 func (s *scene) desired() int {
+	if _, ok := s.workload.(*appsv1.Deployment); !ok {
+		return s.total().running()
+	}
 	sum := 0
 	for _, set := range s.sets {
 		if set.Spec.Replicas != nil {
@@ -135,7 +140,7 @@ func tallyOf(pod *corev1.Pod) tally {
 	}
 }
 
-// isReady is all that availability takes here: the sample Deployment sets no minReadySeconds.
+// isReady is all that availability takes here: the samples set no minReadySeconds.
 func isReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

@@ -5,24 +5,19 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Names of the sample in examples/repo, and of the namespace that it is released to.
-const (
-	namespace    = "shop"
-	workload     = "web"
-	manifestFile = "deployment.yaml"
-	branch       = "main"
-)
+// branch is the one that is released.
+const branch = "main"
 
-// images are the versions that the story releases; the first is what examples/repo holds.
-var images = []string{"nginx:1.27", "nginx:1.28", "nginx:1.29", "nginx:1.29.1"}
+// web is what the first act releases.
+func web() cast {
+	return cast{kind: "Deployment", name: "web", manifest: "deployment.yaml", images: []string{"nginx:1.27", "nginx:1.28", "nginx:1.29", "nginx:1.29.1"}}
+}
 
 // fieldOwner is who makes the story's objects, as managedFields name it.
 const fieldOwner = "sluice-demo"
@@ -40,9 +35,11 @@ type version struct {
 
 func (v *version) String() string { return fmt.Sprintf("version %d (%s)", v.number, v.image) }
 
-// story is what happens, and the results.
+// story is what happens to a workload, and the results.
 type story struct {
 	*environment
+	*stage
+	cast
 
 	options options
 	watch   *recorder
@@ -81,53 +78,48 @@ func (s *story) firstDeploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first := &version{number: 1, image: images[0], commit: commit, pushed: time.Now()}
+	first := &version{number: 1, image: s.images[0], commit: commit, pushed: time.Now()}
 	s.versions = append(s.versions, first)
-	if err := s.createSource(ctx); err != nil {
+	if err := s.createSource(ctx, s.stage); err != nil {
 		return err
 	}
-	s.screen.say("ReleaseSource %s/%s follows %s of %s", namespace, workload, branch, s.forge.CloneURL(repositoryName()))
+	s.screen.say("ReleaseSource %s/%s follows %s of %s", s.namespace, s.source, branch, s.forge.CloneURL(s.repository))
+	return s.deployed(ctx, first)
+}
+
+// deployed waits until the first version runs everywhere.
+func (s *story) deployed(ctx context.Context, first *version) error {
 	scene, err := s.await(ctx, "the first version is deployed", func(scene *scene) bool {
-		return scene.release != nil && scene.deployment != nil && deployed(scene.deployment)
+		return scene.release != nil && scene.workload != nil && deployed(scene.workload)
 	})
 	if err != nil {
 		return err
 	}
 	first.finished = time.Now()
-	s.claims, err = claimsOf(scene)
+	s.claims, err = s.claimsOf(scene)
 	if err != nil {
 		return err
 	}
-	s.screen.say("Deployment %s: %d pods of %s are available; the first deploy isn't batched", workload, s.claims.replicas, first.image)
+	s.screen.say("%s %s: %d pods of %s are available; the first deploy isn't batched", s.kind, s.name, s.claims.replicas, first.image)
 	return nil
 }
 
-// deployed is what kubectl rollout status waits for.
-func deployed(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Spec.Replicas != nil && d.Status.AvailableReplicas == *d.Spec.Replicas
-}
-
 // claimsOf reads what is promised from the manifests that are deployed.
-func claimsOf(scene *scene) (claims, error) {
-	replicas := int(*scene.deployment.Spec.Replicas)
-	c := claims{replicas: replicas, first: images[0], last: images[len(images)-1], images: map[string]string{}}
+func (c cast) claimsOf(scene *scene) (claims, error) {
+	last := len(c.images) - 1
+	promised := claims{replicas: replicasOf(scene.workload), first: c.images[0], last: c.images[last], images: map[string]string{}}
 	var err error
-	if rolling := scene.deployment.Spec.Strategy.RollingUpdate; rolling != nil {
-		if c.maxSurge, err = intstr.GetScaledValueFromIntOrPercent(rolling.MaxSurge, replicas, true); err != nil {
-			return c, fmt.Errorf("read maxSurge: %w", err)
-		}
-		if c.maxUnavailable, err = intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, replicas, false); err != nil {
-			return c, fmt.Errorf("read maxUnavailable: %w", err)
-		}
+	if promised.maxSurge, promised.maxUnavailable, err = boundsOf(scene.release, scene.workload); err != nil {
+		return promised, err
 	}
 	for _, step := range scene.release.Spec.Strategy.Steps {
-		target, err := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, replicas, true)
+		target, err := scaled(&step.Replicas, promised.replicas, true)
 		if err != nil {
-			return c, fmt.Errorf("read step: %w", err)
+			return promised, fmt.Errorf("read step: %w", err)
 		}
-		c.targets = append(c.targets, target)
+		promised.targets = append(promised.targets, target)
 	}
-	return c, nil
+	return promised, nil
 }
 
 // release pushes the next version and follows it through its batches, until it runs everywhere
@@ -157,14 +149,17 @@ func (s *story) release(ctx context.Context, tested string) error {
 	return s.complete(ctx, v)
 }
 
+// latest is the version that was pushed last.
+func (s *story) latest() *version { return s.versions[len(s.versions)-1] }
+
 // push commits the next version to the manifest and pushes it.
 func (s *story) push(ctx context.Context) (*version, error) {
-	last := s.versions[len(s.versions)-1]
-	next := &version{number: last.number + 1, image: images[last.number]}
+	last := s.latest()
+	next := &version{number: last.number + 1, image: s.images[last.number]}
 	if err := s.clone.update(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.clone.setImage(last.image, next.image); err != nil {
+	if err := s.clone.setImage(s.manifest, last.image, next.image); err != nil {
 		return nil, err
 	}
 	commit, err := s.clone.commitAndPush(ctx, "web: "+next.image)
@@ -178,7 +173,7 @@ func (s *story) push(ctx context.Context) (*version, error) {
 	return next, nil
 }
 
-// complete waits until a version runs everywhere, the Deployment is handed back, and the forge was
+// complete waits until a version runs everywhere, the workload is handed back, and the forge was
 // told.
 func (s *story) complete(ctx context.Context, v *version) error {
 	s.note.set("releasing %s to all pods", v)
@@ -191,7 +186,7 @@ func (s *story) complete(ctx context.Context, v *version) error {
 		return err
 	}
 	v.finished = time.Now()
-	s.screen.say("%s is released to all %d pods; the Deployment is the native controller's again", v, s.claims.replicas)
+	s.screen.say("%s is released to all %d pods; the %s is the native controller's again", v, s.claims.replicas, s.kind)
 	s.note.set("")
 	return nil
 }

@@ -28,6 +28,22 @@ func summary(s *story, found findings) string {
 	return out.String()
 }
 
+// kindSummary has a line for each workload that one push released: how it went through its gates, and what the watch
+// log says of its pods.
+func kindSummary(start time.Time, stories []*story, found []findings) string {
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "  KIND\tNAME\tIMAGE\tPASSED GATES\tLEAST AVAILABLE\tMOST ASKED FOR\tOUTCOME")
+	for i, s := range stories {
+		c, last := s.claims, len(s.versions)-1
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d of %d (promised: %d)\t%d (promised: %d)\t%s\n", s.kind, s.name, s.versions[last].image,
+			confirmed(c, s.versions[last]), found[i].leastAvailable, c.replicas, c.replicas-c.maxUnavailable,
+			found[i].mostDesired, c.replicas+c.maxSurge, outcome(s.versions, last, start))
+	}
+	table.Flush()
+	return out.String() + "\n"
+}
+
 func since(start, t time.Time) string { return fmt.Sprintf("%.1f s", t.Sub(start).Seconds()) }
 
 // confirmed lists the batches of a version that went through their gates, as pods of all pods.

@@ -39,6 +39,31 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+func TestKindSummary(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(0, 0)
+	told := func(c cast, surge, unavailable int) *story {
+		return &story{
+			cast: c,
+			claims: claims{
+				replicas: 6, maxSurge: surge, maxUnavailable: unavailable, targets: []int{1, 6},
+				confirmations: []confirmation{{commit: "123456789a", step: 0, what: "#1"}},
+			},
+			versions: []*version{{image: "old"}, {number: 2, image: "new", commit: "123456789a", finished: start.Add(20 * time.Second)}},
+		}
+	}
+	stories := []*story{told(cast{kind: "Deployment", name: "web"}, 2, 1), told(cast{kind: "StatefulSet", name: "db"}, 0, 2)}
+	want := `  KIND          NAME   IMAGE   PASSED GATES   LEAST AVAILABLE        MOST ASKED FOR    OUTCOME
+  Deployment    web    new     1/6 by #1      5 of 6 (promised: 5)   8 (promised: 8)   released at 20.0 s
+  StatefulSet   db     new     1/6 by #1      4 of 6 (promised: 4)   6 (promised: 6)   released at 20.0 s
+
+`
+	found := []findings{{leastAvailable: 5, mostDesired: 8}, {leastAvailable: 4, mostDesired: 6}}
+	if diff := cmp.Diff(want, kindSummary(start, stories, found)); diff != "" {
+		t.Errorf("each workload has a line (-want +got):\n%s", diff)
+	}
+}
+
 func TestStatusTable(t *testing.T) {
 	t.Parallel()
 	want := `    ci/smoke          failure   smoke test of the new pods

@@ -44,13 +44,13 @@ func (n *note) String() string {
 	return n.text
 }
 
-// follow draws the scene as it changes until ctx is done.
-func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
+// follow draws the panel as it changes until ctx is done.
+func follow(ctx context.Context, screen *screen, panel func() (lines []string, changed <-chan struct{})) {
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
 	for {
-		scene, changed := watch.now()
-		screen.show(drawPanel(scene, note.String(), screen.style))
+		lines, changed := panel()
+		screen.show(lines)
 		select {
 		case <-changed:
 		case <-tick.C:
@@ -63,12 +63,14 @@ func follow(ctx context.Context, watch *recorder, screen *screen, note *note) {
 // narrator prints what the release and its gates say of themselves, whenever that is something new.
 type narrator struct {
 	screen *screen
-	last   v1alpha1.BatchReleaseStatus
-	gates  map[types.UID]v1alpha1.GateStatus
+	// of comes before what a gate says, where there are several releases.
+	of    string
+	last  v1alpha1.BatchReleaseStatus
+	gates map[types.UID]v1alpha1.GateStatus
 }
 
-func newNarrator(screen *screen) *narrator {
-	return &narrator{screen: screen, gates: map[types.UID]v1alpha1.GateStatus{}}
+func newNarrator(screen *screen, of string) *narrator {
+	return &narrator{screen: screen, of: of, gates: map[types.UID]v1alpha1.GateStatus{}}
 }
 
 func (n *narrator) hear(s *scene) {
@@ -79,7 +81,7 @@ func (n *narrator) hear(s *scene) {
 	for uid, gate := range s.gates {
 		if gate.Status.Message != n.gates[uid].Message {
 			n.gates[uid] = gate.Status
-			n.screen.say("%s gate after batch %d: %s", gate.Spec.Type, gate.Spec.Step+1, gate.Status.Message)
+			n.screen.say("%s%s gate after batch %d: %s", n.of, gate.Spec.Type, gate.Spec.Step+1, gate.Status.Message)
 		}
 	}
 }

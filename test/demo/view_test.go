@@ -13,7 +13,7 @@ import (
 func TestNarratorRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	out, read := captured(t)
-	n := newNarrator(newScreen(out, true, func() {}))
+	n := newNarrator(newScreen(out, true, func() {}), "")
 	n.hear(newScene())
 	scene := sceneAtGate()
 	n.hear(scene)

@@ -110,6 +110,7 @@ var (
 	strategies = with(optional{"steps": steps}, optional{
 		"maxSurge": counts, "maxUnavailable": counts, "order": list(0, keys, keys), "pausePoints": yes,
 		"onFailure": pick("Pause", "pause"), "preflight": pick("Warn", ""), "stepBack": pick("RemovePods", int64(1)),
+		"allowMixedVersions": yes, "podReplacement": pick("Terminated", "terminated"),
 		"supersede": pick("Queue", "Replace"), "progressDeadlineSeconds": pick(int64(60), int64(0), "60"),
 	})
 	metadata = with(optional{"name": pick("web", "Web", "a.b", int64(1), nil)}, optional{
@@ -122,7 +123,7 @@ var (
 		optional{
 			"apiVersion": pick("rollouts.sluice.dev/v1alpha1", "rollouts.sluice.dev/v1"), "kind": pick("BatchRelease"), "metadata": metadata,
 			"spec": with(optional{
-				"workloadRef": with(optional{"apiVersion": pick("apps/v1", "apps"), "kind": pick("Deployment", "DaemonSet"), "name": names}, nil),
+				"workloadRef": with(optional{"apiVersion": pick("apps/v1", "apps"), "kind": pick("Deployment", "DaemonSet", "StatefulSet", "CloneSet"), "name": names}, nil),
 				"strategy":    strategies,
 			}, optional{
 				"template": pick(fields{"spec": fields{"newer": "field"}}, fields{}, "none"),

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sluice-dev/sluice/cli/lint"
 	"github.com/sluice-dev/sluice/examples"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
@@ -28,8 +30,55 @@ func TestTheSampleIsOneRelease(t *testing.T) {
 	if err != nil || !found || len(template) == 0 {
 		t.Errorf("the template must be that of the Deployment's manifest: found %t, %v", found, err)
 	}
-	if release.Namespace != "shop" || release.Deployment() == nil {
-		t.Errorf("release and Deployment must be those of the source's namespace: got namespace %q, Deployment %v", release.Namespace, release.Deployment())
+	if release.Namespace != "shop" || release.WorkloadObject() == nil {
+		t.Errorf("release and Deployment must be those of the source's namespace: got namespace %q, Deployment %v", release.Namespace, release.WorkloadObject())
+	}
+}
+
+// TestEachKindHasASample reads the folders of the other kinds as gitsync does, and looks at them as lint does.
+func TestEachKindHasASample(t *testing.T) {
+	t.Parallel()
+	for folder, kind := range map[string]string{"statefulset": "StatefulSet", "daemonset": "DaemonSet"} {
+		files := os.DirFS(folder)
+		options := spec.Options{Namespace: "shop"}
+		result, err := spec.NewReader(options).Read(files, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := onlyRelease(t, result)
+		if release.WorkloadKind != kind || !release.HasWorkload() {
+			t.Errorf("%s must have a release of its %s: got %s %s, in the repository %t", folder, kind, release.WorkloadKind, release.Workload, release.HasWorkload())
+		}
+		report, err := lint.Check(files, ".", options)
+		if err != nil || len(report.Findings) > 0 {
+			t.Errorf("%s: lint finds %v, %v", folder, report, err)
+		}
+	}
+}
+
+// TestOneRepositoryOfAllKinds reads examples/kinds as gitsync does, and looks at it as lint does.
+func TestOneRepositoryOfAllKinds(t *testing.T) {
+	t.Parallel()
+	repo, err := examples.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := spec.Options{Namespace: "shop"}
+	result, err := spec.NewReader(options).Read(repo, ".")
+	if err != nil || len(result.Errors) > 0 {
+		t.Fatalf("read the sample: %v, %v", err, result.Errors)
+	}
+	kinds := map[string]string{}
+	for _, release := range result.Releases {
+		kinds[release.Workload] = release.WorkloadKind
+	}
+	want := map[string]string{"web": "Deployment", "db": "StatefulSet", "agent": "DaemonSet"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("each kind has a release (-want +got):\n%s", diff)
+	}
+	report, err := lint.Check(repo, ".", options)
+	if err != nil || len(report.Findings) > 0 {
+		t.Errorf("lint finds %v, %v", report, err)
 	}
 }
 

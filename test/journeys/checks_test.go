@@ -3,6 +3,7 @@ package journeys
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -24,7 +25,7 @@ func all(checks ...check) check {
 	}
 }
 
-// subject is the name of a Deployment and of its BatchRelease.
+// subject is the name of a workload and of its BatchRelease.
 type subject string
 
 // web is the subject of most journeys.
@@ -33,28 +34,28 @@ const web subject = "web"
 // pods are counted by image.
 type pods map[string]int
 
-// runs wants the Deployment to have exactly these pods.
+// runs wants the workload to have exactly these pods.
 func (name subject) runs(want pods) check {
 	return func(s *scene) error {
-		d := s.deployments[string(name)]
-		if d == nil {
-			return fmt.Errorf("want pods %v, there is no Deployment %s", want, name)
+		workload := s.workload(string(name))
+		if workload == nil {
+			return fmt.Errorf("want pods %v, there is no workload %s", want, name)
 		}
-		if have := s.podsOf(d); !maps.Equal(have, want) {
+		if have := s.podsOf(workload); !maps.Equal(have, want) {
 			return fmt.Errorf("want pods %v, have %v", want, have)
 		}
 		return nil
 	}
 }
 
-// serves wants the Deployment to have so many pods of an image, all ready, and no others.
+// serves wants the workload to have so many pods of an image, all ready, and no others.
 func (name subject) serves(image string, replicas int32) check {
 	want := pods{}
 	if replicas > 0 {
 		want[image] = int(replicas)
 	}
 	return all(name.runs(want), func(s *scene) error {
-		if ready := s.readyPods(s.deployments[string(name)]); ready != replicas {
+		if ready := s.readyPods(s.workload(string(name))); ready != replicas {
 			return fmt.Errorf("want %d pods that serve, have %d", replicas, ready)
 		}
 		return nil
@@ -87,11 +88,15 @@ func (name subject) observed(s *scene) error {
 	return nil
 }
 
-// handedBack wants nothing of ours to be left on the Deployment, and one ReplicaSet to have its pods.
+// handedBack wants nothing of ours to be left on the workload, and one ReplicaSet of a Deployment to have its pods.
 func (name subject) handedBack(s *scene) error {
-	d := s.deployments[string(name)]
-	if d == nil || held(d) {
-		return fmt.Errorf("want Deployment %s handed back", name)
+	workload := s.workload(string(name))
+	if workload == nil || held(workload) {
+		return fmt.Errorf("want workload %s handed back", name)
+	}
+	d, is := workload.(*appsv1.Deployment)
+	if !is {
+		return nil
 	}
 	active := 0
 	for _, set := range s.setsOf(d) {
@@ -105,10 +110,10 @@ func (name subject) handedBack(s *scene) error {
 	return nil
 }
 
-// takenOver wants the Deployment to be held.
+// takenOver wants the workload to be held.
 func (name subject) takenOver(s *scene) error {
-	if d := s.deployments[string(name)]; d == nil || !held(d) {
-		return fmt.Errorf("want Deployment %s taken over", name)
+	if workload := s.workload(string(name)); workload == nil || !held(workload) {
+		return fmt.Errorf("want workload %s taken over", name)
 	}
 	return nil
 }
@@ -119,6 +124,11 @@ func (name subject) phase(phase v1alpha1.Phase) check {
 
 func (name subject) reason(reason string) check {
 	return name.status("reason "+reason, func(status *v1alpha1.BatchReleaseStatus) bool { return status.Reason == reason })
+}
+
+// says wants a part of the release's message.
+func (name subject) says(part string) check {
+	return name.status("message with "+part, func(status *v1alpha1.BatchReleaseStatus) bool { return strings.Contains(status.Message, part) })
 }
 
 // status wants something of the release's status.

@@ -24,7 +24,7 @@ func TestContinuousRelease(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:3", 10)))
 
 	// What was stable before the release is what a rollback goes back to, not what was passed by.
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10)))
 }
 

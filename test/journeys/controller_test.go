@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,47 +95,66 @@ func (w *world) start(c *controller) *controller {
 	return c
 }
 
-// rights has the control planes to which config/rbac is applied, by their kubeconfigs: it is done once for all journeys.
-var rights struct {
+// shared is what journeys have in common on a control plane.
+var shared struct {
 	sync.Mutex
-	applied map[string]bool
+	// applied are the files and folders of config that are applied, by kubeconfig and path.
+	applied map[[2]string]bool
+	// accounts are that of the controller, by kubeconfig.
+	accounts map[string]*rest.Config
 }
 
-// applyRights applies config/rbac unless another journey has.
-func (w *world) applyRights() {
+// applyShipped applies a file or folder of config, once for all journeys.
+func (w *world) applyShipped(path string) {
 	w.Helper()
-	rights.Lock()
-	defer rights.Unlock()
-	if rights.applied[w.access.Kubeconfig] {
+	shared.Lock()
+	defer shared.Unlock()
+	key := [2]string{w.access.Kubeconfig, path}
+	if shared.applied[key] {
 		return
 	}
-	folder, err := controlplane.InCheckout("config/rbac")
-	if err != nil {
-		w.Fatal(err)
-	}
 	cfg, err := w.access.Config()
+	if err == nil {
+		err = controlplane.Apply(w.Context(), cfg, w.shipped(path))
+	}
+	if err != nil {
+		w.Fatalf("apply %s: %v", path, err)
+	}
+	if shared.applied == nil {
+		shared.applied = map[[2]string]bool{}
+	}
+	shared.applied[key] = true
+}
+
+// shipped is where a file or folder of config is.
+func (w *world) shipped(path string) string {
+	w.Helper()
+	found, err := controlplane.InCheckout(filepath.Join("config", path))
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := controlplane.Apply(w.Context(), cfg, folder); err != nil {
-		w.Fatalf("apply rights: %v", err)
-	}
-	if rights.applied == nil {
-		rights.applied = map[string]bool{}
-	}
-	rights.applied[w.access.Kubeconfig] = true
+	return found
 }
 
 // controllerAccount is the account as which the product is installed: what a journey does not get as it,
 // a user would not get either.
 func controllerAccount(w *world) *rest.Config {
 	w.Helper()
-	w.applyRights()
+	w.applyShipped("rbac")
+	shared.Lock()
+	defer shared.Unlock()
+	if made := shared.accounts[w.access.Kubeconfig]; made != nil {
+		return rest.CopyConfig(made)
+	}
 	cfg, err := w.access.ServiceAccountConfig(w.Context(), "sluice-system", "sluice-controller")
 	if err != nil {
 		w.Fatalf("log in as the controller: %v", err)
 	}
-	return cfg
+	if shared.accounts == nil {
+		shared.accounts = map[string]*rest.Config{}
+	}
+	shared.accounts[w.access.Kubeconfig] = cfg
+	return rest.CopyConfig(cfg)
 }
 
 // kill ends the controller where it stands and waits until it is gone.

@@ -132,7 +132,7 @@ func TestRetry(t *testing.T) {
 	w.await(either(web.runs(pods{"web:1": 3, "web:2": 1}), web.runs(pods{"web:1": 3, "web:2": 2}))) // it may fail before it grows
 	w.await(failed("exceeded quota"))                                                               // until somebody says that it is fixed
 	w.bePatient()
-	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.annotateRelease(v1alpha1.RetryAnnotation, "true")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.wantNoAnnotation("retry")
 	w.confirm("web")
@@ -153,7 +153,7 @@ func TestFailedReleaseIsScaledAndRolledBack(t *testing.T) {
 		return nil
 	})
 	w.bePatient()
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 8)))
 }
 

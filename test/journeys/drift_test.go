@@ -107,7 +107,7 @@ func TestReleaseOverDriftIsRolledBack(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonDrifted), web.serves("web:9", 4)))
 	w.releaseImage("web:2")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:9": 3, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionDrifted)))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
 }
 
@@ -128,7 +128,7 @@ func TestRestartIsNoDrift(t *testing.T) {
 	w.releaseImage("web:2")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 	restarted := w.now()
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	s := w.await(all(web.completed, web.serves("web:1", 4)))
 	if have, want := len(s.setsOf(s.deployments["web"])), len(restarted.setsOf(s.deployments["web"])); have != want {
 		t.Errorf("the rollback goes to none of the %d ReplicaSets that there were, but to another", want)

@@ -21,12 +21,12 @@ func (name subject) drifted(reason string) check {
 	})
 }
 
-// acknowledge lets a release go on whose Deployment was put back, once for each time that it was.
+// acknowledge lets a release go on whose workload was put back, once for each time that it was.
 func (w *world) acknowledge(s *scene) {
 	w.Helper()
-	release, d := s.releases["web"], s.deployments["web"]
-	if release == nil || d == nil || release.Annotations[v1alpha1.RetryAnnotation] != "" ||
-		!strings.Contains(d.Annotations[v1alpha1.HoldAnnotation], `"meddling"`) {
+	release, workload := s.releases["web"], s.workload("web")
+	if release == nil || workload == nil || release.Annotations[v1alpha1.RetryAnnotation] != "" ||
+		!strings.Contains(workload.GetAnnotations()[v1alpha1.HoldAnnotation], `"meddling"`) {
 		return
 	}
 	patch := mergePatch(`{"metadata":{"annotations":{"retry":"true"}}}`)
@@ -74,7 +74,7 @@ func TestMeddling(t *testing.T) {
 		for end, goOn := range map[string]func(*world){
 			"Acknowledged": func(w *world) { w.awaitConfirming(all(web.completed, web.serves("web:2", 4))) },
 			"RolledBack": func(w *world) {
-				w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+				w.rollBack()
 				w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 			},
 		} {

@@ -217,7 +217,9 @@ func either(a, b check) check {
 // catchUp waits until the journal has what was written to the release and its workload.
 func (w *world) catchUp() {
 	w.Helper()
-	for _, object := range []client.Object{named[appsv1.Deployment]("web"), named[v1alpha1.BatchRelease]("web")} {
+	for _, object := range []client.Object{
+		named[appsv1.Deployment]("web"), named[appsv1.StatefulSet]("web"), named[appsv1.DaemonSet]("web"), named[v1alpha1.BatchRelease]("web"),
+	} {
 		w.await(func(s *scene) error { // read each time: it may be deleted at any moment
 			err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, object)
 			if client.IgnoreNotFound(err) != nil {
@@ -232,15 +234,10 @@ func (w *world) catchUp() {
 func sees(object client.Object, exists bool) check {
 	return func(s *scene) error {
 		var seen client.Object
-		switch object.(type) {
-		case *appsv1.Deployment:
-			if d := s.deployments[object.GetName()]; d != nil {
-				seen = d
-			}
-		case *v1alpha1.BatchRelease:
-			if release := s.releases[object.GetName()]; release != nil {
-				seen = release
-			}
+		if release := s.releases[object.GetName()]; release != nil && sameKind(release, object) {
+			seen = release
+		} else if workload := s.workload(object.GetName()); workload != nil && sameKind(workload, object) {
+			seen = workload
 		}
 		if (seen != nil) != exists || exists && revisionOf(seen) < revisionOf(object) {
 			return fmt.Errorf("want the journal to see %T", object)

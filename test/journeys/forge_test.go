@@ -204,7 +204,7 @@ func TestBadFileIsReported(t *testing.T) {
 	steps := []v1alpha1.Step{step(1), step("100%")}
 	w := newForgeWorld(t, steps...)
 	w.startWithForge(never, w.withWebhooks())
-	bad := strings.Replace(string(releaseFile(steps)), "steps:", "stepz:", 1)
+	bad := strings.Replace(string(releaseFile("Deployment", steps)), "steps:", "stepz:", 1)
 	commit := w.write("ada", "main", "release.yaml", []byte(bad))
 	cptest.Eventually(w, soon, func() error {
 		lines := w.statuses(commit, "sluice/sync")
@@ -213,7 +213,7 @@ func TestBadFileIsReported(t *testing.T) {
 		}
 		return nil
 	})
-	w.write("ada", "main", "release.yaml", releaseFile(steps))
+	w.write("ada", "main", "release.yaml", releaseFile("Deployment", steps))
 	w.push("web:2")
 	w.await(web.blocksAt(0))
 }
@@ -285,7 +285,7 @@ func TestRollbackClosesApproval(t *testing.T) {
 	commit := w.push("web:2")
 	number := w.awaitPull(0)
 	w.await(web.blocksAt(0))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 10)))
 	w.awaitClosed(number, "rolled back")
 	w.awaitStatus(commit, "failure: rolled back")

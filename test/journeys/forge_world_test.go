@@ -31,16 +31,27 @@ type forgeWorld struct {
 	*world
 	forge  *devforge.Forge
 	tokens map[string]string
+	// file is the workload with an image, as Git has it.
+	file func(image string) []byte
 }
 
 // newForgeWorld starts a forge with a repository that holds ten pods of web:1 and the steps.
 func newForgeWorld(t *testing.T, steps ...v1alpha1.Step) *forgeWorld {
 	t.Helper()
 	w := &forgeWorld{world: newWorld(t)}
+	w.file = w.deploymentFile
+	w.startForge("Deployment", steps)
+	return w
+}
+
+// startForge starts a forge with a repository that holds the workload with web:1, and its release.
+func (w *forgeWorld) startForge(kind string, steps []v1alpha1.Step) {
+	w.Helper()
+	t := w.T
 	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
 	seed := fstest.MapFS{
-		"web.yaml":     {Data: w.deploymentFile("web:1")},
-		"release.yaml": {Data: releaseFile(steps)},
+		"web.yaml":     {Data: w.file("web:1")},
+		"release.yaml": {Data: releaseFile(kind, steps)},
 	}
 	if err := w.forge.CreateRepository(t.Context(), repository, "main", seed); err != nil {
 		t.Fatal(err)
@@ -51,7 +62,6 @@ func newForgeWorld(t *testing.T, steps ...v1alpha1.Step) *forgeWorld {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "forge"}, StringData: map[string]string{"token": w.tokens["sluice"]}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, StringData: map[string]string{"secret": webhookSecret}},
 	)
-	return w
 }
 
 func (w *forgeWorld) deploymentFile(image string) []byte {
@@ -61,8 +71,9 @@ func (w *forgeWorld) deploymentFile(image string) []byte {
 	return manifest(w.T, d)
 }
 
-func releaseFile(steps []v1alpha1.Step) []byte {
+func releaseFile(kind string, steps []v1alpha1.Step) []byte {
 	r := release("", steps...)
+	r.Spec.WorkloadRef.Kind = kind
 	r.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BatchRelease"}
 	r.Spec.Template = nil
 	data, err := yaml.Marshal(withoutStatus(r))
@@ -149,7 +160,7 @@ func freeAddress(t *testing.T) string {
 // push commits an image of web as ada and returns the commit.
 func (w *forgeWorld) push(image string) string {
 	w.Helper()
-	return w.write("ada", "main", "web.yaml", w.deploymentFile(image))
+	return w.write("ada", "main", "web.yaml", w.file(image))
 }
 
 // write commits a file to a branch.

@@ -31,7 +31,7 @@ func TestStatusLostAtAnyMoment(t *testing.T) {
 				c := w.startController()
 				w.await(web.blocksAt(0))
 				c.kill()
-				w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+				w.rollBack()
 			},
 			ends: all(web.completed, web.serves("web:1", 6), web.quarantined),
 		},
@@ -40,7 +40,7 @@ func TestStatusLostAtAnyMoment(t *testing.T) {
 				c := w.startController()
 				w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
 				c.kill()
-				w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+				w.rollBack()
 			},
 			ends: all(web.completed, web.serves("web:1", 6), web.quarantined),
 		},

@@ -87,7 +87,7 @@ func TestGateRejected(t *testing.T) {
 	if message := s.releases["web"].Status.Message; !strings.Contains(message, "too slow") {
 		t.Errorf("the release does not say why the gate was rejected: %q", message)
 	}
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 3)))
 }
 

@@ -76,7 +76,7 @@ func TestHandbackWithoutController(t *testing.T) {
 			func(w *world) {
 				w.halfway(nil)
 				w.patchRelease(`{"spec":{"rollback":{"steps":[{"replicas":3,"gates":[{"manual":{}}]},{"replicas":"100%"}]}}}`)
-				w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+				w.rollBack()
 				c := w.startController()
 				w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 				c.kill()
@@ -123,7 +123,7 @@ func (w *world) wantHandedBack(options handback.Options, says string) {
 	if reason, found := s.deployments["web"].Annotations[v1alpha1.BreakGlassAnnotation]; found {
 		w.Errorf("the annotation that broke the glass is still there: %q", reason)
 	}
-	if said := w.handBackAll(handback.Options{}); said != "nothing to do: no Deployment is held" {
+	if said := w.handBackAll(handback.Options{}); said != "nothing to do: no workload is held" {
 		w.Errorf("a second run says %q", said)
 	}
 }
@@ -140,7 +140,7 @@ func TestHandbackIsFinished(t *testing.T) {
 	w.await(web.spec("no annotation", func(d *appsv1.Deployment) bool { return d.Annotations[v1alpha1.BreakGlassAnnotation] == "" }))
 }
 
-// Sluice is uninstalled although its controller is gone: nothing waits for it, and no Deployment is held.
+// Sluice is uninstalled although its controller is gone: nothing waits for it, and no workload is held.
 func TestUninstalledWithoutController(t *testing.T) {
 	w := newWorld(t)
 	w.halfway(nil)

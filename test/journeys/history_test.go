@@ -67,7 +67,7 @@ func TestHistory(t *testing.T) {
 
 	w.releaseFrom("web:3", fromCommit(thirdCommit, "Bob", "Third"))
 	w.await(all(web.observed, web.blocksAt(0)))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:2", 4)))
 	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 RolledBackTo "+secondCommit+" Second grace",
 		"web:3 RolledBack "+thirdCommit+" Third <none>")
@@ -96,7 +96,7 @@ func TestHistoryLimit(t *testing.T) {
 		w.await(all(web.completed, web.serves(image, 2)))
 	}
 	w.wantHistory("web:2 Released <none> <none> <none>", "web:3 Released <none> <none> <none>", "web:4 Released <none> <none> <none>")
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:3", 2)))
 }
 
@@ -128,7 +128,7 @@ func TestKubectlRolloutHistory(t *testing.T) {
 		t.Errorf("revision 2 has not web:2: %s", out)
 	}
 
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 2)))
 	w.kubectl("annotate", "deployment", "web", "--overwrite", changeCause+"=back to the first")
 	w.awaitRollouts("2 the second", "3 back to the first")

@@ -65,7 +65,7 @@ func (w *world) atEachMoment(do func(when string)) {
 	w.confirm("web")
 	w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))
 	do("after the release")
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4)))
 	do("after a rollback")
 }

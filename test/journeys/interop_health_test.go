@@ -166,7 +166,7 @@ func TestReleaseHealthElsewhere(t *testing.T) {
 	s = w.await(all(web.observed, suspended(v1alpha1.ReasonSuspended, "spec.suspend")))
 	w.wantHealth("suspended", s, "Suspended", "Current")
 	w.patchRelease(`{"spec":{"suspend":false}}`)
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	s = w.await(all(web.observed, web.rolledBack(v1alpha1.TriggerAnnotation, "")))
 	w.wantHealth("rolled back", s, "Degraded", "Failed")
 

@@ -27,9 +27,8 @@ type entry struct {
 	revision uint64
 	object   client.Object
 	gone     bool
-	// rests is the revision up to which the controller had seen Deployments when it decided on this; nil if this
-	// is not known to be its doing.
-	rests *uint64
+	// rests is what the controller had seen when it decided on this; nil if this is not known to be its doing.
+	rests *basis
 }
 
 // journal records every revision of what a namespace holds.
@@ -39,7 +38,7 @@ type journal struct {
 	scene   *scene
 	err     error
 	// resting has what each write of a controller rested on, by the revision that it made.
-	resting map[uint64]uint64
+	resting map[uint64]basis
 	// lost is the least that a write rested on of which it is not known what it made, if there is one.
 	lost *uint64
 	// changed is closed, and replaced, with every entry.
@@ -50,29 +49,31 @@ type journal struct {
 func recorded() []client.ObjectList {
 	return []client.ObjectList{
 		&v1alpha1.BatchReleaseList{}, &v1alpha1.GateList{}, &appsv1.DeploymentList{},
-		&appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}, &corev1.PodList{},
+		&appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}, &corev1.PodList{},
 	}
 }
 
 // startJournal records a namespace, which is still empty, until the test ends.
 func startJournal(t *testing.T, c client.WithWatch, namespace string) *journal {
 	t.Helper()
-	j := &journal{scene: newScene(), resting: map[uint64]uint64{}, changed: make(chan struct{})}
+	j := &journal{scene: newScene(), resting: map[uint64]basis{}, changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(running.Wait)
 	t.Cleanup(cancel)
-	for _, kind := range recorded() {
-		if err := c.List(ctx, kind, client.InNamespace(namespace)); err != nil {
-			t.Fatalf("list %T: %v", kind, err)
-		}
+	kinds := recorded()
+	if err := c.List(ctx, kinds[0], client.InNamespace(namespace)); err != nil {
+		t.Fatalf("list %T: %v", kinds[0], err)
+	}
+	begin := kinds[0].GetResourceVersion() // of all kinds: they are kept in one etcd
+	for _, kind := range kinds {
 		watchFrom := func(revision string) (watch.Interface, error) {
 			return c.Watch(ctx, kind, &client.ListOptions{
 				Namespace: namespace,
 				Raw:       &metav1.ListOptions{ResourceVersion: revision},
 			})
 		}
-		running.Go(func() { j.follow(ctx, watchFrom, kind.GetResourceVersion()) })
+		running.Go(func() { j.follow(ctx, watchFrom, begin) })
 	}
 	return j
 }
@@ -159,16 +160,20 @@ func (j *journal) tell() {
 }
 
 func revisionOf(object client.Object) uint64 {
-	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return parseRevision(object.GetResourceVersion())
+}
+
+func parseRevision(text string) uint64 {
+	revision, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("resourceVersion of %T: %v", object, err))
+		panic(fmt.Sprintf("resourceVersion: %v", err))
 	}
 	return revision
 }
 
 // rests notes what the write that made a revision rested on. One that changes nothing is answered with a
 // revision that another has made.
-func (j *journal) rests(revision, seen uint64) {
+func (j *journal) rests(revision uint64, seen basis) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, known := j.resting[revision]; !known {

@@ -2,6 +2,7 @@ package journeys
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -16,9 +17,13 @@ import (
 // for the control plane, not computing.
 const journeysAtOnce = "16"
 
+// gcPercent lets the heap grow: the journeys keep some 100 MB, and would spend a sixth of their time on collecting garbage.
+const gcPercent = 400
+
 func TestMain(m *testing.M) {
 	sandbox.Main(spec.Build)
 	flag.Parse()
+	debug.SetGCPercent(gcPercent)
 	if err := flag.Set("test.parallel", journeysAtOnce); err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -47,22 +48,30 @@ func (w *world) ownNodes(n int) []node {
 	w.Helper()
 	var nodes []node
 	for i := range n {
-		name := fmt.Sprintf("%s-%d", w.namespace, i)
-		object := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodeLabel: w.namespace, corev1.LabelHostname: name}},
-			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: nodeLabel, Value: w.namespace, Effect: corev1.TaintEffectNoSchedule}}},
-		}
-		if err := w.Create(w.Context(), object); err != nil {
-			w.Fatalf("create node: %v", err)
-		}
-		w.Cleanup(func() {
-			if err := w.Delete(context.Background(), object); err != nil {
-				w.Errorf("delete node: %v", err)
-			}
-		})
-		nodes = append(nodes, node(name))
+		name, _ := w.addNode(i)
+		nodes = append(nodes, name)
 	}
 	return nodes
+}
+
+// addNode makes a node for the journey. What it returns takes it away; the end of the test does so too.
+func (w *world) addNode(number int) (added node, remove func()) {
+	w.Helper()
+	name := fmt.Sprintf("%s-%d", w.namespace, number)
+	object := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodeLabel: w.namespace, corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: nodeLabel, Value: w.namespace, Effect: corev1.TaintEffectNoSchedule}}},
+	}
+	if err := w.Create(w.Context(), object); err != nil {
+		w.Fatalf("create node: %v", err)
+	}
+	remove = func() {
+		if err := client.IgnoreNotFound(w.Delete(context.Background(), object)); err != nil {
+			w.Errorf("delete node: %v", err)
+		}
+	}
+	w.Cleanup(remove)
+	return node(name), remove
 }
 
 // onOwnNodes has pods run on the journey's nodes, each version spread over those there are.

@@ -168,7 +168,7 @@ func TestPausePointInRollback(t *testing.T) {
 	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
 	w.create(r)
 	w.await(holdsBefore(old, 3))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10), ownCosts(old)))
 }
 

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -29,29 +28,16 @@ const policyName = "held-deployments.rollouts.sluice.dev"
 func newGuardedWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	rights.Lock()
-	err := controlplane.Apply(w.Context(), cptest.Config(w), w.shipped("policy.yaml"))
-	rights.Unlock()
-	if err != nil {
-		w.Fatalf("apply the policy: %v", err)
-	}
-	w.bindPolicy()
+	w.applyShipped("policy/policy.yaml")
+	w.bind("policy/binding.yaml", w.namespace)
 	w.awaitPolicy()
 	return w
 }
 
-func (w *world) shipped(file string) string {
+// bind makes a binding that is shipped one of the namespace of the journey alone, by another name.
+func (w *world) bind(file, name string) {
 	w.Helper()
-	path, err := controlplane.InCheckout(filepath.Join("config/policy", file))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return path
-}
-
-func (w *world) bindPolicy() {
-	w.Helper()
-	text, err := os.ReadFile(w.shipped("binding.yaml"))
+	text, err := os.ReadFile(w.shipped(file))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -59,7 +45,7 @@ func (w *world) bindPolicy() {
 	if err := yaml.UnmarshalStrict(text, binding); err != nil {
 		w.Fatalf("decode the binding: %v", err)
 	}
-	binding.Name = w.namespace
+	binding.Name = name
 	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace},
 	}}

@@ -51,7 +51,7 @@ func TestWarnOfWhatWillNotFit(t *testing.T) {
 	r.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
 	w.create(r)
 	w.await(all(web.takenOver, web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "leaves no room")))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
 }
 

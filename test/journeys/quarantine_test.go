@@ -17,7 +17,7 @@ func TestRollbackKeepsGoodPods(t *testing.T) {
 	w.create(release("web:2", step("50%"), step("100%")))
 	s := w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
 	good := s.podsRunning("web:1")
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	s = w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 10)))
 	for uid, name := range good {
 		if s.podsRunning("web:1")[uid] == "" {
@@ -51,7 +51,7 @@ func TestQuarantineHolds(t *testing.T) {
 			w.kubectl("annotate", "batchrelease", "web", "--overwrite", v1alpha1.CommitAnnotation+"="+thirdCommit)
 		},
 		"AppliedAgain": func(w *world, _ *controller) { w.releaseImage("web:2") },
-		"AskedAgain":   func(w *world, _ *controller) { w.kubectl("annotate", "batchrelease", "web", "retry=true") },
+		"AskedAgain":   func(w *world, _ *controller) { w.annotateRelease(v1alpha1.RetryAnnotation, "true") },
 		"Scaled":       func(w *world, _ *controller) { w.scale("5") },
 		"StepsEdited": func(w *world, _ *controller) {
 			w.patchRelease(`{"spec":{"strategy":{"steps":[{"replicas":"100%"}]}}}`)
@@ -66,7 +66,7 @@ func TestQuarantineHolds(t *testing.T) {
 			r.Annotations = fromCommit(secondCommit, "Ada", "Second")
 			w.create(r)
 			w.await(web.blocksAt(0))
-			w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+			w.rollBack()
 			w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:1", 4)))
 
 			disturb(w, c)
@@ -96,7 +96,7 @@ func TestQuarantineIsLifted(t *testing.T) {
 	w.deployed(deployment(4))
 	w.create(release("web:2", step(1), step("100%")))
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	s := w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.quarantined, web.serves("web:1", 4)))
 	before := s.podsRunning("web:1")
 

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -72,7 +71,8 @@ func (w *world) refuse(policy string, on bool) {
 	if err := w.Patch(w.Context(), namespace, mergePatch(fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, refusing, value))); err != nil {
 		w.Fatalf("label the namespace: %v", err)
 	}
-	account, err := client.New(controllerAccount(w), client.Options{Scheme: kube.NewScheme()})
+	cfg := controllerAccount(w)
+	account, err := client.New(cfg, cptest.ClientOptions(w, cfg))
 	if err != nil {
 		w.Fatalf("make client: %v", err)
 	}

@@ -31,7 +31,7 @@ spec:
   failurePolicy: Fail
   matchConstraints:
     resourceRules:
-    - {apiGroups: [apps], apiVersions: [v1], operations: [%[3]s], resources: [%[4]s]}
+    - {apiGroups: ['', apps], apiVersions: [v1], operations: [%[3]s], resources: [%[4]s]}
 %[5]s
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -160,7 +160,7 @@ func TestTakeOverRefused(t *testing.T) {
 		return nil
 	})
 	w.releaseImage("web:2")
-	s := w.await(web.refused("take over the Deployment", "no Recreate without a cost centre"))
+	s := w.await(web.refused("take over the workload", "no Recreate without a cost centre"))
 	if d := s.deployments["web"]; held(d) || imageOf(d) != "web:1" {
 		t.Errorf("the Deployment was changed: held %t, %s", held(d), imageOf(d))
 	}
@@ -206,7 +206,7 @@ func TestDeploymentStampedAtEachWrite(t *testing.T) {
 	})
 	before := c.sent.Load()
 	w.releaseImage("web:2")
-	s := w.awaitConfirming(web.refused("hand back the Deployment", "a mutating admission webhook or policy changes spec.template"))
+	s := w.awaitConfirming(web.refused("hand back the workload", "a mutating admission webhook or policy changes spec.template"))
 	if d := s.deployments["web"]; !held(d) || s.podsOf(d)["web:2"] != 4 {
 		t.Errorf("held %t, pods %v", held(d), s.podsOf(d))
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/hold"
@@ -59,6 +60,8 @@ type replay struct {
 	opened map[types.UID]uint64
 	// grows says which way a ReplicaSet's size changed last while the workload was held.
 	grows map[types.UID]bool
+	// losses are the revisions at which a pod of a workload that is updated in place stopped serving, and not by our doing.
+	losses []uint64
 	// left is how many available pods the last write that took pods away was sure to leave, if that
 	// is less than were due; nil if there was none. The pods go later, and more may be due by then.
 	left *int32
@@ -85,9 +88,13 @@ type epoch struct {
 	passed int
 	// returns says that a jump back takes updated pods away.
 	returns bool
+	// image is that of the template, and extra how many pods may have it because somebody scaled a StatefulSet up while it
+	// was open for others.
+	image string
+	extra int32
 }
 
-// examine replays what happened to a Deployment.
+// examine replays what happened to a workload.
 func examine(entries []entry, lost *uint64, workload string) findings {
 	ordered := slices.Clone(entries)
 	slices.SortStableFunc(ordered, func(a, b entry) int { return cmp.Compare(a.revision, b.revision) })
@@ -122,7 +129,7 @@ func (r *replay) see(e entry) {
 	before := r.scene.clone()
 	r.now = e
 	if e.rests != nil {
-		r.seen = *e.rests
+		r.seen = e.rests.workloads
 	}
 	r.apply(e)
 	switch o := e.object.(type) {
@@ -136,8 +143,14 @@ func (r *replay) see(e entry) {
 		}
 	case *v1alpha1.BatchRelease:
 		r.seeRelease(before.releases[o.Name], o)
+		r.seeGate(before.releases[o.Name], o)
 	case *corev1.Pod:
 		r.seePod(before)
+		r.seePodInPlace(before, o)
+	case *appsv1.StatefulSet, *appsv1.DaemonSet:
+		r.seeInPlace(before, o)
+	case *appsv1.ControllerRevision:
+		r.seeHistory(o)
 	}
 	r.leaveSteps()
 }
@@ -150,9 +163,9 @@ func (r *replay) held() *appsv1.Deployment {
 	return nil
 }
 
-// forNoPods reports whether a Deployment has the stable template because it was scaled to 0.
-func forNoPods(d *appsv1.Deployment) bool {
-	kept := hold.Of(d)
+// forNoPods reports whether a workload has the stable template because it was scaled to 0.
+func forNoPods(workload client.Object) bool {
+	kept := hold.Of(workload)
 	return kept != nil && kept.Emptied
 }
 
@@ -229,7 +242,7 @@ func (r *replay) tell(what string, size int32, d *appsv1.Deployment) {
 func (r *replay) seeRelease(before, release *v1alpha1.BatchRelease) {
 	d := r.held()
 	if d != nil && before != nil && before.Status.Attempt != release.Status.Attempt {
-		r.jumpBack(d, &release.Status)
+		r.jumpBack(replicas(r.updateSet(d)), &release.Status)
 	}
 	blocking := release.Status.CurrentStepState == v1alpha1.StepBlocking
 	if d == nil || !blocking || before == nil || before.Status.CurrentStepState == v1alpha1.StepBlocking {
@@ -246,8 +259,8 @@ func (r *replay) seeRelease(before, release *v1alpha1.BatchRelease) {
 	r.stops = append(r.stops, fmt.Sprintf("%d of %d", updated, all))
 }
 
-// jumpBack starts over at an earlier step, with the pods there are unless they are to go.
-func (r *replay) jumpBack(d *appsv1.Deployment, status *v1alpha1.BatchReleaseStatus) {
+// jumpBack starts over at an earlier step, with the updated pods there are unless they are to go.
+func (r *replay) jumpBack(updated int32, status *v1alpha1.BatchReleaseStatus) {
 	jump := status.Jump
 	if jump == nil || jump.Attempt != status.Attempt || jump.To >= jump.From {
 		return
@@ -255,7 +268,7 @@ func (r *replay) jumpBack(d *appsv1.Deployment, status *v1alpha1.BatchReleaseSta
 	e := r.epoch
 	e.passed, e.since, e.best, e.returns = int(jump.To), r.now.revision, 0, jump.RemovePods
 	if !jump.RemovePods {
-		e.had = replicas(r.updateSet(d))
+		e.had = updated
 	}
 }
 
@@ -287,19 +300,28 @@ func (r *replay) seePod(before *scene) {
 
 // leaveSteps moves on to the last step whose predecessors are done, with evidence at their gates.
 func (r *replay) leaveSteps() {
-	d, release := r.held(), r.release()
-	if d == nil || release == nil || forNoPods(d) {
+	revision, available := r.updated()
+	release := r.release()
+	if revision == "" || release == nil {
 		return
 	}
-	set := r.updateSet(d)
-	if set == nil {
-		return
-	}
-	r.epoch.best = max(r.epoch.best, min(set.Status.AvailableReplicas, replicas(set)))
+	r.epoch.best = max(r.epoch.best, available)
 	steps := r.steps(release)
-	for r.epoch.passed < len(steps)-1 && r.stepDone(steps[r.epoch.passed]) && r.gatesPassed(set, steps[r.epoch.passed]) {
+	for r.epoch.passed < len(steps)-1 && r.stepDone(steps[r.epoch.passed]) && r.gatesPassed(revision, steps[r.epoch.passed]) {
 		r.epoch.passed++
 	}
+}
+
+// updated are the revision that is released, empty if it is not there yet, and how many of its pods are available.
+func (r *replay) updated() (revision string, available int32) {
+	d := r.held()
+	if d == nil {
+		return r.updatedInPlace()
+	}
+	if set := r.updateSet(d); set != nil && !forNoPods(d) {
+		return hashOf(set), min(set.Status.AvailableReplicas, replicas(set))
+	}
+	return "", 0
 }
 
 // release is the one that holds the workload.
@@ -334,13 +356,13 @@ func (r *replay) stepDone(step v1alpha1.Step) bool {
 }
 
 // gatesPassed reports whether each gate of the current step has evidence from this epoch.
-func (r *replay) gatesPassed(set *appsv1.ReplicaSet, step v1alpha1.Step) bool {
+func (r *replay) gatesPassed(revision string, step v1alpha1.Step) bool {
 	policies := step.Gates
 	if len(policies) == 0 && !r.epoch.rollback {
 		policies = []v1alpha1.GatePolicy{manual()}
 	}
 	for i, policy := range policies {
-		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(set, i) && !(policy.CanSkip() && r.jumpedOver()) {
+		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(revision, i) && !(policy.CanSkip() && r.jumpedOver()) {
 			return false
 		}
 	}
@@ -354,9 +376,9 @@ func (r *replay) jumpedOver() bool {
 	return jump != nil && jump.Attempt == status.Attempt && int(jump.From) <= r.epoch.passed && r.epoch.passed < int(jump.To)
 }
 
-func (r *replay) hasEvidence(set *appsv1.ReplicaSet, index int) bool {
+func (r *replay) hasEvidence(revision string, index int) bool {
 	for _, gate := range r.gates {
-		if gate.Spec.Revision == hashOf(set) && int(gate.Spec.Step) == r.epoch.passed && int(gate.Spec.Index) == index &&
+		if gate.Spec.Revision == revision && int(gate.Spec.Step) == r.epoch.passed && int(gate.Spec.Index) == index &&
 			r.opened[gate.UID] > r.epoch.since &&
 			gate.Status.Decision == v1alpha1.DecisionPassed && len(gate.Status.Evidence) > 0 {
 			return true

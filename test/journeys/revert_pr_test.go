@@ -20,7 +20,7 @@ func TestRevertPullRequest(t *testing.T) {
 	bad := w.write("ada", "main", "web.yaml", []byte(commented))
 	approval := w.awaitPull(0)
 	w.await(web.blocksAt(0))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 10), web.attempt(3)))
 
 	revert := w.awaitRevert(v1alpha1.RevertOpen)
@@ -78,7 +78,7 @@ func TestRevertIsOvertaken(t *testing.T) {
 	c := w.startWithForge(never, w.withWebhooks())
 	w.push("web:2")
 	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 10)))
 	number := w.awaitRevert(v1alpha1.RevertOpen).PullRequest.Number
 
@@ -101,7 +101,7 @@ func TestRevertIsRefused(t *testing.T) {
 	shared := strings.Replace(string(w.deploymentFile("web:2")), "labels:", "labels: &labels", 1)
 	w.write("ada", "main", "web.yaml", []byte(shared))
 	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.completed, web.serves("web:1", 10)))
 	revert := w.awaitRevert(v1alpha1.RevertRefused)
 	for _, says := range []string{revert.To, "web.yaml", "by hand", "anchors and aliases"} {

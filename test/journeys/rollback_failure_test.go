@@ -68,7 +68,7 @@ func TestRollbackThatFails(t *testing.T) {
 	w.create(r)
 	w.await(all(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Rollback != nil }), failed("no progress")))
 	w.await(all(web.attempt(2), failed("no progress"))) // and not a third one
-	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.annotateRelease(v1alpha1.RetryAnnotation, "true")
 	w.wantEvent(v1alpha1.ReasonRetrying, "a retry was requested")
 	w.await(all(web.attempt(2), failed("no progress")))
 	w.wantNoAnnotation("retry")

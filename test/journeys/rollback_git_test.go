@@ -70,7 +70,7 @@ func TestUnchangedTipIsNotReleasedAgain(t *testing.T) {
 	first := w.startWithForge(time.Second, w.withWebhooks())
 	w.push("web:2")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:1", 10)))
 
 	w.requestSync()
@@ -80,7 +80,7 @@ func TestUnchangedTipIsNotReleasedAgain(t *testing.T) {
 	w.requestSync()
 	// Other steps for the same template show that Git has been looked at, and that the controller has.
 	generation := w.now().releases["web"].Generation
-	w.write("ada", "main", "release.yaml", releaseFile([]v1alpha1.Step{step(2), step("100%")}))
+	w.write("ada", "main", "release.yaml", releaseFile("Deployment", []v1alpha1.Step{step(2), step("100%")}))
 	w.await(all(web.status("the new steps", func(s *v1alpha1.BatchReleaseStatus) bool { return s.ObservedGeneration > generation }),
 		web.completed, web.quarantined, web.serves("web:1", 10)))
 

@@ -19,7 +19,7 @@ const takenOver = 3
 // or after it, by people or by Git, all pods run web:1 again, and as many serve meanwhile as must. Where nothing of a release has been
 // done yet there is none to roll back, so that the annotation comes after the take-over.
 func TestRolledBackAtAnyMoment(t *testing.T) {
-	annotate := func(w *world) { w.kubectl("annotate", "batchrelease", "web", "rollback=true") }
+	annotate := func(w *world) { w.rollBack() }
 	cases := map[string]struct {
 		back     func(*world)
 		first    int64

@@ -20,8 +20,10 @@ import (
 type scene struct {
 	releases    map[string]*v1alpha1.BatchRelease
 	deployments map[string]*appsv1.Deployment
+	inPlace     map[string]client.Object // StatefulSets and DaemonSets
 	gates       map[string]*v1alpha1.Gate
 	kept        map[string]*appsv1.ControllerRevision
+	history     map[string]*appsv1.ControllerRevision // of native controllers
 	sets        map[types.UID]*appsv1.ReplicaSet
 	pods        map[types.UID]*corev1.Pod
 }
@@ -30,8 +32,10 @@ func newScene() *scene {
 	return &scene{
 		releases:    map[string]*v1alpha1.BatchRelease{},
 		deployments: map[string]*appsv1.Deployment{},
+		inPlace:     map[string]client.Object{},
 		gates:       map[string]*v1alpha1.Gate{},
 		kept:        map[string]*appsv1.ControllerRevision{},
+		history:     map[string]*appsv1.ControllerRevision{},
 		sets:        map[types.UID]*appsv1.ReplicaSet{},
 		pods:        map[types.UID]*corev1.Pod{},
 	}
@@ -41,8 +45,10 @@ func (s *scene) clone() *scene {
 	return &scene{
 		releases:    maps.Clone(s.releases),
 		deployments: maps.Clone(s.deployments),
+		inPlace:     maps.Clone(s.inPlace),
 		gates:       maps.Clone(s.gates),
 		kept:        maps.Clone(s.kept),
+		history:     maps.Clone(s.history),
 		sets:        maps.Clone(s.sets),
 		pods:        maps.Clone(s.pods),
 	}
@@ -55,10 +61,16 @@ func (s *scene) apply(e entry) {
 		put(s.releases, o.Name, o, e.gone)
 	case *appsv1.Deployment:
 		put(s.deployments, o.Name, o, e.gone)
+	case *appsv1.StatefulSet, *appsv1.DaemonSet:
+		put(s.inPlace, o.GetName(), o, e.gone)
 	case *v1alpha1.Gate:
 		put(s.gates, o.Name, o, e.gone)
 	case *appsv1.ControllerRevision:
-		put(s.kept, o.Name, o, e.gone)
+		kept := s.kept
+		if native(o) {
+			kept = s.history
+		}
+		put(kept, o.Name, o, e.gone)
 	case *appsv1.ReplicaSet:
 		put(s.sets, o.UID, o, e.gone)
 	case *corev1.Pod:
@@ -109,27 +121,23 @@ func digestOf(template *corev1.PodTemplateSpec) string {
 	return digest
 }
 
-// podsOf counts the pods of a Deployment that are not going away, by the image that they run.
-func (s *scene) podsOf(d *appsv1.Deployment) map[string]int {
+// podsOf counts the pods of a workload that are not going away, by the image that they run.
+func (s *scene) podsOf(workload client.Object) map[string]int {
 	counts := map[string]int{}
-	for _, set := range s.setsOf(d) {
-		for _, pod := range s.pods {
-			if owns(set, pod) && alive(pod) {
-				counts[pod.Spec.Containers[0].Image]++
-			}
+	for _, pod := range s.podsOwned(workload) {
+		if alive(pod) {
+			counts[pod.Spec.Containers[0].Image]++
 		}
 	}
 	return counts
 }
 
-// readyPods counts the pods of a Deployment that serve.
-func (s *scene) readyPods(d *appsv1.Deployment) int32 {
+// readyPods counts the pods of a workload that serve.
+func (s *scene) readyPods(workload client.Object) int32 {
 	var ready int32
-	for _, set := range s.setsOf(d) {
-		for _, pod := range s.pods {
-			if owns(set, pod) && alive(pod) && isReady(pod) {
-				ready++
-			}
+	for _, pod := range s.podsOwned(workload) {
+		if alive(pod) && isReady(pod) {
+			ready++
 		}
 	}
 	return ready
@@ -163,8 +171,8 @@ func replicas(set *appsv1.ReplicaSet) int32 {
 	return ptr.Deref(set.Spec.Replicas, 1)
 }
 
-func held(d *appsv1.Deployment) bool {
-	_, found := d.Annotations[v1alpha1.HoldAnnotation]
+func held(workload client.Object) bool {
+	_, found := workload.GetAnnotations()[v1alpha1.HoldAnnotation]
 	return found
 }
 

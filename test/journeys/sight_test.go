@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +21,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// sight is up to which revision a controller had seen its Deployments when it decided on a write. What it
+// sight is up to which revision a controller had seen its workloads when it decided on a write. What it
 // has not seen it can't heed: by how long that is depends on the machine, and no law does.
 //
 // A pass sees what the cache has when it begins, and looks again after each answer that it gets.
@@ -28,44 +29,53 @@ type sight struct {
 	journal *journal
 
 	mu sync.Mutex
-	// cached is the revision up to which the cache has Deployments, or more.
+	// cached is the revision up to which the cache has workloads, or more.
 	cached uint64
-	// passes have that of the moment in which each of them looked last.
-	passes map[types.UID]uint64
+	// passes have what each of them saw when it looked last.
+	passes map[types.UID]basis
+}
+
+// basis is what a write rests on: up to which revisions the controller had seen what it decided on.
+type basis struct {
+	workloads uint64
+	// pods is that of the list of pods; 0 if none was read.
+	pods uint64
 }
 
 // follow has the sight know what a cache has. A cache tells of what it has taken in, not of what it is about to.
 func (s *sight) follow(w *world, c cache.Cache) {
 	w.Helper()
 	s.journal = w.journal
-	informer, err := c.GetInformer(w.Context(), &appsv1.Deployment{}, cache.BlockUntilSynced(false))
-	if err == nil {
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    s.took,
-			UpdateFunc: func(_, object any) { s.took(object) },
-			DeleteFunc: s.took,
-		})
-	}
-	if err != nil {
-		w.Fatalf("follow the controller's cache: %v", err)
+	for _, workload := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}} {
+		informer, err := c.GetInformer(w.Context(), workload, cache.BlockUntilSynced(false))
+		if err == nil {
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+				AddFunc:    s.took,
+				UpdateFunc: func(_, object any) { s.took(object) },
+				DeleteFunc: s.took,
+			})
+		}
+		if err != nil {
+			w.Fatalf("follow the controller's cache: %v", err)
+		}
 	}
 }
 
 func (s *sight) took(object any) {
-	if d, ok := object.(*appsv1.Deployment); ok {
+	if workload, ok := object.(client.Object); ok {
 		s.mu.Lock()
-		s.cached = max(s.cached, revisionOf(d))
+		s.cached = max(s.cached, revisionOf(workload))
 		s.mu.Unlock()
 		s.journal.nudge()
 	}
 }
 
-// current wants the cache to have the Deployment "web" as the journal has it.
+// current wants the cache to have the workload "web" as the journal has it.
 func (s *sight) current(now *scene) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d := now.deployments["web"]; d != nil && s.cached < revisionOf(d) {
-		return errors.New("want the controller to see the Deployment")
+	if workload := now.workload("web"); workload != nil && s.cached < revisionOf(workload) {
+		return errors.New("want the controller to see the workload")
 	}
 	return nil
 }
@@ -81,22 +91,23 @@ var (
 // listen takes notice of a line that a controller logs, and reports whether it is one for people.
 func (s *sight) listen(line string) (loud bool) {
 	if pass := passBegins.FindStringSubmatch(line); pass != nil {
-		s.look(types.UID(pass[1]))
+		s.look(types.UID(pass[1]), 0)
 	}
 	return !tooQuiet.MatchString(line)
 }
 
-func (s *sight) look(pass types.UID) {
+// look notes what a pass sees now. It has read pods up to a revision, unless that is 0.
+func (s *sight) look(pass types.UID, pods uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.passes == nil {
-		s.passes = map[types.UID]uint64{}
+		s.passes = map[types.UID]basis{}
 	}
-	s.passes[pass] = s.cached
+	s.passes[pass] = basis{s.cached, pods}
 }
 
 // of is what a request rests on; nil if that is not known.
-func (s *sight) of(request *http.Request) *uint64 {
+func (s *sight) of(request *http.Request) *basis {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seen, known := s.passes[ctrl.ReconcileIDFromContext(request.Context())]; known {
@@ -110,32 +121,42 @@ var decoder = sync.OnceValue(func() runtime.Decoder {
 })
 
 // answered notes in the journal what a write rested on. The answer, nil if there was none, can still be read.
-func (s *sight) answered(request *http.Request, response *http.Response, rests *uint64) {
+func (s *sight) answered(request *http.Request, response *http.Response, rests *basis) {
 	if rests == nil {
 		return
 	}
-	defer s.look(ctrl.ReconcileIDFromContext(request.Context()))
+	seen := *rests
+	defer func() { s.look(ctrl.ReconcileIDFromContext(request.Context()), seen.pods) }()
+	object, whole := content(response)
 	if request.Method == http.MethodGet {
+		if list, is := object.(*corev1.PodList); is {
+			seen.pods = parseRevision(list.ResourceVersion)
+		}
 		return
 	}
-	if response == nil {
-		s.journal.unanswered(*rests)
+	if !whole || response.StatusCode >= http.StatusInternalServerError { // it may have been carried out
+		s.journal.unanswered(rests.workloads)
 		return
+	}
+	if written, is := object.(client.Object); is && written.GetResourceVersion() != "" {
+		s.journal.rests(revisionOf(written), *rests)
+	}
+}
+
+// content is the object in an answer, nil if there is none, and whether all of the answer came. It can still be read.
+func content(response *http.Response) (object runtime.Object, whole bool) {
+	if response == nil {
+		return nil, false
 	}
 	body, err := io.ReadAll(response.Body)
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), failing{err}), response.Body}
-	if err != nil || response.StatusCode >= http.StatusInternalServerError { // it may have been carried out
-		s.journal.unanswered(*rests)
-		return
+	if decoded, _, failed := decoder().Decode(body, nil, nil); failed == nil {
+		object = decoded
 	}
-	if written, _, err := decoder().Decode(body, nil, nil); err == nil {
-		if object, ok := written.(client.Object); ok && object.GetResourceVersion() != "" {
-			s.journal.rests(revisionOf(object), *rests)
-		}
-	}
+	return object, err == nil
 }
 
 // failing is a reader that has come to an error, or to its end.

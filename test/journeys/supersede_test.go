@@ -65,7 +65,7 @@ func TestQueued(t *testing.T) {
 	}
 
 	// What was released before the queue went on is what a rollback goes back to.
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:2", 4)))
 }
 
@@ -96,7 +96,7 @@ func TestQueuedOutlivesRollback(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.releaseImage("web:3")
 	w.await(waiting)
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.phase(v1alpha1.PhaseRollingBack), queued(true)))
 	w.await(all(web.attempt(3), web.blocksAt(0), queued(false), web.runs(pods{"web:1": 2, "web:3": 2})))
 	if times, images := w.takeOvers(); times != 2 || fmt.Sprint(images) != "[web:2 web:1 web:3]" {
@@ -128,7 +128,7 @@ func TestThreePushesAtOnce(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			w := newForgeWorld(t, step("50%"), step("100%"))
 			w.startWithForge(never)
-			file := strings.Replace(string(releaseFile([]v1alpha1.Step{step("50%"), step("100%")})),
+			file := strings.Replace(string(releaseFile("Deployment", []v1alpha1.Step{step("50%"), step("100%")})),
 				"  strategy:\n", "  strategy:\n    supersede: "+string(policy)+"\n", 1)
 			w.write("ada", "main", "release.yaml", []byte(file))
 			w.push("web:2")
@@ -160,7 +160,7 @@ func TestQueueIsToldOnCommits(t *testing.T) {
 	steps := []v1alpha1.Step{step("50%"), step("100%")}
 	w := newForgeWorld(t, steps...)
 	w.startWithForge(never, w.withWebhooks())
-	w.write("ada", "main", "release.yaml", queueing(releaseFile(steps)))
+	w.write("ada", "main", "release.yaml", queueing(releaseFile("Deployment", steps)))
 	first := w.push("web:2")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
 	second := w.push("web:3")

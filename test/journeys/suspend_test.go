@@ -74,7 +74,7 @@ func TestSuspendedFromTheStart(t *testing.T) {
 // Rolling back goes on while a release is suspended, by annotation and by a revert.
 func TestSuspendedRollsBack(t *testing.T) {
 	ways := map[string]func(*world){
-		"Annotation": func(w *world) { w.kubectl("annotate", "batchrelease", "web", "rollback=true") },
+		"Annotation": func(w *world) { w.rollBack() },
 		"Revert":     func(w *world) { w.releaseImage("web:1") },
 	}
 	for name, rollBack := range ways {
@@ -136,7 +136,7 @@ func TestFrozenByGit(t *testing.T) {
 	w.wantGate(0, "manual", v1alpha1.DecisionPassed)
 	w.push("web:3")
 	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), queued(true), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10)))
 
 	w.push("web:4")

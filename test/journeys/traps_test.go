@@ -168,7 +168,7 @@ func TestTrap4RollbackWithoutHistory(t *testing.T) {
 		}
 		return nil
 	})
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
@@ -249,7 +249,7 @@ func TestTrap7UndoIsRefused(t *testing.T) {
 	w.await(web.blocksAt(0))
 	_, err := w.tryKubectl("", "rollout", "undo", "deployment", "web")
 	wantError(t, "kubectl rollout undo", err, "paused")
-	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.rollBack()
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 

@@ -49,7 +49,7 @@ func TestUpgradedInMidRelease(t *testing.T) {
 		"rolling-back": {
 			func(w *world) {
 				half(w)
-				w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+				w.rollBack()
 				w.await(all(web.phase(v1alpha1.PhaseRollingBack), web.blocksAt(0), web.runs(pods{"web:1": 4, "web:2": 2})))
 			}, v1alpha1.StateBlocked,
 			func(w *world) {

@@ -1,11 +1,11 @@
-// Package node runs a real node of a control plane on this machine: containerd, kubelet and
-// kube-proxy, with containers that are processes. It takes root on Linux and three of Debian's
-// packages, and no Docker.
+// Package node runs two real nodes of a control plane on this machine, each a containerd and a
+// kubelet, and kube-proxy, with containers that are processes. It takes root on Linux and three of
+// Debian's packages, and no Docker.
 //
 //	Enclose ──► process 1 ──► the same program, inside ──► controlplane.Start ──► Start
 //	               │ reaps         namespaces of its own: processes, mounts, network
 //	               ▼
-//	    ends, and all inside ends with it: containers, mounts, bridge, rules of the firewall
+//	    ends, and all inside ends with it: containers, mounts, bridges, rules of the firewall
 //
 // What holds:
 //   - Nothing that happens inside is left when Enclose returns, or when its process was killed: what

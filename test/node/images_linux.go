@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
@@ -16,32 +15,47 @@ import (
 // pauseImage holds the namespaces of each pod.
 const pauseImage = "sluice.test/pause:1"
 
-// Environment is what a suite of tests has to know of the node.
+// Environment is what a suite of tests has to know of the nodes.
 func Environment() []string {
 	return []string{
 		HostEnv + "=" + Address,
-		ImportEnv + "=" + strings.Join(importCommand, " "),
-		KillEnv + "=" + strings.Join(ctr("task", "kill", "--signal", "SIGKILL"), " "),
+		ImportEnv + "=" + onNodes("all", "image", "import"),
+		KillEnv + "=" + onNodes("any", "task", "kill", "--signal", "SIGKILL"),
 	}
 }
 
-// importCommand imports the archive that is its last argument.
-var importCommand = ctr("image", "import")
+// scriptName is that of the script with which the tests command the containerd of each node.
+const scriptName = "on-nodes.sh"
 
-// ctr is a command to containerd about what kubelet has in it.
-func ctr(args ...string) []string {
-	return append([]string{"ctr", "--address", socket, "--namespace", "k8s.io"}, args...)
+// onNodes is a command that is to succeed on all nodes, or on any.
+func onNodes(which string, args ...string) string {
+	return strings.Join(append([]string{"sh", Dir(scriptName), which}, args...), " ")
 }
 
-// importPause builds and imports the image without which there is no pod, once containerd takes it.
-func (n *node) importPause(ctx context.Context) error {
-	archive := filepath.Join(n.dir, "pause.tar")
-	if err := buildPause(ctx, n.dir, archive); err != nil {
-		return err
+// writeScript writes what onNodes needs.
+func (m *machine) writeScript() error {
+	var sockets []string
+	for number := 1; number <= nodes; number++ {
+		sockets = append(sockets, socketOf(nodeName(number)))
 	}
-	args := append(slices.Clone(importCommand[1:]), archive)
+	return fill(filepath.Join(m.dir, scriptName), map[string]string{"Sockets": strings.Join(sockets, " ")})
+}
+
+// runOf is the folder for what a node's containerd has in /run, and socketOf where it listens.
+func runOf(node string) string { return filepath.Join("/run/containerd", node) }
+
+func socketOf(node string) string { return runOf(node) + ".sock" }
+
+// ctr is a command to a node's containerd about what kubelet has in it.
+func ctr(node string, args ...string) []string {
+	return append([]string{"ctr", "--address", socketOf(node), "--namespace", "k8s.io"}, args...)
+}
+
+// importPause imports the image without which there is no pod, once containerd takes it.
+func (n *node) importPause(ctx context.Context, archive string) error {
+	command := ctr(n.name(), "image", "import", archive)
 	return n.plane.Await(ctx, "containerd to take images", func(ctx context.Context) error {
-		output, err := exec.CommandContext(ctx, importCommand[0], args...).CombinedOutput()
+		output, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("import pause image: %w\n%s", err, output)
 		}

@@ -44,6 +44,11 @@ func (l leavings) make() error {
 		if err := os.Mkdir(filepath.Join(hierarchy, nameOf(l.pid)), 0o755); err != nil {
 			return fmt.Errorf("make cgroup: %w", err)
 		}
+		for number := 1; number <= nodes; number++ {
+			if err := os.Mkdir(filepath.Join(hierarchy, nameOf(l.pid), nodeName(number)), 0o755); err != nil {
+				return fmt.Errorf("make cgroup of a node: %w", err)
+			}
+		}
 	}
 	return nil
 }

@@ -8,36 +8,46 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"text/template"
 
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
+// nodes is how many there are: pods of one serve while one of the other is replaced.
+const nodes = 2
+
 const (
-	// name is the node's.
-	name = "node"
-	// podRange are the addresses of pods.
-	podRange = "10.244.0.0/24"
-	// containerdDir is where in the state folder containerd keeps images and file systems.
+	// podNetwork are the addresses of pods; each node has a part of them.
+	podNetwork = "10.244.0.0/16"
+	// containerdDir is where in the state folder each containerd keeps images and file systems.
 	containerdDir = "containerd"
-	// socket is where containerd listens.
-	socket = "/run/containerd/containerd.sock"
+	// kubeletPort is that of the first node's kubelet: all nodes have one address.
+	kubeletPort = 10250
 )
 
 //go:embed config
 var templates embed.FS
 
-// A node is one that is being started.
-type node struct {
+// A machine is what all nodes have in common.
+type machine struct {
 	plane    *controlplane.ControlPlane
 	programs controlplane.BinDir
 	needs    needs
 	dir      string
 }
 
-// Start adds this machine to a control plane as its node, and returns when it takes pods. The
-// programs end with the control plane, which must run inside and listen on Address. Building what
-// is not built yet is reported on progress.
+// A node is one that is being started: a kubelet with a containerd of its own. A kubelet ends pods that it finds in its
+// containerd and knows nothing of.
+type node struct {
+	*machine
+
+	number int
+}
+
+// Start adds nodes on this machine to a control plane, and returns when they take pods. The programs
+// end with the control plane, which must run inside and listen on Address. Building what is not built
+// yet is reported on progress.
 func Start(ctx context.Context, plane *controlplane.ControlPlane, progress io.Writer) error {
 	found, err := findNeeds()
 	if err != nil {
@@ -47,82 +57,107 @@ func Start(ctx context.Context, plane *controlplane.ControlPlane, progress io.Wr
 	if err != nil {
 		return err
 	}
-	n := &node{plane: plane, programs: programs, needs: found, dir: os.Getenv(dirEnv)}
-	if err := n.start(ctx); err != nil {
-		return fmt.Errorf("start node: %w", err)
+	m := &machine{plane: plane, programs: programs, needs: found, dir: os.Getenv(dirEnv)}
+	if err := m.start(ctx); err != nil {
+		return fmt.Errorf("start nodes: %w", err)
 	}
 	return nil
 }
 
-func (n *node) start(ctx context.Context) error {
+func (m *machine) start(ctx context.Context) error {
+	pause := filepath.Join(m.dir, "pause.tar")
+	if err := buildPause(ctx, m.dir, pause); err != nil {
+		return err
+	}
+	for number := 1; number <= nodes; number++ {
+		n := &node{machine: m, number: number}
+		if err := n.start(ctx, pause); err != nil {
+			return fmt.Errorf("%s: %w", n.name(), err)
+		}
+	}
+	if err := errors.Join(m.writeScript(), m.startProxy()); err != nil {
+		return err
+	}
+	return m.plane.AwaitNodes(ctx, nodes)
+}
+
+// startProxy starts the kube-proxy of all nodes: they have one network.
+func (m *machine) startProxy() error {
+	kubeconfig, err := m.plane.Login("system:kube-proxy")
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(m.dir, "kube-proxy.yaml")
+	err = fill(config, map[string]string{
+		"Address": Address, "Name": nodeName(1), "PodNetwork": podNetwork, "Kubeconfig": kubeconfig,
+	})
+	if err != nil {
+		return err
+	}
+	return m.plane.Run(m.programs.Path("kube-proxy"), "--config", config)
+}
+
+func (n *node) start(ctx context.Context, pause string) error {
 	if err := n.configure(); err != nil {
 		return err
 	}
 	if err := n.plane.Run(n.needs.containerd, "--config", n.file("containerd.toml")); err != nil {
 		return err
 	}
-	if err := n.importPause(ctx); err != nil {
+	if err := n.importPause(ctx, pause); err != nil {
 		return err
 	}
-	kubeconfig, err := n.plane.Login("system:node:"+name, "system:nodes")
+	kubeconfig, err := n.plane.Login("system:node:"+n.name(), "system:nodes")
 	if err != nil {
 		return err
 	}
-	err = n.plane.Run(n.programs.Path("kubelet"), "--kubeconfig", kubeconfig, "--config", n.file("kubelet.yaml"),
-		"--root-dir", filepath.Join(n.dir, "kubelet"), "--cert-dir", filepath.Join(n.dir, "kubelet-pki"),
-		"--hostname-override", name, "--node-ip", Address)
-	if err != nil {
-		return err
-	}
-	if err := n.plane.Run(n.programs.Path("kube-proxy"), "--config", n.file("kube-proxy.yaml")); err != nil {
-		return err
-	}
-	return n.plane.AwaitNodes(ctx)
+	return n.plane.Run(n.programs.Path("kubelet"), "--kubeconfig", kubeconfig, "--config", n.file("kubelet.yaml"),
+		"--root-dir", n.file("kubelet"), "--cert-dir", n.file("kubelet-pki"),
+		"--hostname-override", n.name(), "--node-ip", Address)
 }
 
-func (n *node) file(base string) string { return filepath.Join(n.dir, "config", base) }
+func nodeName(number int) string { return fmt.Sprintf("node-%d", number) }
 
-// configure writes what all programs are started with.
+func (n *node) name() string { return nodeName(n.number) }
+
+// file is a path in the node's part of the state folder.
+func (n *node) file(name string) string { return filepath.Join(n.dir, n.name(), name) }
+
+// configure writes what the node's programs are started with.
 func (n *node) configure() error {
-	proxy, err := n.plane.Login("system:kube-proxy")
-	if err != nil {
-		return err
-	}
 	values := map[string]string{
-		"Address": Address, "Name": name, "PodRange": podRange, "Socket": socket, "PauseImage": pauseImage,
-		"CA": n.plane.CAFile(), "ProxyKubeconfig": proxy,
-		"Dir": n.dir, "Cgroup": filepath.Base(n.dir), "Containerd": filepath.Join(n.dir, containerdDir),
+		"Address": Address, "Port": strconv.Itoa(kubeletPort + n.number - 1), "Name": n.name(),
+		"Bridge": fmt.Sprintf("sluice%d", n.number), "PodRange": fmt.Sprintf("10.244.%d.0/24", n.number),
+		"Socket": socketOf(n.name()), "Run": runOf(n.name()), "PauseImage": pauseImage, "CA": n.plane.CAFile(),
+		"Dir": n.file("."), "Cgroup": filepath.Join(filepath.Base(n.dir), n.name()), "Containerd": filepath.Join(n.dir, containerdDir, n.name()),
 		"CNIPlugins": n.needs.cniPlugins, "CNIConfig": n.file("cni"),
-	}
-	parsed, err := template.New("").Option("missingkey=error").ParseFS(templates, "config/*")
-	if err != nil {
-		return fmt.Errorf("read configuration: %w", err)
 	}
 	if err := os.MkdirAll(n.file("cni"), 0o755); err != nil {
 		return fmt.Errorf("make folder for configuration: %w", err)
 	}
 	// Names of servers are not looked up: there is none to ask.
-	if err := os.WriteFile(filepath.Join(n.dir, "resolv.conf"), nil, 0o600); err != nil {
+	if err := os.WriteFile(n.file("resolv.conf"), nil, 0o600); err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}
-	for _, t := range parsed.Templates() {
-		place := n.file(t.Name())
-		if t.Name() == "cni.conflist" {
-			place = filepath.Join(n.file("cni"), t.Name())
-		}
-		if err := fill(t, place, values); err != nil {
+	for _, name := range []string{"cni/cni.conflist", "containerd.toml", "kubelet.yaml"} {
+		if err := fill(n.file(name), values); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func fill(t *template.Template, place string, values map[string]string) error {
+// fill writes a file from the template of its name.
+func fill(place string, values map[string]string) error {
+	parsed, err := template.New("").Option("missingkey=error").ParseFS(templates, "config/*")
+	if err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
 	f, err := os.OpenFile(place, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}
-	if err := errors.Join(t.Execute(f, values), f.Close()); err != nil {
+	if err := errors.Join(parsed.ExecuteTemplate(f, filepath.Base(place), values), f.Close()); err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}
 	return nil

@@ -17,13 +17,13 @@ func (cp *ControlPlane) Await(ctx context.Context, what string, condition func(c
 	return cp.await(ctx, cp.processes[len(cp.processes)-1], what, condition)
 }
 
-// AwaitNodes waits until there is a node, and all nodes take pods.
-func (cp *ControlPlane) AwaitNodes(ctx context.Context) error {
+// AwaitNodes waits until there are so many nodes, and all nodes take pods.
+func (cp *ControlPlane) AwaitNodes(ctx context.Context, want int) error {
 	client, err := cp.client()
 	if err != nil {
 		return err
 	}
-	return cp.Await(ctx, "nodes to be ready", nodesReady(client))
+	return cp.Await(ctx, "nodes to be ready", nodesReady(client, want))
 }
 
 // Login makes a kubeconfig of another user, and returns its path.

@@ -148,10 +148,12 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.startAPIServer(ctx, ca); err != nil {
 		return err
 	}
-	if err := cp.startClients(ctx); err != nil {
+	// Kinds come first: the garbage collector looks for those that are new every half minute, and until then it deletes nothing of what
+	// objects of these kinds own.
+	if err := cp.applyManifests(ctx); err != nil {
 		return err
 	}
-	return cp.applyManifests(ctx)
+	return cp.startClients(ctx)
 }
 
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
@@ -222,7 +224,7 @@ func (cp *ControlPlane) startClients(ctx context.Context) error {
 		}
 	}
 	if p, simulated := started[kwok]; simulated {
-		if err := cp.await(ctx, p, "nodes to be ready", nodesReady(client)); err != nil {
+		if err := cp.await(ctx, p, "nodes to be ready", nodesReady(client, cp.options.simulatedNodes())); err != nil {
 			return err
 		}
 	}

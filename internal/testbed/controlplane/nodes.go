@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 
@@ -33,15 +32,15 @@ func createNodes(ctx context.Context, client kubernetes.Interface, n int) error 
 	return nil
 }
 
-// nodesReady reports whether all nodes take pods: a node is tainted until its Ready condition was noticed.
-func nodesReady(client kubernetes.Interface) func(context.Context) error {
+// nodesReady reports whether there are so many nodes, and all take pods: a node is tainted until its Ready condition was noticed.
+func nodesReady(client kubernetes.Interface, want int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("list nodes: %w", err)
 		}
-		if len(nodes.Items) == 0 {
-			return errors.New("there is no node")
+		if got := len(nodes.Items); got < want {
+			return fmt.Errorf("want %d nodes, there are %d", want, got)
 		}
 		for _, node := range nodes.Items {
 			if !isReady(&node) || len(node.Spec.Taints) > 0 {

@@ -207,6 +207,7 @@ func apiServerArgs(port int, options Options) []string {
 	if options.RealNodes {
 		return append(args,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+			"--kubelet-preferred-address-types=InternalIP", // there is no DNS
 			"--kubelet-client-certificate=kubelet.crt", "--kubelet-client-key=kubelet.key")
 	}
 	return append(args, "--authorization-mode=RBAC")

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// leftBehind is what a test may leave: pods that crash for ever, and a release that nobody would let go.
+// leftBehind is what a test may leave: pods that crash for ever, workloads that make them again, and a release that nobody would let go.
 const leftBehind = `
 apiVersion: apps/v1
 kind: Deployment
@@ -20,6 +20,25 @@ spec:
   template:
     metadata: {labels: {app: web}, annotations: {simulate.sluice.dev/behaviour: crash-loop}}
     spec: {containers: [{name: web, image: web}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: db}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log}
+spec:
+  selector: {matchLabels: {app: log}}
+  template:
+    metadata: {labels: {app: log}}
+    spec: {containers: [{name: log, image: log}]}
 ---
 apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
@@ -39,7 +58,9 @@ func TestNothingGoesOnAfterATest(t *testing.T) {
 			t.Fatal(err)
 		}
 		cptest.Kubectl(t, "apply", "--namespace", namespace, "-f", file)
-		cptest.Kubectl(t, "wait", "--namespace", namespace, "--for=create", "pods", "--selector=app=web")
+		for _, app := range []string{"web", "db", "log"} {
+			cptest.Kubectl(t, "wait", "--namespace", namespace, "--for=create", "pods", "--selector=app="+app)
+		}
 	})
 	cptest.Eventually(t, within, func() error {
 		if left := cptest.Kubectl(t, "get", "all,batchreleases", "--namespace", namespace, "--output=name"); left != "" {

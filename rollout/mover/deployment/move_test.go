@@ -224,6 +224,7 @@ func TestUpdatedPodsGoBack(t *testing.T) {
 	steppingBack := func(t *task) { t.SteppingBack = true }
 	awaiting := func(t *task) { t.AwaitTermination = true }
 	terminating := func(n int32) func(*Set) { return func(s *Set) { s.Terminating = &n } }
+	noted := func(s *Set) { s.Noted = true }
 	checkMoves(t, map[string]moved{
 		"beyond the step they stay": {
 			held(10).having(set("v1", 8), set("v2", 3)), nil,
@@ -251,8 +252,14 @@ func TestUpdatedPodsGoBack(t *testing.T) {
 				set("v1", 8, terminating(math.MaxInt32)), set("v2", 2, terminating(math.MaxInt32)),
 			).but(awaiting), nil,
 		},
+		"the native note goes before any of them: the native controller may empty the others at any moment": {
+			held(10).having(set("v1", 2), set("v2", 10, noted)).but(blocked), []string{"v2 10 -> 10: takes the note off"},
+		},
+		"... which it does not do once the set is smaller": {
+			held(10).having(set("v1", 8), set("v2", 3, noted)).but(blocked), []string{"v2 3 -> 2" + back},
+		},
 		"the native note goes before another set grows": {
-			held(10).bounds(0, 1).having(set("v1", 0), set("v2", 10, func(s *Set) { s.Noted = true })).but(steppingBack),
+			held(10).bounds(0, 1).having(set("v1", 0), set("v2", 10, noted)).but(steppingBack),
 			[]string{"v2 10 -> 10: takes the note off", "v1 0 -> 1" + back, "v2 10 -> 9" + back},
 		},
 	})

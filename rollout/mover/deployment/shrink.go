@@ -13,7 +13,19 @@ func (b *table) shrinkUpdated(target int32) {
 	if excess <= 0 || !b.Rescaling && !b.Blocked && !b.SteppingBack || b.alone() {
 		return
 	}
+	if b.emptied() && b.oldTotal() <= b.oldReplicas() {
+		b.keepOthers = true
+		return
+	}
 	r.want -= min(excess, r.idle()+b.spare())
+}
+
+// emptied reports whether the native controller takes all old pods away as soon as it looks: the new set has all the replicas,
+// and its note of them (T2). Old pods count for nothing then. Once the note is off, and the old sets have been read again, they
+// do; if one of them grows right after the note is taken off, what the native controller has decided before is refused.
+func (b *table) emptied() bool {
+	u := b.updated
+	return u != nil && u.Noted && u.Replicas >= b.Replicas && b.oldTotal() > 0
 }
 
 // shrinkOld takes old pods away: first those that are not available, so that a broken

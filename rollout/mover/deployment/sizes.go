@@ -12,7 +12,7 @@ type Sizes struct{ table *table }
 // Changes are the writes that the sizes come to: what grows and what shrinks is one step each. GrowsFirst says which is first.
 func (s Sizes) Changes() (grow, shrink []Scale) {
 	b := s.table
-	if u := b.updated; u != nil && u.Noted && b.oldTotal() > b.oldReplicas() {
+	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.oldTotal() > b.oldReplicas()) {
 		grow = append(grow, Scale{Set: *u.Set, From: u.Replicas, To: u.Replicas, Why: mover.KeepOthers, Updated: true})
 	}
 	for _, r := range b.rows() {

@@ -30,6 +30,8 @@ type table struct {
 	// updated is nil if there is no new ReplicaSet yet.
 	updated *row
 	old     []*row
+	// keepOthers says that the native controller's note has to go before pods of the new set do.
+	keepOthers bool
 }
 
 // table begins with the sizes that there are.

@@ -61,18 +61,22 @@ func (w Scale) Updates() bool { return w.Updated }
 func (OrderPods) Updates() bool { return false }
 
 // Name implements mover.Write.
-func (w Create) Name() string { return "create the ReplicaSet of revision " + w.Revision }
-
-// Name implements mover.Write.
-func (w Scale) Name() string {
-	if w.To < w.From {
-		return "take pods from ReplicaSet " + w.Set.Name
-	}
-	return "add pods to ReplicaSet " + w.Set.Name
+func (w Create) Name() mover.Name {
+	return mover.Name{Key: "CreateReplicaSet/" + w.Revision, Words: "create the ReplicaSet of revision " + w.Revision}
 }
 
 // Name implements mover.Write.
-func (OrderPods) Name() string { return "write the deletion cost of pods" }
+func (w Scale) Name() mover.Name {
+	if w.To < w.From {
+		return mover.Name{Key: "TakePods/" + w.Set.Name, Words: "take pods from ReplicaSet " + w.Set.Name}
+	}
+	return mover.Name{Key: "AddPods/" + w.Set.Name, Words: "add pods to ReplicaSet " + w.Set.Name}
+}
+
+// Name implements mover.Write.
+func (OrderPods) Name() mover.Name {
+	return mover.Name{Key: "OrderPods", Words: "write the deletion cost of pods"}
+}
 
 func (w Create) String() string { return fmt.Sprintf("create %s with %d", w.Revision, w.Replicas) }
 

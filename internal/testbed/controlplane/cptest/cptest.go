@@ -20,6 +20,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -27,6 +28,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
@@ -124,11 +126,44 @@ func Config(tb testing.TB) *rest.Config {
 // Client is the administrator's, for the types of Kubernetes and of Sluice.
 func Client(tb testing.TB) client.Client {
 	tb.Helper()
-	c, err := client.New(Config(tb), client.Options{Scheme: kube.NewScheme()})
+	cfg := Config(tb)
+	c, err := client.New(cfg, ClientOptions(tb, cfg))
 	if err != nil {
 		tb.Fatalf("make client: %v", err)
 	}
 	return c
+}
+
+var (
+	// scheme has the types of Kubernetes and of Sluice; it is not changed.
+	scheme = sync.OnceValue(kube.NewScheme)
+	// mappers know the resources of each control plane, by its address. They ask once for all tests: there are hundreds.
+	mappers struct {
+		sync.Mutex
+		byHost map[string]meta.RESTMapper
+	}
+)
+
+// ClientOptions are those of a client of Kubernetes and of Sluice. Clients of a control plane share what they know of its resources.
+func ClientOptions(tb testing.TB, cfg *rest.Config) client.Options {
+	tb.Helper()
+	mappers.Lock()
+	defer mappers.Unlock()
+	if mappers.byHost == nil {
+		mappers.byHost = map[string]meta.RESTMapper{}
+	}
+	if mappers.byHost[cfg.Host] == nil {
+		through, err := rest.HTTPClientFor(cfg)
+		if err != nil {
+			tb.Fatalf("make client: %v", err)
+		}
+		mapper, err := apiutil.NewDynamicRESTMapper(cfg, through)
+		if err != nil {
+			tb.Fatalf("make client: %v", err)
+		}
+		mappers.byHost[cfg.Host] = mapper
+	}
+	return client.Options{Scheme: scheme(), Mapper: mappers.byHost[cfg.Host]}
 }
 
 // Namespace makes a namespace in which pods can be created, named after the test. When the test ends, nothing goes

@@ -29,6 +29,8 @@ var busy = []schema.GroupVersionResource{
 	autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"),
 	appsv1.SchemeGroupVersion.WithResource("deployments"),
 	appsv1.SchemeGroupVersion.WithResource("replicasets"),
+	appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+	appsv1.SchemeGroupVersion.WithResource("daemonsets"),
 	corev1.SchemeGroupVersion.WithResource("pods"),
 }
 

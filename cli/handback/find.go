@@ -1,0 +1,106 @@
+package handback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// page is how many objects are read at a time.
+const page = 500
+
+// target is a workload that is to be looked at.
+type target struct {
+	kind string
+	key  client.ObjectKey
+}
+
+func (t target) String() string { return t.kind + " " + t.key.String() }
+
+// find lists what is to be looked at: what was named, or all that is held, or was left half done. What could not be looked
+// for is in the error.
+func (c *Command) find(ctx context.Context) ([]target, error) {
+	var found []target
+	var failed []error
+	for _, name := range c.options.Names {
+		targets, err := c.named(ctx, name)
+		found, failed = append(found, targets...), append(failed, err)
+	}
+	if len(c.options.Names) > 0 {
+		return found, errors.Join(failed...)
+	}
+	for _, kind := range workload.Kinds {
+		targets, err := c.held(ctx, kind)
+		found, failed = append(found, targets...), append(failed, err)
+	}
+	return found, errors.Join(failed...)
+}
+
+// named are the workloads that are meant by a name. Without a kind they are those that are held, or else all of the name.
+func (c *Command) named(ctx context.Context, name Name) ([]target, error) {
+	key := client.ObjectKey{Namespace: c.options.Namespace, Name: name.Name}
+	if name.Kind != "" {
+		return []target{{name.Kind, key}}, nil
+	}
+	var there, held []target
+	var failed []error
+	for _, kind := range workload.Kinds {
+		object := metadata(kind)
+		switch err := c.client.Get(ctx, key, object); {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			failed = append(failed, fmt.Errorf("read %s %s: %w", kind, key, err))
+			continue
+		}
+		there = append(there, target{kind, key})
+		if isOurs(object) {
+			held = append(held, target{kind, key})
+		}
+	}
+	switch {
+	case len(held) > 0:
+		there = held
+	case len(there) == 0 && len(failed) == 0:
+		failed = append(failed, fmt.Errorf("no Deployment, StatefulSet or DaemonSet %q found in namespace %s", key.Name, key.Namespace))
+	}
+	return there, errors.Join(failed...)
+}
+
+// held are the workloads of a kind that are held, or were left half done.
+func (c *Command) held(ctx context.Context, kind string) ([]target, error) {
+	var found []target
+	list := &metav1.PartialObjectMetadataList{}
+	for {
+		list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind + "List"))
+		err := c.client.List(ctx, list, client.InNamespace(c.options.Namespace), client.Limit(page), client.Continue(list.Continue))
+		if err != nil {
+			return found, fmt.Errorf("list %ss: %w", kind, err)
+		}
+		for i := range list.Items {
+			if object := &list.Items[i]; isOurs(object) {
+				found = append(found, target{kind, client.ObjectKeyFromObject(object)})
+			}
+		}
+		if list.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+func metadata(kind string) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind))
+	return object
+}
+
+// isOurs reports whether a workload is held, or a run that handed it back did not complete.
+func isOurs(object metav1.Object) bool { return hold.Text(object) != nil || glassIsOurs(object) }

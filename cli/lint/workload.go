@@ -1,0 +1,94 @@
+package lint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// workload is what lint checks of a workload's manifest, whatever its kind.
+type workload struct {
+	// name with the kind, such as Deployment web.
+	name            string
+	selector        *metav1.LabelSelector
+	minReadySeconds int32
+	// surge and unavailable are the limits of its own strategy; nil where it has none.
+	surge, unavailable *intstr.IntOrString
+	// empty: it asks for no pods. recreate and orderedReady say that it has these policies.
+	empty, recreate, orderedReady bool
+}
+
+// decodeWorkload reports whether the workload can be read: package spec looks at its template only.
+func (r *review) decodeWorkload() bool {
+	read, err := workloadOf(r.release.WorkloadObject())
+	if err == nil {
+		r.workload = read
+		return true
+	}
+	path, message := "spec", err.Error()
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		path, message = wrong.Field, fmt.Sprintf("%s: must not be a %s", wrong.Field, wrong.Value)
+	}
+	r.find(Error, r.release.WorkloadPlace(), path, message+": the API server refuses the "+r.release.WorkloadKind)
+	return false
+}
+
+func workloadOf(object *unstructured.Unstructured) (*workload, error) {
+	read := &workload{}
+	var err error
+	switch object.GetKind() {
+	case "StatefulSet":
+		err = read.fromStatefulSet(object)
+	case "DaemonSet":
+		err = read.fromDaemonSet(object)
+	default:
+		err = read.fromDeployment(object)
+	}
+	read.name = object.GetKind() + " " + object.GetName()
+	return read, err
+}
+
+func (w *workload) fromDeployment(object *unstructured.Unstructured) error {
+	var d appsv1.Deployment
+	if err := convert(object, &d); err != nil {
+		return err
+	}
+	w.selector, w.minReadySeconds = d.Spec.Selector, d.Spec.MinReadySeconds
+	w.recreate = d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
+	w.empty = d.Spec.Replicas != nil && *d.Spec.Replicas == 0
+	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
+		w.surge, w.unavailable = rolling.MaxSurge, rolling.MaxUnavailable
+	}
+	return nil
+}
+
+func (w *workload) fromStatefulSet(object *unstructured.Unstructured) error {
+	var s appsv1.StatefulSet
+	if err := convert(object, &s); err != nil {
+		return err
+	}
+	w.selector, w.minReadySeconds = s.Spec.Selector, s.Spec.MinReadySeconds
+	w.orderedReady = s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+	w.empty = s.Spec.Replicas != nil && *s.Spec.Replicas == 0
+	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		w.unavailable = rolling.MaxUnavailable
+	}
+	return nil
+}
+
+func (w *workload) fromDaemonSet(object *unstructured.Unstructured) error {
+	var d appsv1.DaemonSet
+	if err := convert(object, &d); err != nil {
+		return err
+	}
+	w.selector, w.minReadySeconds = d.Spec.Selector, d.Spec.MinReadySeconds
+	if rolling := d.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		w.surge, w.unavailable = rolling.MaxSurge, rolling.MaxUnavailable
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/sim"
+)
+
+// waiting are pods that wait to be ready.
+type waiting struct {
+	// key tells them from others, and event is what the world knows them by.
+	key, event string
+	pods       int
+}
+
+// waiting are those of a ReplicaSet together, and of other kinds each pod by itself.
+func (r *run) waiting() []waiting {
+	var all []waiting
+	for i := range r.Sets {
+		set := &r.Sets[i]
+		all = append(all, waiting{set.Revision, set.Revision, int(set.Pods.Pending)})
+	}
+	for i := range r.Places {
+		if p := &r.Places[i]; p.Stage == sim.Pending && !p.Going {
+			all = append(all, waiting{string(p.UID), p.Name, 1})
+		}
+	}
+	return all
+}
+
+// expectPods notes when the pods that were made are ready. Of those that are gone the last made went first.
+func (r *run) expectPods() {
+	expected := map[string][]time.Time{}
+	for _, w := range r.waiting() {
+		coming := r.coming[w.key]
+		for len(coming) < w.pods {
+			coming = append(coming, r.Now.Add(r.readyAfter))
+		}
+		expected[w.key] = coming[:w.pods]
+	}
+	r.coming = expected
+}
+
+// comeUp lets those pods be ready whose time has come.
+func (r *run) comeUp() {
+	for _, w := range r.waiting() {
+		coming := r.coming[w.key]
+		for len(coming) > 0 && !coming[0].After(r.Now) {
+			sim.Event{Kind: sim.PodReady, Text: w.event}.Apply(r.State)
+			coming = coming[1:]
+		}
+		r.coming[w.key] = coming
+	}
+}
+
+// count adds the pods to a row.
+func (r *run) count(row *Row) {
+	add := func(revision string, pods, available int32) {
+		update := r.Release.Status.UpdateRevision
+		row.Available += available
+		if revision == update || update == "" && revision == r.newest {
+			row.New += pods
+		} else {
+			row.Old += pods
+		}
+	}
+	for i := range r.Sets {
+		set := &r.Sets[i]
+		add(set.Revision, set.Replicas, set.Pods.Available)
+	}
+	for i := range r.Places {
+		p := &r.Places[i]
+		available := int32(0)
+		if p.Stage == sim.Available {
+			available = 1
+		}
+		add(p.Revision, 1, available)
+	}
+}
+
+// naming is what things are called that the world has names of its own for.
+type naming struct {
+	release, workload string
+	// first is the first ordinal of a StatefulSet.
+	first int32
+}
+
+// text is an action with the names of the release.
+func (n naming) text(action plan.Action) string {
+	if moved, is := action.(plan.MovePods); is {
+		moved.Write = n.replaced(moved.Write)
+		return moved.String()
+	}
+	if opened, is := action.(plan.OpenGate); is {
+		opened.Name = n.gate(opened.Name)
+		return opened.String()
+	}
+	if closed, is := action.(plan.CloseGate); is {
+		closed.Name = n.gate(closed.Name)
+		return closed.String()
+	}
+	return action.String()
+}
+
+func (n naming) replaced(write mover.Write) mover.Write {
+	replace, is := write.(inplace.Replace)
+	if !is {
+		return write
+	}
+	replace.Pods = slices.Clone(replace.Pods)
+	for i := range replace.Pods {
+		replace.Pods[i].Name = n.pod(&replace.Pods[i])
+	}
+	return replace
+}
+
+func (n naming) pod(pod *inplace.Pod) string {
+	if pod.Node != "" {
+		return n.workload + "-" + pod.Node
+	}
+	return fmt.Sprintf("%s-%d", n.workload, pod.Index+n.first)
+}
+
+func (n naming) gate(name string) string { return n.release + strings.TrimPrefix(name, sim.Name) }

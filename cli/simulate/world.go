@@ -1,0 +1,159 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/sim"
+)
+
+// own is what the manifest of a workload says; nil where it says nothing, and the API server would.
+type own struct {
+	replicas, deadline       *int32
+	maxSurge, maxUnavailable *intstr.IntOrString
+	parallel                 bool
+	first                    int32 // ordinal
+}
+
+// ownOf reads the manifest of a workload; nil if it is not known.
+func ownOf(object runtime.Object) own {
+	o := own{}
+	switch w := object.(type) {
+	case *appsv1.Deployment:
+		o.replicas, o.deadline = w.Spec.Replicas, w.Spec.ProgressDeadlineSeconds
+		if rolling := w.Spec.Strategy.RollingUpdate; rolling != nil {
+			o.maxSurge, o.maxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
+		}
+	case *appsv1.StatefulSet:
+		o.replicas, o.parallel = w.Spec.Replicas, w.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
+		if rolling := w.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			o.maxUnavailable = rolling.MaxUnavailable
+		}
+		if w.Spec.Ordinals != nil {
+			o.first = w.Spec.Ordinals.Start
+		}
+	case *appsv1.DaemonSet:
+		if rolling := w.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			o.maxUnavailable = rolling.MaxUnavailable
+		}
+	}
+	return o
+}
+
+// setup is the world before the release.
+func setup(release *v1alpha1.BatchRelease, o own, trace *Trace) sim.Setup {
+	strategy := &release.Spec.Strategy
+	s := sim.Setup{
+		Kind: release.Spec.WorkloadRef.Kind, Replicas: defaultReplicas, Steps: strategy.Steps, HistoryLimit: 10,
+	}
+	s.Ordered = s.Kind == sim.StatefulSet && !o.parallel
+	s.MaxSurge, s.MaxUnavailable = defaultBounds(s.Kind)
+	setFrom(&s.MaxSurge, cmp.Or(strategy.MaxSurge, o.maxSurge))
+	setFrom(&s.MaxUnavailable, cmp.Or(strategy.MaxUnavailable, o.maxUnavailable))
+	switch {
+	case s.Kind != sim.DaemonSet:
+		setFrom(&s.Replicas, cmp.Or(trace.Replicas, o.replicas))
+	case len(trace.Nodes) > 0:
+		s.Replicas = trace.nodes()
+	default:
+		s.Replicas = defaultNodes
+	}
+	return s
+}
+
+// most is the greatest maxUnavailable that a release allows in any step: the laws of the world know one only.
+func most(s *sim.Setup, rollback *v1alpha1.RollbackStrategy) intstr.IntOrString {
+	greatest, steps := s.MaxUnavailable, s.Steps
+	if rollback != nil {
+		steps = append(slices.Clip(steps), rollback.Steps...)
+	}
+	for i := range steps {
+		if step := steps[i].MaxUnavailable; step != nil && pods(step, s.Replicas) > pods(&greatest, s.Replicas) {
+			greatest = *step
+		}
+	}
+	return greatest
+}
+
+func pods(limit *intstr.IntOrString, of int32) int {
+	n, _ := intstr.GetScaledValueFromIntOrPercent(limit, int(of), true) // a release with another limit is not valid
+	return n
+}
+
+// defaultBounds are those of workloads that have none.
+func defaultBounds(kind string) (surge, unavailable intstr.IntOrString) {
+	switch kind {
+	case sim.StatefulSet:
+		return intstr.FromInt32(0), statefulset.DefaultUnavailable
+	case sim.DaemonSet:
+		return intstr.FromInt32(0), daemonset.DefaultUnavailable
+	default:
+		return deployment.DefaultBound, deployment.DefaultBound
+	}
+}
+
+func setFrom[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// specOf is the spec of the release with what its workload says in its place, its own maxUnavailable too, less what the world does not
+// know.
+func (r *run) specOf(release *v1alpha1.BatchRelease, o own, unavailable intstr.IntOrString) *v1alpha1.BatchReleaseSpec {
+	spec := release.Spec.DeepCopy()
+	spec.Template = nil
+	if spec.Strategy.ProgressDeadlineSeconds == nil {
+		seconds := int32(plan.DefaultProgressDeadline / time.Second)
+		setFrom(&seconds, o.deadline)
+		spec.Strategy.ProgressDeadlineSeconds = &seconds
+	}
+	spec.Strategy.OnFailure = cmp.Or(spec.Strategy.OnFailure, v1alpha1.FailurePause)
+	spec.DeletionPolicy = cmp.Or(spec.DeletionPolicy, v1alpha1.DeletionRevert)
+	spec.Drift = cmp.Or(spec.Drift, v1alpha1.DriftReport)
+	spec.Strategy.MaxUnavailable = &unavailable
+	r.leaveOut(&spec.Strategy)
+	return spec
+}
+
+// leaveOut takes away what is not simulated, and says so.
+func (r *run) leaveOut(strategy *v1alpha1.ReleaseStrategy) {
+	switch {
+	case r.Kind() == sim.DaemonSet && strategy.PausePoints:
+		strategy.PausePoints = false
+		r.note("pausePoints are left out: pods of the simulation have no annotations")
+	case r.Kind() != sim.DaemonSet && (len(strategy.Order) > 0 || strategy.PausePoints):
+		strategy.Order, strategy.PausePoints = nil, false
+		r.note("order and pausePoints are left out: which pod goes first is not simulated")
+	}
+}
+
+// label gives the nodes their labels, and says so where nobody has told of them.
+func (r *run) label(strategy *v1alpha1.ReleaseStrategy) {
+	if r.Kind() != sim.DaemonSet {
+		return
+	}
+	if len(r.trace.Nodes) == 0 {
+		r.note("there are %d nodes, by default: --nodes, or nodes in a trace, says how many", defaultNodes)
+	}
+	labels := r.trace.labels()
+	r.NodeLabels = map[string]map[string]string{}
+	for i, node := range r.Nodes[:min(len(labels), len(r.Nodes))] {
+		r.NodeLabels[node] = labels[i]
+	}
+	for _, key := range strategy.Order {
+		if key.NodeLabel != nil && !r.trace.hasLabel(key.NodeLabel.Key) {
+			r.note("no node has the label %s: nodes in a trace says which have", key.NodeLabel.Key)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHostileWorkloads: a manifest of a StatefulSet or DaemonSet with values that no cluster takes is an error where it is read by
+// Sluice, and else the API server's to refuse when it is created; nothing of it is mistaken for something else.
+func TestHostileWorkloads(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 253)
+	edited := func(of, with string) string { return strings.Replace(statefulSet("db", "db:1", "1Gi"), of, with, 1) }
+	for name, tt := range map[string]struct {
+		release, workload string
+		errors            []string
+	}{
+		"kind in lower case": {
+			releaseOf("statefulset", "db", strategy), statefulSet("db", "db:1", "1Gi"),
+			[]string{`a.yaml:6: spec.workloadRef: Invalid value: "apps/v1 statefulset": only apps/v1 Deployment, StatefulSet and DaemonSet can be released`},
+		},
+		"kind with a letter that looks the same": {
+			releaseOf("StatefulЅet", "db", strategy), statefulSet("db", "db:1", "1Gi"),
+			[]string{"a.yaml:6: spec.workloadRef: Invalid value: "},
+		},
+		"workload in lower case": {
+			releaseOf("StatefulSet", "db", strategy), edited("kind: StatefulSet", "kind: statefulset"),
+			[]string{"a.yaml:1: spec.template is missing, and StatefulSet shop/db, whose template it would be, is not in the repository"},
+		},
+		"workload of another version": {
+			releaseOf("StatefulSet", "db", strategy), edited("apps/v1", "apps/v1beta2"),
+			[]string{"a.yaml:1: spec.template is missing, and StatefulSet shop/db, whose template it would be, is not in the repository"},
+		},
+		"two documents of one workload": {
+			releaseOf("StatefulSet", "db", strategy), statefulSet("db", "db:1", "1Gi") + "---\n" + statefulSet("db", "db:2", "1Gi"),
+			[]string{"a.yaml:1: StatefulSet shop/db is in d.yaml:1 and in d.yaml:21"},
+		},
+		"template that is a list": {
+			releaseOf("StatefulSet", "db", strategy), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {template: []}\n",
+			[]string{"d.yaml:4: spec.template: must be"},
+		},
+		"claims that are no list": {
+			releaseOf("StatefulSet", "db", strategy), edited("volumeClaimTemplates:\n  - metadata: {name: data}\n    spec:", "volumeClaimTemplates:\n    x:"),
+			[]string{"d.yaml:10: spec.volumeClaimTemplates: must be a list"},
+		},
+		"spec that is a text": {
+			releaseOf("DaemonSet", "db", strategy), "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: db}\nspec: all\n",
+			[]string{"a.yaml:1: spec.template is missing", "d.yaml:4: spec: must be an object"},
+		},
+		"steps beyond all pods": {
+			releaseOf("DaemonSet", "db", "strategy: {maxUnavailable: 2147483648, steps: [{replicas: 100%}]}\n"), daemonSet("db", "db:1"),
+			[]string{"a.yaml:7: spec.strategy.maxUnavailable: "},
+		},
+		"long name of a workload": {
+			strings.Replace(releaseOf("StatefulSet", "db", strategy), "name: db}", "name: "+long+"x}", 1), statefulSet("db", "db:1", "1Gi"),
+			[]string{"a.yaml:6: spec.workloadRef.name: "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result := read(t, map[string]string{"a.yaml": tt.release, "d.yaml": tt.workload})
+			wantErrors(t, result, tt.errors...)
+			if len(result.Releases) > 0 {
+				t.Errorf("want nothing released, got %d releases", len(result.Releases))
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// startPatience is how long a pod may take to become ready before its node is read.
+const startPatience = 30 * time.Second
+
+// nodeMemory is how long what was read of a node is reused. Passes that other changes cause in between cost nothing.
+const nodeMemory = 10 * time.Second
+
+// knownNode is what was read of a node.
+type knownNode struct {
+	lost bool
+	at   time.Time
+}
+
+// findLost finds the nodes of pods on which nothing can become available: the pod on a node that is not ready says nothing any more,
+// and one that is deleted there stays. Only nodes are read whose pod gives reason to.
+func (r *Reconciler) findLost(ctx context.Context, v *view) error {
+	v.pods.lost = map[string]bool{}
+	now := r.clock.Now()
+	maps.DeleteFunc(v.process.nodes, func(_ string, known knownNode) bool { return now.Sub(known.at) > nodeMemory })
+	for _, pod := range v.pods.pods {
+		name := nodeOf(pod)
+		if name == "" || !suspect(pod, now) {
+			continue
+		}
+		known, found := v.process.nodes[name]
+		if !found {
+			lost, err := r.nodeLost(ctx, name)
+			if err != nil {
+				return err
+			}
+			known = knownNode{lost, now}
+			v.process.nodes[name] = known
+		}
+		if known.lost {
+			v.pods.lost[name] = true
+		}
+	}
+	return nil
+}
+
+// suspect reports whether a pod may be on a node that is lost. The node lifecycle controller takes the readiness of pods on a lost node
+// away, and of their containers it does not (MarkPodsNotReady in pkg/controller/util/node of Kubernetes).
+func suspect(pod *corev1.Pod, now time.Time) bool {
+	if pod.DeletionTimestamp != nil {
+		return pod.DeletionTimestamp.Time.Before(now) // it is the time by which the pod was to be gone
+	}
+	if ready := podCondition(pod, corev1.PodReady); ready != nil && ready.Status == corev1.ConditionTrue {
+		return false
+	}
+	containers := podCondition(pod, corev1.ContainersReady)
+	return containers != nil && containers.Status == corev1.ConditionTrue || now.Sub(pod.CreationTimestamp.Time) > startPatience
+}
+
+// nodeLost reports whether a node is there and not ready. The native controller counts none that is gone. A controller that may not read nodes
+// waits for all of them.
+func (r *Reconciler) nodeLost(ctx context.Context, name string) (bool, error) {
+	var node corev1.Node
+	err := r.live.Get(ctx, client.ObjectKey{Name: name}, &node)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read node %s: %w", name, err)
+	}
+	return !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}), nil
+}
+
+// nodeOf is the node of a pod, or the one that a DaemonSet's pod is made for (ReplaceDaemonSetPodNodeNameNodeAffinity in
+// pkg/controller/daemon/util of Kubernetes); empty if there is none yet.
+func nodeOf(pod *corev1.Pod) string {
+	affinity := pod.Spec.Affinity
+	switch {
+	case pod.Spec.NodeName != "":
+		return pod.Spec.NodeName
+	case affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil:
+		return ""
+	}
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}

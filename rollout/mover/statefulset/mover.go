@@ -1,0 +1,141 @@
+package statefulset
+
+import (
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/order"
+)
+
+// Mover is a StatefulSet with its pods. It implements mover.Mover.
+type Mover struct {
+	// RollingUpdate says that spec.updateStrategy.type is RollingUpdate, and Partition is its partition, 0 if it has none.
+	RollingUpdate bool
+	Partition     int32
+	// AtOnce is maxUnavailable of the strategy, as far as the API server keeps it (S3); 0 if there is none.
+	AtOnce int32
+	// Window is the partition that the hold says was set to update pods: inplace.Held if none was, inplace.Anywhere if it was the
+	// strategy OnDelete.
+	Window int32
+	// Strategy is spec.updateStrategy as JSON, to be put back later.
+	Strategy string
+	// Observed says that the native controller has seen the latest changes of the StatefulSet.
+	Observed bool
+	// OrderedReady is spec.podManagementPolicy.
+	OrderedReady bool
+	// Replicas is spec.replicas.
+	Replicas int32
+	// Digest is the digest of spec.template.
+	Digest string
+	// Update and Current are the revisions of status.updateRevision and status.currentRevision, without the name of the StatefulSet.
+	Update, Current string
+	Status          Status
+	// Listed says that Pods are known, and Live that they were read live in this pass.
+	Listed, Live bool
+	// Pods are all pods of the StatefulSet, with those that are terminating.
+	Pods []inplace.Pod
+}
+
+// Status has the counts that the StatefulSet's status has.
+type Status struct{ Replicas, Ready, Available, Updated int32 }
+
+var _ mover.Mover = Mover{}
+
+// Native implements mover.Mover. A StatefulSet that is held has a partition that no ordinal reaches, or the one that Sluice
+// has opened (S1).
+func (m Mover) Native() mover.Native {
+	secured := m.secured()
+	return mover.Native{
+		Secured:   secured,
+		Unsecured: v1alpha1.ReasonStrategyChanged,
+		Free:      !secured,
+		Ours:      secured,
+		Opened:    !secured && (m.partition() != 0 || m.AtOnce > 0),
+		Own:       v1alpha1.HeldWorkload{Strategy: m.Strategy},
+		OnDelete:  !m.RollingUpdate,
+		Partition: m.Partition,
+		Stale:     m.stale(),
+
+		EmptyTakesTemplate: true, // S5
+	}
+}
+
+// stale reports whether the current revision is not the one that all pods run: with OnDelete the native controller never changes
+// it, and with RollingUpdate it is about to (completeRollingUpdate in pkg/controller/statefulset of Kubernetes). It is until the native
+// controller has written that: a status from before the last change says the same.
+func (m Mover) stale() bool {
+	status, n := m.Status, m.Replicas
+	return m.Current != m.Update && n > 0 && status.Replicas == n && status.Updated == n && status.Ready == n
+}
+
+// secured reports whether the native controller updates no more than Sluice has let it.
+func (m Mover) secured() bool {
+	if now := m.partition(); m.Window == inplace.Anywhere || now == inplace.Anywhere {
+		return now == m.Window || now == inplace.Held
+	}
+	return m.Partition >= m.Window
+}
+
+// partition is the one that there is; inplace.Anywhere for the strategy OnDelete.
+func (m Mover) partition() int32 {
+	if !m.RollingUpdate {
+		return inplace.Anywhere
+	}
+	return m.Partition
+}
+
+// Has implements mover.Mover: the native controller keeps the revisions that it makes pods of.
+func (m Mover) Has(revision string) bool { return revision == m.Update || revision == m.Current }
+
+// MayAct implements mover.Mover.
+func (Mover) MayAct(_ string, _ int32, behind int64) bool { return behind > 0 }
+
+// Make implements mover.Mover: the native controller makes the revision.
+func (Mover) Make(mover.Task) mover.Write { return nil }
+
+// Move implements mover.Mover.
+func (m Mover) Move(t mover.Task) mover.Moves {
+	if !m.acts(t) {
+		return mover.Moves{}
+	}
+	return m.task(t).move()
+}
+
+// Keep implements mover.Mover.
+func (m Mover) Keep(t mover.Task) mover.Moves {
+	if !m.acts(t) {
+		return mover.Moves{}
+	}
+	return m.task(t).keep()
+}
+
+// Now implements mover.Mover: the order of the pods is that of their ordinals.
+func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
+
+// Prepare implements mover.Mover.
+func (Mover) Prepare(mover.Beginning) []mover.Write { return nil }
+
+// Finish implements mover.Mover.
+func (Mover) Finish(string) []mover.Write { return nil }
+
+// Restore implements mover.Mover.
+func (Mover) Restore([]order.Pod) mover.Write { return nil }
+
+// Clear implements mover.Mover: the native controller takes the pods away, in whatever version they are.
+func (Mover) Clear(mover.Task) []mover.Write { return nil }
+
+// Refilled implements mover.Mover. The StatefulSet has the stable template. Once that is the current revision too, pods come back
+// in it below the partition, whatever template follows (S5).
+func (m Mover) Refilled(_ string, behind int64) bool {
+	return behind == 0 && m.Observed && m.Current == m.Update
+}
+
+// Refill implements mover.Mover. A StatefulSet that is scaled up before the native controller has seen that it has no pods and
+// the stable template gets pods of the version before. The native controller replaces them itself: everything may
+// be stable.
+func (m Mover) Refill(string, int32) mover.Write {
+	if !m.Observed || m.Current == m.Update || m.partition() <= 0 {
+		return nil
+	}
+	return inplace.Window{Partition: 0, Why: mover.StableGone}
+}

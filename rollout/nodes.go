@@ -1,0 +1,254 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// nodes are the places of a DaemonSet's pods.
+type nodes struct{ d *workload.DaemonSet }
+
+var _ parts = nodes{}
+
+func (p nodes) observe(ctx context.Context, r *Reconciler, v *view) error {
+	if err := r.observePods(ctx, v); err != nil {
+		return err
+	}
+	p.seePlaces(v, r.clock.Now())
+	return errors.Join(r.findLost(ctx, v), p.learnName(ctx, r, v))
+}
+
+func (p nodes) read(ctx context.Context, r *Reconciler, v *view) error {
+	if err := r.readPlaces(ctx, v); err != nil {
+		return err
+	}
+	p.seePlaces(v, r.clock.Now())
+	return r.findLost(ctx, v)
+}
+
+// seePlaces notes which nodes lack their pod, while the pods are known.
+func (p nodes) seePlaces(v *view, now time.Time) {
+	if !v.pods.listed {
+		v.process.vacant = vacancies{}
+		return
+	}
+	status := &p.d.Status
+	v.process.vacant.see(v.pods.pods, status.DesiredNumberScheduled > status.CurrentNumberScheduled, now)
+}
+
+// size is on how many nodes pods belong, less those that are lost: no batch waits for these. The status says so only after the
+// sync in which the native controller makes the pod of a node that comes.
+func (p nodes) size(v *view) int32 {
+	occupied := map[string]bool{}
+	for _, pod := range v.pods.pods {
+		if node := nodeOf(pod); node != "" && active(pod) {
+			occupied[node] = true
+		}
+	}
+	belong := max(p.d.Size(), int32(len(occupied))-p.d.Status.NumberMisscheduled)
+	return max(belong-int32(len(v.pods.lost)), 0)
+}
+
+// named is the name that the native controller gave the version of a template, and what its pods were labelled with when that was
+// found out.
+type named struct {
+	digest, revision string
+	labels           map[string]bool
+}
+
+// smallHistory is how many ControllerRevisions are read at once: more than a DaemonSet has by default. Where there are more, maxHistory of
+// its own are read one by one, from maxPages lists of pageSize names: anybody may make some that look like its own, and each may be large.
+const (
+	smallHistory = 15
+	maxHistory   = 50
+	maxPages     = 10
+	pageSize     = 100
+)
+
+// learnName finds out which name the native controller gave the version that the template has: its status does not say. While the
+// DaemonSet is held only the ControllerRevision tells: what has another name than pods get would never count as updated, and would be
+// replaced again and again. At rest the name under which the template is kept will do.
+func (p nodes) learnName(ctx context.Context, r *Reconciler, v *view) error {
+	digest := digestOf(p.d.PodTemplate())
+	if p.d.Seen() < p.d.Generation || !v.inProgress() && keptName(v.facts.Kept, digest) != "" {
+		return nil
+	}
+	labels := map[string]bool{}
+	for _, pod := range v.pods.pods {
+		labels[pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
+	}
+	if known := &v.process.named; known.digest == digest && known.has(labels) {
+		return nil
+	}
+	v.process.named = named{}
+	hash, err := p.find(ctx, r, v, digest)
+	if err == nil && hash != "" {
+		v.process.named = named{digest, hash, labels}
+	}
+	return err
+}
+
+// has reports whether no pod has a label that none had when the name was found out: the native controller labels all of them again when it
+// finds two ControllerRevisions of one template (dedupCurHistories in pkg/controller/daemon of Kubernetes).
+func (n *named) has(labels map[string]bool) bool {
+	if len(n.labels) == 0 { // no pods were known yet
+		n.labels = labels
+	}
+	for label := range labels {
+		if label != n.revision && !n.labels[label] {
+			return false
+		}
+	}
+	return true
+}
+
+// find is the name of the version that a template has: the label of the ControllerRevision with it. It is empty if there is none.
+func (p nodes) find(ctx context.Context, r *Reconciler, v *view, digest string) (string, error) {
+	selector, err := r.selector(ctx, v)
+	if err != nil {
+		return "", err
+	}
+	var all appsv1.ControllerRevisionList
+	if err := r.live.List(ctx, &all, client.InNamespace(v.release.Namespace), selector, client.Limit(smallHistory)); err != nil {
+		return "", fmt.Errorf("list ControllerRevisions: %w", err)
+	}
+	latest := latest{digest: digest}
+	if all.Continue == "" {
+		for i := range all.Items {
+			if ownedBy(&all.Items[i], p.d.UID) {
+				latest.see(&all.Items[i])
+			}
+		}
+		return latest.label, nil
+	}
+	names, err := p.historyNames(ctx, r, v, selector)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		revision, err := r.history(ctx, v, name)
+		if err != nil {
+			return "", err
+		}
+		if revision != nil {
+			latest.see(revision)
+		}
+	}
+	return latest.label, nil
+}
+
+// latest is the newest of the ControllerRevisions of a template, which is the one that the native controller goes by.
+type latest struct {
+	digest, label string
+	number        int64
+}
+
+func (l *latest) see(revision *appsv1.ControllerRevision) {
+	var decoded corev1.PodTemplateSpec
+	template, err := podtemplate.OfHistory(revision.Data.Raw)
+	if err != nil || json.Unmarshal(template, &decoded) != nil || digestOf(&decoded) != l.digest { // whatever else somebody has put there
+		return
+	}
+	if l.label == "" || revision.Revision >= l.number {
+		l.label, l.number = revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], revision.Revision
+	}
+}
+
+// historyNames name the ControllerRevisions of the DaemonSet.
+func (p nodes) historyNames(
+	ctx context.Context, r *Reconciler, v *view, selector client.MatchingLabelsSelector,
+) ([]string, error) {
+	var names []string
+	list := keptList()
+	for page := 0; page == 0 || page < maxPages && list.Continue != ""; page++ {
+		next := client.Continue(list.Continue)
+		list = keptList()
+		if err := r.live.List(ctx, list, client.InNamespace(v.release.Namespace), selector, client.Limit(pageSize), next); err != nil {
+			return nil, fmt.Errorf("list ControllerRevisions: %w", err)
+		}
+		for i := range list.Items {
+			if ownedBy(&list.Items[i], p.d.UID) && len(names) < maxHistory {
+				names = append(names, list.Items[i].Name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// name is what the native controller calls the version of the template; empty if that is not known.
+func (p nodes) name(v *view, digest string) string {
+	switch known := v.process.named; {
+	case known.digest == digest:
+		return known.revision
+	case v.inProgress():
+		return ""
+	default:
+		return keptName(v.facts.Kept, digest)
+	}
+}
+
+func (p nodes) mover(v *view) mover.Mover {
+	m := hold.DaemonSet(p.d)
+	m.Digest, m.Listed, m.Live = digestOf(p.d.PodTemplate()), v.pods.listed, v.pods.live
+	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.nodes()
+	for _, pod := range v.pods.pods {
+		if nodeOf(pod) == "" { // nor does the native controller count it
+			continue
+		}
+		placed := placed(pod, pod.Labels[appsv1.ControllerRevisionHashLabelKey], p.d.Spec.MinReadySeconds, v.now)
+		placed.Lost = v.pods.lost[placed.Node]
+		m.Pods = append(m.Pods, placed)
+	}
+	return m
+}
+
+func (p nodes) revision(v *view, digest string) string {
+	return cmp.Or(p.name(v, digest), keptName(v.facts.Kept, digest), foretold(p.d))
+}
+
+func (p nodes) foretell(v *view, answer workload.Workload, _ json.RawMessage, digest string) string {
+	if digest == digestOf(p.d.PodTemplate()) {
+		return p.revision(v, digest)
+	}
+	return cmp.Or(keptName(v.facts.Kept, digest), answer.Foretell())
+}
+
+func (p nodes) template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error) {
+	return r.historyTemplate(ctx, v, p.d.RevisionName(revision))
+}
+
+func (nodes) templates(*view) []*corev1.PodTemplateSpec { return nil }
+
+func (nodes) move(ctx context.Context, r *Reconciler, v *view, write mover.Write) error {
+	w, known := write.(inplace.Replace)
+	if !known {
+		return fmt.Errorf("write %T is not one to a DaemonSet", write)
+	}
+	return r.replace(ctx, v, w)
+}
+
+func (p nodes) failing(ctx context.Context, r *Reconciler, v *view) (string, error) {
+	revision := p.name(v, digestOf(p.d.PodTemplate()))
+	if revision == "" {
+		return "no ControllerRevision of the DaemonSet has its template", nil
+	}
+	return r.failingPods(ctx, v, false, func(pod *corev1.Pod) bool {
+		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision
+	})
+}
+
+func (p nodes) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.d.UID) }

@@ -1,0 +1,148 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// ordinals are the pods of a StatefulSet.
+type ordinals struct{ s *workload.StatefulSet }
+
+var _ parts = ordinals{}
+
+func (ordinals) observe(ctx context.Context, r *Reconciler, v *view) error {
+	return r.observePods(ctx, v)
+}
+
+func (ordinals) read(ctx context.Context, r *Reconciler, v *view) error { return r.readPlaces(ctx, v) }
+
+func (p ordinals) mover(v *view) mover.Mover {
+	m := hold.StatefulSet(p.s)
+	m.Digest, m.Listed, m.Live = digestOf(p.s.PodTemplate()), v.pods.listed, v.pods.live
+	for _, pod := range v.pods.pods {
+		index, is := p.index(pod)
+		if !is {
+			continue
+		}
+		placed := placed(pod, p.s.Revision(pod.Labels[appsv1.ControllerRevisionHashLabelKey]), p.s.Spec.MinReadySeconds, v.now)
+		placed.Index = index
+		m.Pods = append(m.Pods, placed)
+	}
+	return m
+}
+
+func (p ordinals) size(*view) int32 { return p.s.Size() }
+
+// index is the ordinal of a pod less the first. The native controller too goes by the name.
+func (p ordinals) index(pod *corev1.Pod) (int32, bool) {
+	text, found := strings.CutPrefix(pod.Name, p.s.Name+"-")
+	ordinal, err := strconv.ParseInt(text, 10, 32)
+	if !found || err != nil || ordinal < 0 || strconv.FormatInt(ordinal, 10) != text { // no sign, no zeros before it
+		return 0, false
+	}
+	first := int32(0)
+	if o := p.s.Spec.Ordinals; o != nil {
+		first = o.Start
+	}
+	return int32(ordinal) - first, true
+}
+
+func (p ordinals) observed() bool {
+	return p.s.Seen() >= p.s.Generation && p.s.Status.UpdateRevision != ""
+}
+
+func (p ordinals) revision(v *view, digest string) string {
+	if p.observed() {
+		return p.s.Revision(p.s.Status.UpdateRevision)
+	}
+	return cmp.Or(keptName(v.facts.Kept, digest), foretold(p.s))
+}
+
+func (p ordinals) foretell(v *view, answer workload.Workload, template json.RawMessage, digest string) string {
+	if digest == digestOf(p.s.PodTemplate()) {
+		return p.revision(v, digest)
+	}
+	hash := podtemplate.RevisionHashOf(template, ptr.Deref(p.s.Status.CollisionCount, 0))
+	return cmp.Or(keptName(v.facts.Kept, digest), hash, answer.Foretell())
+}
+
+func (p ordinals) template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error) {
+	return r.historyTemplate(ctx, v, p.s.RevisionName(revision))
+}
+
+func (ordinals) templates(*view) []*corev1.PodTemplateSpec { return nil }
+
+func (p ordinals) move(ctx context.Context, r *Reconciler, v *view, write mover.Write) error {
+	w, known := write.(inplace.Write)
+	if !known {
+		return fmt.Errorf("write %T is not one to a StatefulSet", write)
+	}
+	switch w := w.(type) {
+	case inplace.Replace:
+		return r.replace(ctx, v, w)
+	case inplace.Window:
+		return p.setPartition(ctx, r, v, w)
+	}
+	return nil
+}
+
+// setPartition writes the partition, and the note in the annotation that it is ours, in one write.
+func (p ordinals) setPartition(ctx context.Context, r *Reconciler, v *view, a inplace.Window) error {
+	held := hold.Of(p.s)
+	if held == nil {
+		return errOutdated
+	}
+	now := *held
+	now.Window = window(a.Partition)
+	patch, err := workload.SetPartition(hold.Set(hold.AsDecided(p.s), p.s, now), a.Partition, a.Unavailable).Patch()
+	if err != nil {
+		return err
+	}
+	if err := r.patchWorkload(ctx, v, patch); err != nil {
+		return err
+	}
+	v.process.scaled = r.clock.Now()
+	written, is := v.workload.(*workload.StatefulSet)
+	if !is {
+		return errOutdated
+	}
+	partition, rolling := written.Rolling()
+	if !rolling {
+		partition = inplace.Anywhere
+	}
+	if partition != a.Partition {
+		return &rewritten{fields: []string{"spec.updateStrategy"}, written: true}
+	}
+	return nil
+}
+
+// window is a partition as the hold notes it: none is open at rest.
+func window(partition int32) string {
+	if partition == inplace.Held {
+		return ""
+	}
+	return strconv.FormatInt(int64(partition), 10)
+}
+
+func (p ordinals) failing(ctx context.Context, r *Reconciler, v *view) (string, error) {
+	ordered := p.s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+	return r.failingPods(ctx, v, ordered, func(pod *corev1.Pod) bool {
+		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == p.s.Status.UpdateRevision
+	})
+}
+
+func (p ordinals) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.s.UID) }

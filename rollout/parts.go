@@ -1,0 +1,65 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// parts are what the pods of a workload are in: ReplicaSets, or places of their own. They are all that the shell knows of a kind
+// beyond its object.
+type parts interface {
+	readParts
+	seenParts
+	movedParts
+}
+
+// readParts reads them.
+type readParts interface {
+	// observe reads them from what is cached or watched, and read from the API server.
+	observe(context.Context, *Reconciler, *view) error
+	read(context.Context, *Reconciler, *view) error
+	// failing says in a sentence what keeps updated pods from being available.
+	failing(context.Context, *Reconciler, *view) (string, error)
+	// owns reports whether a pod belongs to the workload.
+	owns(*view, *corev1.Pod) bool
+}
+
+// seenParts says what was seen.
+type seenParts interface {
+	// mover is the workload as its mover takes it, and size how many pods there are to be.
+	mover(*view) mover.Mover
+	size(*view) int32
+	// revision is the name of the version that the workload's template has.
+	revision(v *view, digest string) string
+	// foretell is the name that the version of a template has already, or is going to have: it is that of an answer to a dry run.
+	foretell(v *view, answer workload.Workload, template json.RawMessage, digest string) string
+}
+
+// movedParts moves them, and finds the templates of their versions.
+type movedParts interface {
+	// move carries out a write of the mover.
+	move(context.Context, *Reconciler, *view, mover.Write) error
+	// template is that of a revision, as the cluster keeps it without our doing; nil if it has none.
+	template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error)
+	// templates are those of all versions as they are known.
+	templates(*view) []*corev1.PodTemplateSpec
+}
+
+// parts are those of the workload, which must be there.
+func (v *view) parts() parts {
+	switch w := v.workload.(type) {
+	case *workload.StatefulSet:
+		return ordinals{w}
+	case *workload.DaemonSet:
+		return nodes{w}
+	case *workload.Deployment:
+		return replicaSets{w}
+	default:
+		return nil
+	}
+}

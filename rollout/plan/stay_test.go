@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// finalLook is a look at a release whose updated pods stay updated.
+func finalLook(s *scene, updated int32) *look {
+	l := s.look()
+	l.pods.Final, l.pods.Updated.Known, l.pods.Updated.Wanted = true, true, updated
+	return l
+}
+
+func TestWhichUpdatedPodsBelongToTheNextStep(t *testing.T) {
+	t.Parallel()
+	took := finalLook(held(10), 4)
+	took.pods.Final = false
+	tests := map[string]struct {
+		look *look
+		want int32
+	}{
+		"all, where they can be taken back":               {took, 4},
+		"those that were approved, where they can't":      {finalLook(held(10).at(0, 3), 4), 3},
+		"as many as there are":                            {finalLook(held(10).at(0, 3), 2), 2},
+		"before the first step nothing was approved":      {finalLook(held(10).status(notEntered), 4), 0},
+		"all, in a rollback, where they are what is good": {finalLook(rollingBack(10), 4), 4},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.look.stay(); got != test.want {
+				t.Errorf("%d pods stay, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWhenPodsAreBeyondTheStep(t *testing.T) {
+	t.Parallel()
+	third := []v1alpha1.Step{step("30%"), step("100%")}
+	unknown := finalLook(held(10).at(0, 3), 4)
+	unknown.pods.Updated.Known = false
+	loose := finalLook(held(10).at(0, 3), 4)
+	loose.pods.Final = false
+	tests := map[string]struct {
+		look *look
+		want bool
+	}{
+		"more than the step says": {finalLook(held(10).at(0, 3), 4), true},
+		"as many":                 {finalLook(held(10).at(0, 4), 4), false},
+		"a share is rounded up, however nodes come and go": {finalLook(held(9).steps(third...).at(0, 2), 3), false},
+		"beyond the share":                          {finalLook(held(9).steps(third...).at(0, 2), 4), true},
+		"in a rollback there is nothing to approve": {finalLook(rollingBack(10), 4), false},
+		"before the first step none is asked":       {finalLook(held(10).status(notEntered), 4), false},
+		"nobody knows which pods are updated":       {unknown, false},
+		"what can be taken back is":                 {loose, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.look.beyond(); (got != nil) != test.want {
+				t.Errorf("beyond is %v, want one: %t", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Past is what the laws remember of what has happened.
+type Past struct {
+	// Attempt is the last one that a write belonged to, and Had how many pods ran its revision before.
+	Attempt int64
+	Had     int32
+	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it was entered.
+	Step  int32
+	Sizes Sizes
+	// Watched is how long processes have looked at the release since it last made progress.
+	Watched time.Duration
+	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
+	// then: it is not released until another one is given.
+	Bad, Barred string
+	// Sent says that a rollback to Bad was sent elsewhere on its way: nobody has said anything against what Bad was before.
+	Sent bool
+	// Confirmed are the gates that a person has confirmed while they were open.
+	Confirmed []string
+	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks for was answered.
+	Asked    uint64
+	Answered bool
+	// Losses says that available pods were lost without a deletion.
+	Losses bool
+	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and that this is not made up for;
+	// Acknowledged that somebody has allowed the release to continue.
+	OutOfBand, Acknowledged bool
+	// Let says that somebody scaled a StatefulSet up in this attempt while pods of it were being replaced.
+	Let bool
+	// Turned says that a status was lost, and none written since, that told of a rollback.
+	Turned bool
+	// Opened is how many places a partition that is open was opened for, in the attempt that did it.
+	Opened int32
+	// Own is how the workload's user wants it while it is not held.
+	Own Own
+	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
+	// superseded before their end.
+	Full []string
+	// Stable are the revisions that ran, or were released in full, under the native controller, except those that were
+	// rolled back since: what may be left of a release that nobody has approved in full.
+	Stable []string
+}
+
+// Own is what a user gave a workload that is handed back to them.
+type Own struct {
+	Strategy string
+	Paused   bool
+	// Disputed says that they changed it when nobody could know whether it was held.
+	Disputed bool
+}
+
+// begin forgets what happened in an earlier attempt, and in an earlier step.
+func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
+	if p.Attempt != intent.Attempt {
+		p.Attempt, p.Step, p.Let = intent.Attempt, -1, p.Let && w.Workload.isOpen() // the status may be lost while a partition is open
+		p.Had = w.coming(intent.UpdateRevision)
+	}
+	switch {
+	case !intent.Entered(): // no step is entered yet
+		p.Step = -1
+	case p.Step != intent.CurrentStepIndex:
+		p.Step = intent.CurrentStepIndex
+	default:
+		return
+	}
+	p.Sizes = enteredAt(w.Workload.Replicas)
+	p.Sizes.Spoilt = w.Release.Spoiled != 0
+	p.Sizes.Kept = min(w.coming(intent.UpdateRevision), p.Had)
+	if keptBack(intent) {
+		p.Sizes.Kept = w.running(intent.UpdateRevision)
+	}
+}

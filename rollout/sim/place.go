@@ -1,0 +1,262 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+)
+
+// Place is a pod with a place of its own: an ordinal of a StatefulSet, or a node of a DaemonSet.
+type Place struct {
+	Name    string
+	UID     types.UID
+	Version int64
+	// Index is the ordinal, and Node the node.
+	Index    int32
+	Node     string
+	Revision string
+	Stage    Stage
+	// Going says that it is being deleted, and is not gone yet.
+	Going bool
+}
+
+// Stage is how far a pod has come.
+type Stage uint8
+
+// The stages: waiting to be ready, not ready any more, ready but not available yet, available, failed or succeeded for good.
+const (
+	Pending Stage = iota
+	Failing
+	Warming
+	Available
+	Ended
+)
+
+// Places is what the status of a StatefulSet or DaemonSet says.
+type Places struct {
+	// Current and Update are the revisions of a StatefulSet.
+	Current, Update                     string
+	Replicas, Ready, Available, Updated int32
+}
+
+func (p *Place) ready() bool { return p.Stage == Warming || p.Stage == Available }
+
+// available reports whether the pod serves, and goes on to.
+func (p *Place) available() bool { return p != nil && !p.Going && p.Stage == Available }
+
+// stands reports whether there is a pod that is not going away.
+func (p *Place) stands() bool { return p != nil && !p.Going && p.Stage != Ended }
+
+// String shows a pod by its revision and how it is.
+func (p *Place) String() string {
+	text := p.Revision + [...]string{"-", "!", "+", "", "#"}[p.Stage]
+	if p.Going {
+		text += "x"
+	}
+	return text
+}
+
+// observed is the pod as a mover takes it.
+func (p *Place) observed() inplace.Pod {
+	return inplace.Pod{
+		Name: p.Name, UID: p.UID, Version: version(p.Version), Index: p.Index, Node: p.Node, Revision: p.Revision,
+		Ready: p.ready(), Available: p.Stage == Available, Terminating: p.Going || p.Stage == Ended,
+	}
+}
+
+// pods are those of a pass as a mover takes them.
+func (x *pass) pods() []inplace.Pod {
+	pods := make([]inplace.Pod, 0, len(x.places))
+	for i := range x.places {
+		pods = append(pods, x.places[i].observed())
+	}
+	return pods
+}
+
+func (w *World) addPlace(p Place) {
+	w.made++
+	p.Version = w.next()
+	p.UID = types.UID(fmt.Sprintf("pod-%d", w.made))
+	at := slices.IndexFunc(w.Places, func(other Place) bool {
+		return other.Index > p.Index || other.Index == p.Index && other.Node > p.Node
+	})
+	if at < 0 {
+		at = len(w.Places)
+	}
+	w.Places = slices.Insert(w.Places, at, p)
+}
+
+func findPlace(places []Place, uid types.UID) *Place {
+	for i := range places {
+		if places[i].UID == uid {
+			return &places[i]
+		}
+	}
+	return nil
+}
+
+// deletePlace has a pod deleted: at once, unless pods take a while to go.
+func (w *World) deletePlace(uid types.UID) {
+	p := findPlace(w.Places, uid)
+	p.Version = w.next()
+	if w.Graceful {
+		p.Going = true
+		return
+	}
+	w.Places = slices.DeleteFunc(w.Places, func(p Place) bool { return p.UID == uid })
+}
+
+// placed is what workloads have in common whose pods have places.
+type placed struct{}
+
+func (placed) podEvents(w *World, kinds ...Kind) []Event {
+	var events []Event
+	for i := range w.Places {
+		for _, kind := range kinds {
+			if p := &w.Places[i]; happensTo(kind, p) {
+				events = append(events, Event{Kind: kind, Text: p.Name})
+			}
+		}
+	}
+	return events
+}
+
+// happensTo reports whether an event of a kind may happen to a pod.
+func happensTo(kind Kind, p *Place) bool {
+	switch kind {
+	case PodReady:
+		return !p.Going && p.Stage == Pending
+	case PodAvailable:
+		return !p.Going && p.Stage == Warming
+	case PodGone: // or somebody deletes one that has ended: of several that are to go in order none goes by itself
+		return p.Going || p.Stage == Ended
+	case PodFails, PodLost, PodEnds:
+		return !p.Going && p.Stage == Available
+	case PodHeals:
+		return !p.Going && p.Stage == Failing
+	default:
+		return false
+	}
+}
+
+// subject is the pod that an event is about: the one of that name, or the first of that revision.
+func (w *World) subject(e Event) *Place {
+	for i := range w.Places {
+		if p := &w.Places[i]; (p.Name == e.Text || p.Revision == e.Text) && happensTo(e.Kind, p) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (placed) podIdle(w *World, e Event) bool { return w.subject(e) == nil }
+
+func (placed) podEvent(w *World, e Event) bool {
+	p := w.subject(e)
+	if p == nil || e.Kind == PodHeals && same(p.Revision, w.Sick) {
+		return false
+	}
+	p.Version = w.next()
+	switch e.Kind {
+	case PodReady, PodHeals:
+		switch {
+		case same(p.Revision, w.Sick):
+			p.Stage = Failing
+		case w.MinReady:
+			p.Stage = Warming
+		default:
+			p.Stage = Available
+		}
+	case PodAvailable:
+		p.Stage = Available
+	case PodFails:
+		p.Stage, w.Past.Losses = Failing, true
+	case PodEnds:
+		p.Stage, w.Past.Losses = Ended, true
+	case PodGone:
+		gone := p.UID
+		w.Places = slices.DeleteFunc(w.Places, func(p Place) bool { return p.UID == gone })
+	default:
+		w.Past.Losses = true
+		w.deletePlace(p.UID)
+	}
+	return true
+}
+
+// freeze lets the cache of all pods lag behind.
+func (placed) freeze(w *World, _ string) bool { return freeze(&w.Lag.Places, slices.Clone(w.Places)) }
+
+func (placed) show(w *World, text *strings.Builder) {
+	d := &w.Workload
+	fmt.Fprintf(text, " %s", strategyText(&d.Spec))
+	for i := range w.Places {
+		fmt.Fprintf(text, " %s=%s", strings.TrimPrefix(w.Places[i].Name, Name+"-"), &w.Places[i])
+	}
+}
+
+func (placed) tellEnd(w *World, text *strings.Builder) {
+	for i := range w.Places {
+		fmt.Fprintf(text, "pod %s %s\n", w.Places[i].Name, &w.Places[i])
+	}
+}
+
+// key tells pods apart by their places, and what is seen of them by whether it is still so.
+func (placed) key(e *encoder, s *State) {
+	p := s.Process.Clone()
+	p.recall(s.World)
+	for _, d := range []*Workload{&s.Workload, s.Lag.Workload, p.workload} {
+		e.placedWorkload(d)
+	}
+	for i := range s.Workload.Earlier {
+		e.number(int64(s.Workload.Earlier[i].Partition))
+		e.number(int64(s.Workload.Earlier[i].AtOnce))
+	}
+	e.places(s.Places)
+	if e.flag(s.Lag.Places != nil); s.Lag.Places != nil {
+		e.places(*s.Lag.Places)
+	}
+	e.flag(s.Past.Let)
+	e.number(int64(s.Past.Opened))
+	for _, node := range s.Nodes {
+		e.text(node)
+	}
+	for _, uid := range p.gone {
+		if at := findPlace(*s.Lag.Places, uid); at != nil {
+			e.text(at.Name)
+		}
+	}
+}
+
+func (e *encoder) placedWorkload(d *Workload) {
+	if e.flag(d != nil); d == nil {
+		return
+	}
+	e.number(int64(d.Partition))
+	e.number(int64(d.AtOnce))
+	for _, revision := range []string{d.Status.Current, d.Status.Update} {
+		e.text(revision)
+	}
+	for _, n := range []int32{d.Status.Replicas, d.Status.Ready, d.Status.Available, d.Status.Updated} {
+		e.number(int64(n))
+	}
+	if d.Hold != nil {
+		e.text(d.Hold.Window)
+		e.text(d.Hold.Foreign)
+	}
+}
+
+func (e *encoder) places(places []Place) {
+	e.number(int64(len(places)))
+	for i := range places {
+		p := &places[i]
+		present := findPlace(e.world.Places, p.UID)
+		e.flag(present != nil && present.Version == p.Version, p.Going)
+		e.text(p.Name)
+		e.text(p.Revision)
+		e.number(int64(p.Stage))
+	}
+}

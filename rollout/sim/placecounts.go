@@ -1,0 +1,104 @@
+package sim
+
+import "fmt"
+
+func (placed) has(w *World, revision string) bool {
+	return w.Workload.behind() <= 0 && same(w.Workload.Template, revision)
+}
+
+// running is how many places have a pod of a revision, or get one.
+func (placed) running(w *World, revision string) int32 {
+	d := &w.Workload
+	closed := *d
+	d.places().closes(&closed)
+	return d.places().reached(&closed, w.Places, revision)
+}
+
+// coming is running with the pods that are missing, and come back updated through an open partition.
+func (w *World) coming(revision string) int32 {
+	n, d := w.running(revision), &w.Workload
+	if !d.isOpen() {
+		return n
+	}
+	closed := *d
+	d.places().closes(&closed)
+	for i := range d.Replicas {
+		p := &Place{Index: i}
+		if !w.at(i).stands() && same(d.places().comes(d, &d.Spec, p), revision) && !same(d.places().comes(d, &closed.Spec, p), revision) {
+			n++
+		}
+	}
+	return n
+}
+
+func (placed) wanted(w *World) int32 { return w.Workload.Replicas }
+
+func (placed) passed(before, after *World) (grown, lost int32) {
+	update := after.Workload.Template // which the status may not tell of yet
+	k := after.Workload.places()
+	grown = max(k.reached(&after.Workload, after.Places, update)-k.reached(&before.Workload, before.Places, update), 0)
+	lost = max(k.serving(&before.Workload, before.Places)-k.serving(&after.Workload, after.Places), 0)
+	return grown, lost
+}
+
+// allUpdated: no pod is replaced by the hand-back.
+func (placed) allUpdated(c change) bool {
+	d := &c.pass.world.Workload
+	for i := range c.pass.world.Places {
+		if p := &c.pass.world.Places[i]; p.stands() && p.Index < d.Replicas && !same(p.Revision, d.Template) {
+			return false
+		}
+	}
+	return true
+}
+
+// counts are those of the pods while the workload is held, and of its status otherwise.
+func (placed) counts(w *World, _ string) counts {
+	d := &w.Workload
+	if d.Hold == nil {
+		return counts{ready: min(d.Status.Ready, d.Replicas), available: min(d.Status.Available, d.Replicas)}
+	}
+	var is counts
+	for i := range w.Places {
+		p := &w.Places[i]
+		if !p.stands() {
+			continue
+		}
+		inside := p.Index < d.Replicas
+		ready, available := one(p.ready()), one(p.Stage == Available)
+		if same(p.Revision, d.Template) && d.behind() <= 0 {
+			is.updated++
+			is.updatedReady += ready * one(inside)
+			is.updatedAvailable += available * one(inside)
+		}
+		is.ready += ready * one(inside)
+		is.available += available * one(inside)
+	}
+	return is
+}
+
+func one(is bool) int32 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// left wants a pod of the template in each place, available, and no more.
+func (placed) left(w *World) []string {
+	d := &w.Workload
+	switch {
+	case d.Hold != nil:
+		return []string{"the workload is held"}
+	case w.Release.Purged && d.Strategy == OnDelete:
+		return nil // what runs then is up to its user
+	case int32(len(w.Places)) != d.Replicas:
+		return []string{fmt.Sprintf("there are %d pods, wanted %d", len(w.Places), d.Replicas)}
+	}
+	for i := range w.Places {
+		if p := &w.Places[i]; !p.available() || !same(p.Revision, d.Template) {
+			return []string{p.Name + " is " + p.String()}
+		}
+	}
+	return nil
+}

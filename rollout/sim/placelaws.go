@@ -1,0 +1,360 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// placeLaws are those of workloads whose pods have places. A place counts as updated if its pod is, or if the native controller makes
+// an updated one there as soon as it gets to it: where a pod is missing or going, and from an open partition up.
+var placeLaws = []law{
+	{"I2 no write takes available pods below replicas - maxUnavailable", staysServed},
+	{"I3 updated pods stay within the step whose predecessors' gates have passed", reachesStep},
+	{"a pod that is deleted comes back in the version that it is to have", comesBackReleased},
+	{"what is lost comes back in the version that all pods ran", keepsCurrent},
+	{"I3 a workload is handed back when all its pods are updated, or its release is deleted", handsBackAtEnd},
+	{"I13 a workload that is let go of is left with the template that its policy names", leavesNamed},
+	{"I5 the updated count never falls", neverTakesBack},
+	{"I3 the gates of a step that is jumped back to are opened when its pods are there", asksWhenBack},
+	{"I6 no write raises a revision that is rolled back", reachesNoBad},
+	{"I6 what was rolled back is not released again", keepsOut},
+	{"I3 what goes without gates was stable", goesBackToStable},
+	{"I6 what a rollback goes back to was stable", namesStable},
+	{"I6 a release goes back only on request", turnsRound},
+	{"I8 what is held is kept from its native controller", staysPaused},
+	{"what somebody has changed of a workload is put back in one write", putsBackWhole},
+	{"what is stopped stands", placesStand},
+	{"what is queued waits", waitsItsTurn},
+}
+
+func (placed) laws() []law { return placeLaws }
+
+// reached is how many places have, or get without another write, a pod of a revision.
+func (c change) reached(revision string) (before, after int32) {
+	w := c.pass.world
+	return w.Workload.places().reached(&c.workload, c.places, revision), w.Workload.places().reached(&w.Workload, w.Places, revision)
+}
+
+// moved is the write of the mover that the change is.
+func (c change) moved() (inplace.Write, bool) {
+	action, is := c.action.(plan.MovePods)
+	if !is {
+		return nil, false
+	}
+	write, is := action.Write.(inplace.Write)
+	return write, is
+}
+
+// replaced are the pods that the change has deleted.
+func (c change) replaced() []Place {
+	write, _ := c.moved()
+	replace, is := write.(inplace.Replace)
+	if !is {
+		return nil
+	}
+	var gone []Place
+	for _, pod := range replace.Pods {
+		before, now := findPlace(c.places, pod.UID), findPlace(c.pass.world.Places, pod.UID)
+		if before.stands() && !now.stands() {
+			gone = append(gone, *before)
+		}
+	}
+	return gone
+}
+
+// updatedMoved reports whether the change takes updated pods back.
+func (c change) takesBack() bool {
+	write, is := c.moved()
+	return is && write.Updates()
+}
+
+// staysServed is I2. What an open partition reaches counts as gone: the native controller deletes it.
+func staysServed(w *World, c change) string {
+	write, moves := c.moved()
+	if !moves {
+		return ""
+	}
+	least, lost := c.pass.window.leastAvailable(w), c.pass.window.lost
+	was, is := w.Workload.places().serving(&c.workload, c.places), w.Workload.places().serving(&w.Workload, w.Places)
+	switch write.(type) {
+	case inplace.Window: // a pod that was not available when the partition was chosen may have become so since
+		is += c.came()
+	case inplace.Replace:
+		was, is = serving(c.places, w.Workload.Replicas), serving(w.Places, w.Workload.Replicas)
+	}
+	if is < was && is+lost < least {
+		return fmt.Sprintf("%d -> %d available, at least %d", was, is, least)
+	}
+	return ""
+}
+
+// came is how many pods are available that were not when the pass saw them.
+func (c change) came() int32 {
+	n := int32(0)
+	for i := range c.pass.places {
+		p := &c.pass.places[i]
+		n += one(!p.available() && findPlace(c.pass.world.Places, p.UID).available())
+	}
+	return n
+}
+
+// served is how many pods that serve the write replaces, or lets the native controller replace.
+func (c change) served() int32 {
+	if gone := c.replaced(); len(gone) > 0 {
+		return serving(gone, c.workload.Replicas)
+	}
+	k := c.workload.places()
+	return max(k.serving(&c.workload, c.places)-k.serving(&c.pass.world.Workload, c.pass.world.Places), 0)
+}
+
+// serving counts the available pods that there are to be.
+func serving(places []Place, replicas int32) int32 {
+	n := int32(0)
+	for i := range places {
+		n += one(places[i].available() && places[i].Index < replicas)
+	}
+	return n
+}
+
+// keepsCurrent is about StatefulSets, whose native controller makes pods below the partition of the current revision. As long as it has not
+// seen the workload, the status is about what all pods ran before.
+func keepsCurrent(w *World, c change) string {
+	now := &w.Workload
+	if _, taken := c.action.(plan.TakeOver); !taken || w.Past.Losses || now.Status.Current == "" || same(c.workload.Template, now.Template) {
+		return ""
+	}
+	status := c.workload.Status
+	if n := c.workload.Replicas; status.Replicas != n || status.Updated != n || status.Ready != n {
+		return ""
+	}
+	if same(now.Status.Current, status.Update) || same(now.Status.Current, now.Template) { // or it is the one that is released
+		return ""
+	}
+	return fmt.Sprintf("all pods run %s, and come back in %s", status.Update, now.Status.Current)
+}
+
+// reachesStep is I3, with I4.
+func reachesStep(w *World, c change) string {
+	status := c.pass.intent
+	if w.Past.OutOfBand {
+		return ""
+	}
+	if _, moves := c.moved(); !moves && !w.Workload.places().goesBack() {
+		return "" // what lacks a pod when a DaemonSet is taken over gets an updated one, as it does at any time
+	}
+	if _, taken := c.action.(plan.TakeOver); taken && same(w.Workload.Status.Current, status.UpdateRevision) {
+		return "" // pods come back in the current revision, whoever releases it
+	}
+	if _, handed := c.action.(plan.HandBack); handed {
+		return "" // which is for handsBackAtEnd
+	}
+	was, is := c.reached(status.UpdateRevision)
+	limit := c.share()
+	if d := &w.Workload; status.Rollback == nil && d.Hold != nil && d.Strategy == OnDelete && w.Workload.places().goesBack() && limit < d.Replicas {
+		return "every pod that is lost comes back updated"
+	}
+	if status.Rollback != nil { // what does not serve is replaced whatever the step says
+		is = min(is, was+c.served())
+	}
+	if is > was && is-c.pass.window.grown > limit {
+		return fmt.Sprintf("%d -> %d updated pods, at most %d", was, is, limit)
+	}
+	return ""
+}
+
+// comesBackReleased: what is deleted to be updated comes back updated, whatever the native controller has seen of the workload, and
+// what is deleted to go back does not.
+func comesBackReleased(w *World, c change) string {
+	d := &w.Workload
+	if len(c.pass.window.workloads) > 0 || w.Past.OutOfBand {
+		return ""
+	}
+	for _, p := range c.replaced() {
+		if c.takesBack() {
+			if same(d.places().comes(d, &d.Spec, &p), c.pass.intent.UpdateRevision) {
+				return p.Name + " is to go back, and comes back as it was"
+			}
+			continue
+		}
+		if same(p.Revision, c.pass.intent.UpdateRevision) {
+			return p.Name + " has that version already"
+		}
+		for _, spec := range append(slices.Clone(d.Earlier), d.Spec) {
+			if revision := d.places().comes(d, &spec, &p); !same(revision, c.pass.intent.UpdateRevision) {
+				return fmt.Sprintf("%s comes back with %s", p.Name, revision)
+			}
+		}
+	}
+	return ""
+}
+
+// neverTakesBack is I5: within an attempt updated pods go back only with spec.replicas, where somebody has scaled the workload up
+// while pods were replaced, by a jump back that is to take them away, and one of them where there was no old pod left.
+func neverTakesBack(w *World, c change) string {
+	p, status := &w.Past, c.pass.intent
+	if p.OutOfBand || len(c.replaced()) == 0 || !c.takesBack() {
+		return ""
+	}
+	if !w.Workload.places().goesBack() {
+		return "there is no way back"
+	}
+	was, is := c.reached(status.UpdateRevision)
+	if step, back := w.steppedBack(status); back && is >= p.Sizes.least(step, w.Workload.Replicas) {
+		return ""
+	}
+	least := min(was, c.pass.window.least(w)-1)
+	switch {
+	case p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas:
+		step := w.steps(status)[status.CurrentStepIndex]
+		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
+	case p.Let:
+		least = min(least, -c.pass.window.extreme(w, func(d *Workload) int32 { return -w.share(status, d.Replicas) }))
+	}
+	if is >= least {
+		return ""
+	}
+	return fmt.Sprintf("%d -> %d updated pods, at least %d", was, is, least)
+}
+
+// asksWhenBack is opensWhenBack.
+func asksWhenBack(w *World, c change) string {
+	step, back := w.steppedBack(c.pass.intent)
+	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
+		return ""
+	}
+	target := w.Past.Sizes.most(step, w.Workload.Replicas)
+	if n := w.running(c.pass.intent.UpdateRevision) - c.pass.window.grown; n > target {
+		return fmt.Sprintf("there are %d updated pods, not %d", n, target)
+	}
+	return ""
+}
+
+// reachesNoBad is I6.
+func reachesNoBad(w *World, c change) string {
+	if _, moves := c.moved(); !moves || w.Past.Bad == "" {
+		return ""
+	}
+	if was, is := c.reached(w.Past.Bad); is > was+c.pass.window.grown {
+		return w.Past.Bad + " was rolled back"
+	}
+	return ""
+}
+
+// placesStand is standsStill: no old pod is replaced, and no partition opened over one. In a rollback only steps that can't be
+// read are a reason.
+func placesStand(w *World, c change) string {
+	intent := c.pass.intent
+	stands := c.pass.stands() && intent.Rollback == nil || intent.Rollback != nil && c.pass.release.unreadable(intent)
+	switch {
+	case !stands || w.Past.OutOfBand:
+		return ""
+	case len(c.replaced()) > 0 && !c.takesBack():
+		return "pods are updated"
+	}
+	if a, is := c.action.(plan.TakeOver); is && intent.Rollback == nil && a.Template != nil && c.workload.Hold == nil && c.pass.stored.Held == nil {
+		return "the workload is taken over"
+	}
+	if write, moves := c.moved(); moves && !write.Updates() {
+		if was, is := w.Workload.places().serving(&c.workload, c.places), w.Workload.places().serving(&w.Workload, w.Places); is < was {
+			return fmt.Sprintf("pods are about to be updated: %d -> %d available ones stay", was, is)
+		}
+	}
+	return ""
+}
+
+// noteOpened remembers for how many places a partition is open.
+func (p *Past) noteOpened(w *World, c change) {
+	switch _, moves := c.moved(); {
+	case !w.Workload.isOpen():
+		p.Opened = 0
+	case moves:
+		_, p.Opened = c.reached(c.pass.intent.UpdateRevision)
+	}
+}
+
+// isOpen reports whether the hold says that the native controller may update pods.
+func (d *Workload) isOpen() bool { return windowOf(d.Hold) != inplace.Held }
+
+// judgeUpdated holds the native controller against I3 when it makes a pod while a workload is held: it must never be let make more
+// updated pods than are approved, whoever scales or deletes pods, and whether or not there is a controller. Only pods that somebody
+// scales to while others are being replaced may be more, and those that were about to be replaced when somebody jumped back. Pods of the
+// current revision come whatever is released.
+func (w *World) judgeUpdated(revision string) {
+	d, status := &w.Workload, w.Release.Status
+	back := slices.ContainsFunc(status.Jumps(), func(j v1alpha1.EarlierJump) bool { return j.To <= j.From })
+	if d.Hold == nil || w.Past.OutOfBand || w.Past.Let || back || status.Rollback != nil ||
+		!same(revision, status.UpdateRevision) || w.Past.isStable(revision) || d.places().single(w) || same(revision, d.Status.Current) {
+		return
+	}
+	n := int32(0)
+	for i := range w.Places {
+		if p := &w.Places[i]; p.stands() && same(p.Revision, revision) && p.Index < d.Replicas {
+			n++
+		}
+	}
+	limit := w.share(status, d.Replicas)
+	if d.isOpen() { // who clears the status takes nothing back that was approved before
+		limit = max(limit, w.Past.Opened)
+	}
+	if n > limit {
+		w.breach("I3 the native controller is let update no more pods than are approved", fmt.Sprintf("%s has %d pods, at most %d", revision, n, limit))
+	}
+}
+
+// judgeRest has nothing to say of a pass that knows of refused writes.
+func (placed) judgeRest(*World) {}
+
+// judgeFollowed: once everybody has come to rest, no partition is open over pods that are not updated, and no more pods are updated than the steps allow.
+func (placed) judgeFollowed(w *World) {
+	d, status := &w.Workload, w.Release.Status
+	under := d.Hold != nil && !w.Release.Deleting && !w.Past.OutOfBand && w.Refusing == "" && status.Attempt == w.Past.Attempt
+	if !under || !w.settled() || d.places().lacks(w) {
+		return
+	}
+	all := w.share(status, d.Replicas) >= d.Replicas && w.running(status.UpdateRevision) >= d.Replicas
+	if how := d.places().open(w); how != "" && !all { // where all pods are updated it holds nothing back: the hand-back closes it
+		w.breach("at rest no partition is open", how)
+	}
+	if status.Rollback != nil || d.places().single(w) || !d.places().goesBack() {
+		return
+	}
+	if _, back := w.steppedBack(status); back && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
+		return
+	}
+	n, limit := w.running(status.UpdateRevision), w.share(status, d.Replicas)
+	if n > limit && w.serves() {
+		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", n, limit))
+	}
+}
+
+// serves reports whether pods may go. Where they are made one after the other that is only while all others are available.
+func (w *World) serves() bool {
+	d := &w.Workload
+	_, unavailable := d.bounds(d.Replicas)
+	least := d.Replicas - unavailable
+	if w.Ordered {
+		least = d.Replicas - 1
+	}
+	return d.places().serving(d, w.Places) > least
+}
+
+// judgeCompleted: a process that says that a release is completed knows of no pods that run anything else.
+func (placed) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
+	d := &x.workload
+	if x.listed { // it has seen the pods, which a status may not count yet
+		for i := range x.places {
+			if p := &x.places[i]; p.stands() && p.Index < d.Replicas && !same(p.Revision, status.UpdateRevision) {
+				x.world.breach("what the status says of pods is true", status.UpdateRevision+" is completed, and "+p.Name+" is "+p.String())
+			}
+		}
+		return
+	}
+	if s := d.Status; s.Updated < min(s.Replicas, d.Replicas) && d.behind() == 0 { // others are about to go
+		x.world.breach("what the status says of pods is true",
+			fmt.Sprintf("%s is completed, and %d of %d pods are updated", status.UpdateRevision, s.Updated, s.Replicas))
+	}
+}

@@ -1,0 +1,326 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
+)
+
+// statefulSets is the kind StatefulSet. Its native controller is that of pkg/controller/statefulset of Kubernetes 1.36, with and
+// without the feature gate MaxUnavailableStatefulSet. Volumes are left out. Ordinals that begin elsewhere than at 0 make no difference: it counts
+// places, and partitions, from the first.
+type statefulSets struct{ placed }
+
+var _ kind = statefulSets{}
+
+func (statefulSets) name() string { return StatefulSet }
+
+func (statefulSets) born(spec Spec) Spec { return spec }
+
+func (statefulSets) start(w *World, newborn bool) {
+	d := &w.Workload
+	if newborn {
+		return
+	}
+	for i := range d.Replicas {
+		w.addPlace(Place{Name: ordinalName(i), Index: i, Revision: d.Template, Stage: Available})
+	}
+	n := d.Replicas
+	d.Status = Places{Current: d.Template, Update: d.Template, Replicas: n, Ready: n, Available: n, Updated: n}
+	if d.Strategy == OnDelete { // people have updated the pods since, one by one
+		d.Status.Current = "v0"
+	}
+}
+
+func ordinalName(index int32) string { return fmt.Sprintf("%s-%d", Name, index) }
+
+func (statefulSets) scale(w *World, replicas int32) bool {
+	d := &w.Workload
+	if d.Replicas == replicas {
+		return false
+	}
+	if replicas > d.Replicas && (!d.kind.secured(d) || windowOf(d.Hold) != inplace.Held || d.behind() > 0) {
+		w.Past.Let = true
+	}
+	w.Past.Sizes.become(d.Replicas, replicas)
+	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
+	return true
+}
+
+func (statefulSets) secure(d *Workload) {
+	d.Strategy, d.Partition, d.AtOnce = RollingUpdate, inplace.Held, 0
+}
+
+// secured reports whether the native controller updates no more than a window lets it.
+func (statefulSets) secured(d *Workload) bool {
+	open := windowOf(d.Hold)
+	if d.Strategy == OnDelete {
+		return open == inplace.Anywhere
+	}
+	return d.Partition == inplace.Held || open != inplace.Anywhere && d.Partition >= open
+}
+
+func (k statefulSets) exposed(d *Workload) bool { return !k.secured(d) }
+
+func (statefulSets) loosen(d *Workload) { d.Strategy, d.Partition, d.AtOnce = RollingUpdate, 0, 0 }
+
+// bounds is getStatefulSetMaxUnavailable.
+func (statefulSets) bounds(d *Workload, replicas int32) (surge, unavailable int32) {
+	return 0, min(max(d.unavailable(replicas, false), 1), replicas)
+}
+
+func (statefulSets) mover(x *pass) mover.Mover {
+	d := &x.workload
+	m := statefulset.Mover{
+		RollingUpdate: d.Strategy == RollingUpdate, Partition: d.Partition, AtOnce: d.AtOnce, Window: windowOf(d.Hold), Strategy: strategyText(&d.Spec),
+		Observed: d.behind() <= 0 && d.Status.Update != "", OrderedReady: x.world.Ordered, Replicas: d.Replicas,
+		Digest: Digest(d.Template), Update: d.Status.Update, Current: d.Status.Current,
+		Status: statefulset.Status{Replicas: d.Status.Replicas, Ready: d.Status.Ready, Available: d.Status.Available, Updated: d.Status.Updated},
+		Listed: x.listed, Live: x.live,
+	}
+	if x.listed {
+		m.Pods = x.pods()
+	}
+	return m
+}
+
+func (statefulSets) turn(w *World, sees Spec) bool {
+	before := w.version
+	ordinals{w, sees}.sync()
+	return w.version != before
+}
+
+// turnLate notes in the status the generation that it has seen.
+func (k statefulSets) turnLate(w *World, sees Spec) bool {
+	d := &w.Workload
+	changed, seen := k.turn(w, sees), d.Generation-int64(len(d.Earlier))
+	if d.Seen < seen {
+		d.Seen, d.Version, changed = seen, w.next(), true
+	}
+	return changed
+}
+
+func (k statefulSets) settled(w *World) bool {
+	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going || p.Stage == Ended }) && !k.turn(w.Clone(), w.Workload.Spec)
+}
+
+// ordinals is the StatefulSet controller with the spec that it sees.
+type ordinals struct {
+	*World
+	Spec
+}
+
+// sync is updateStatefulSet with updateStatefulSetStatus.
+func (n ordinals) sync() {
+	status := n.found()
+	if n.replicas() && n.condemned() && n.Strategy == RollingUpdate {
+		if n.Several {
+			n.rollSeveral(status.Update)
+		} else {
+			n.roll(status.Update)
+		}
+	}
+	if r := n.Replicas; n.Strategy == RollingUpdate && status.Updated == r && status.Ready == r && status.Replicas == r { // completeRollingUpdate
+		status.Current = status.Update
+	}
+	if d := &n.Workload; d.Status != status {
+		d.Status, d.Version = status, n.next()
+	}
+}
+
+// found is the status with the pods as they are found: terminating ones are ready as long as they are there.
+func (n ordinals) found() Places {
+	status := Places{Current: n.Workload.Status.Current, Update: n.Template, Replicas: int32(len(n.Places))}
+	if status.Current == "" {
+		status.Current = status.Update
+	}
+	for i := range n.Places {
+		p := &n.Places[i]
+		if p.ready() {
+			status.Ready++
+		}
+		if p.Stage == Available {
+			status.Available++
+		}
+		if p.Revision == status.Update && !p.Going {
+			status.Updated++
+		}
+	}
+	return status
+}
+
+// at returns the pod of an ordinal; nil if there is none.
+func (w *World) at(index int32) *Place {
+	for i := range w.Places {
+		if w.Places[i].Index == index {
+			return &w.Places[i]
+		}
+	}
+	return nil
+}
+
+// replicas is processReplica for each, in order or all at once. It reports whether the controller goes on.
+func (n ordinals) replicas() bool {
+	for i := range n.Replicas {
+		p := n.at(i)
+		switch {
+		case p == nil:
+			n.create(i)
+		case p.Stage == Ended && !p.Going:
+			n.deletePlace(p.UID)
+		}
+		if n.Ordered && !p.available() {
+			return false
+		}
+	}
+	return true
+}
+
+// create is newVersionedStatefulSetPod.
+func (n ordinals) create(index int32) {
+	revision := n.Template
+	if current := n.Workload.Status.Current; n.Strategy == RollingUpdate && index < n.Partition && current != "" {
+		revision = current
+	}
+	n.addPlace(Place{Name: ordinalName(index), Index: index, Revision: revision})
+	if n.Spec == n.Workload.Spec { // or it goes by a partition that was right when it was set
+		n.judgeUpdated(revision)
+	}
+}
+
+// condemned is processCondemned for each. It reports whether the controller goes on.
+func (n ordinals) condemned() bool {
+	var pods []Place
+	for _, p := range slices.Backward(n.Places) {
+		if p.Index >= n.Replicas {
+			pods = append(pods, p)
+		}
+	}
+	lowest := -1 // of those that are not available
+	for i := range pods {
+		if !pods[i].available() {
+			lowest = i
+		}
+	}
+	for i := range pods {
+		p := &pods[i]
+		switch {
+		case p.Going && n.Ordered:
+			return false
+		case p.Going:
+			continue
+		case n.Ordered && !p.available() && i != lowest:
+			return false
+		}
+		n.deletePlace(p.UID)
+		if n.Ordered {
+			return false
+		}
+	}
+	return true
+}
+
+// roll is the end of updateStatefulSet: the highest outdated pod goes, if none above it is missing.
+func (n ordinals) roll(update string) {
+	for i := n.Replicas - 1; i >= n.Partition; i-- {
+		switch p := n.at(i); {
+		case p.stands() && p.Revision != update:
+			n.deletePlace(p.UID)
+			return
+		case !p.available():
+			return
+		}
+	}
+}
+
+// rollSeveral is updateStatefulSetAfterInvariantEstablished: the highest outdated pods go, as many as may be unavailable.
+func (n ordinals) rollSeveral(update string) {
+	room := max(n.AtOnce, 1)
+	for i := range n.Replicas {
+		if !n.at(i).available() {
+			room--
+		}
+	}
+	for i := n.Replicas - 1; i >= n.Partition && room > 0; i-- {
+		if p := n.at(i); p.stands() && p.Revision != update {
+			n.deletePlace(p.UID)
+			room--
+		}
+	}
+}
+
+// comes is the revision in which a pod comes back.
+func (statefulSets) comes(d *Workload, spec *Spec, p *Place) string {
+	if current := d.Status.Current; spec.Strategy == RollingUpdate && p.Index < spec.Partition && current != "" {
+		return current
+	}
+	return spec.Template
+}
+
+// reached counts the places of a revision: from the partition up all come to be updated.
+func (k statefulSets) reached(d *Workload, places []Place, revision string) int32 {
+	n := int32(0)
+	stand := map[int32]string{}
+	for i := range places {
+		if p := &places[i]; p.stands() {
+			stand[p.Index] = p.Revision
+		}
+	}
+	for i := range d.Replicas {
+		has, stands := stand[i]
+		comes := k.comes(d, &d.Spec, &Place{Index: i})
+		open := d.Strategy == RollingUpdate && i >= d.Partition
+		if stands && same(has, revision) || same(comes, revision) && (open || !stands) {
+			n++
+		}
+	}
+	return n
+}
+
+// serving are the available pods that the native controller leaves alone.
+func (statefulSets) serving(d *Workload, places []Place) int32 {
+	n := int32(0)
+	for i := range places {
+		p := &places[i]
+		leaves := d.Strategy == OnDelete || p.Index < d.Partition || same(p.Revision, d.Template)
+		if p.available() && p.Index < d.Replicas && leaves {
+			n++
+		}
+	}
+	return n
+}
+
+func (statefulSets) closes(d *Workload) { d.Strategy, d.Partition = RollingUpdate, inplace.Held }
+
+func (statefulSets) goesBack() bool { return true }
+
+// single reports whether every pod comes in one version.
+func (statefulSets) single(w *World) bool {
+	return w.Workload.Status.Current == w.Workload.Status.Update && w.Workload.behind() <= 0
+}
+
+// lacks reports whether a pod is missing, and can't be made.
+func (statefulSets) lacks(w *World) bool {
+	for i := range w.Workload.Replicas {
+		if !w.at(i).stands() {
+			return true
+		}
+	}
+	return false
+}
+
+// open says how far pods may be updated without a write. It does no harm where all may be, and some are not.
+func (k statefulSets) open(w *World) string {
+	d, status := &w.Workload, w.Release.Status
+	all := status.Rollback != nil || w.share(status, d.Replicas) >= d.Replicas
+	if all && w.running(status.UpdateRevision) < d.Replicas {
+		return ""
+	}
+	if d.Strategy == OnDelete || d.Partition != inplace.Held {
+		return strategyText(&d.Spec)
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+)
+
+// Workload is the object of a kind that can be released.
+type Workload interface {
+	metav1.Object
+	Identified
+	Sized
+	Held
+}
+
+// Held is what makes an object one that is taken over.
+type Held interface {
+	Owned
+	Holdable
+}
+
+// Identified is what object it is, and which pods are its own.
+type Identified interface {
+	// Object is the object in its Go type.
+	Object() client.Object
+	Kind() string
+	// PodTemplate is spec.template, to be changed in place.
+	PodTemplate() *corev1.PodTemplateSpec
+	PodSelector() *metav1.LabelSelector
+}
+
+// Sized is how many pods there are to be, and what the native controller makes of the object.
+type Sized interface {
+	// Size is how many pods there are to be.
+	Size() int32
+	// Deadline is spec.progressDeadlineSeconds; nil if the kind has none.
+	Deadline() *int32
+	// Seen is the generation that the native controller has observed.
+	Seen() int64
+	// Foretell computes the name that the native controller gives the version that the template has: the value of the label
+	// that its pods get, or of a StatefulSet what follows its name in there. A control plane of another version may come to
+	// another name.
+	Foretell() string
+}
+
+// Owned is what of the object is its owner's.
+type Owned interface {
+	// Own is what the object gets back, if it is taken over as it is.
+	Own() v1alpha1.HeldWorkload
+	// Limits are maxSurge and maxUnavailable of a strategy as Own encodes it; nil where that has none.
+	Limits(strategy string) (surge, unavailable *intstr.IntOrString)
+	// Describe says in words what the object gets back.
+	Describe(v1alpha1.HeldWorkload) string
+}
+
+// Holdable is how the native controller is kept from rolling the object.
+type Holdable interface {
+	// Secure adds to a patch what keeps it from that, and GiveBack what undoes it.
+	Secure(*kube.JSONPatch)
+	GiveBack(*kube.JSONPatch, v1alpha1.HeldWorkload)
+	// Insecure names the fields that are not as Secure sets them, and Kept those that are not as GiveBack does.
+	Insecure() []string
+	Kept(v1alpha1.HeldWorkload) []string
+}
+
+// Kinds are those that can be released, in the order in which they are documented.
+var Kinds = []string{kindDeployment, kindStatefulSet, kindDaemonSet}
+
+const (
+	kindDeployment  = "Deployment"
+	kindStatefulSet = "StatefulSet"
+	kindDaemonSet   = "DaemonSet"
+)
+
+// New is an empty object of a kind; nil if workloads of the kind can't be released.
+func New(kind string) Workload {
+	switch kind {
+	case kindDeployment:
+		return &Deployment{&appsv1.Deployment{}}
+	case kindStatefulSet:
+		return &StatefulSet{&appsv1.StatefulSet{}}
+	case kindDaemonSet:
+		return &DaemonSet{&appsv1.DaemonSet{}}
+	default:
+		return nil
+	}
+}
+
+// Of is an object of apps/v1 as a Workload. It is an error if workloads of its kind can't be released.
+func Of(object client.Object) (Workload, error) {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return &Deployment{o}, nil
+	case *appsv1.StatefulSet:
+		return &StatefulSet{o}, nil
+	case *appsv1.DaemonSet:
+		return &DaemonSet{o}, nil
+	default:
+		return nil, fmt.Errorf("%T can't be released", object)
+	}
+}

@@ -1,0 +1,240 @@
+package journeys
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// daemonSet is a DaemonSet "web" of web:1 on the journey's own nodes.
+func (w *world) daemonSet(change ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
+	d := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: w.onEachOwnNode("web:1", nil),
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
+				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: share(1), MaxSurge: share(0)},
+			},
+		},
+	}
+	for _, c := range change {
+		c(d)
+	}
+	return d
+}
+
+// onEachOwnNode is the template of a DaemonSet that runs on the journey's own nodes.
+func (w *world) onEachOwnNode(image string, annotations map[string]string) corev1.PodTemplateSpec {
+	template := w.onOwnNodes(podTemplate(image, annotations))
+	template.Spec.TopologySpreadConstraints = nil
+	return template
+}
+
+// toDaemon is a release of web:2 for the DaemonSet.
+func (w *world) toDaemon(steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
+	return releaseTo("DaemonSet", w.onEachOwnNode("web:2", nil), steps...)
+}
+
+// onDelete wants the DaemonSet to be held with the strategy OnDelete.
+func onDelete(s *scene) error {
+	if d := s.daemon(); d == nil || !held(d) || d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
+		return fmt.Errorf("want the DaemonSet held with OnDelete")
+	}
+	return nil
+}
+
+// A DaemonSet is released gate by gate, with OnDelete meanwhile, and is as it was in the end: its pods are not replaced again.
+func TestDaemonSetInBatches(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(6)
+	w.startController()
+	d := w.daemonSet()
+	w.placed(d, 6)
+	w.create(w.toDaemon(step(1), step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), onDelete, web.runs(pods{"web:1": 5, "web:2": 1})))
+	w.confirm("web")
+	w.await(all(web.blocksAt(1), onDelete, web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.confirm("web")
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 6)))
+	if least := w.findings(web).leastReady; least < 4 {
+		t.Errorf("%d pods served at least, want 4 of 6", least)
+	}
+}
+
+// The user's own OnDelete comes back.
+func TestDaemonSetGetsItsStrategyBack(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(2)
+	w.startController()
+	d := w.daemonSet(func(d *appsv1.DaemonSet) {
+		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+	})
+	w.placed(d, 2)
+	w.create(w.toDaemon(step(1), step("100%")))
+	w.await(all(web.blocksAt(0), onDelete, web.runs(pods{"web:1": 1, "web:2": 1})))
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 2)))
+}
+
+// A DaemonSet with OnDelete has a template that its pods don't run yet. That is released; there is nothing before it to roll back to.
+func TestDaemonSetAdoptedOnTheWay(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(3)
+	w.startController()
+	d := w.daemonSet(func(d *appsv1.DaemonSet) {
+		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+	})
+	w.placed(d, 3)
+	w.kubectl("set", "image", "daemonset/web", "*=web:2")
+	w.create(w.toDaemon(step(1), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
+	w.rollBack()
+	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "is the one that is being released")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3)))
+}
+
+// Rolled back by annotation, in mid-release and after it.
+func TestDaemonSetRolledBack(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		t.Run(fmt.Sprintf("Completed=%t", over), func(t *testing.T) {
+			w := newWorld(t)
+			w.ownNodes(4)
+			w.startController()
+			d := w.daemonSet()
+			w.placed(d, 4)
+			w.create(w.toDaemon(step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+			old := w.now()
+			if over {
+				w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
+			}
+			w.rollBack()
+			w.wantUntouched(d, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
+			for uid, pod := range old.pods {
+				if !over && pod.Spec.Containers[0].Image == "web:1" && alive(pod) && w.now().pods[uid] == nil {
+					t.Errorf("%s ran web:1 all the time, and was replaced", pod.Name)
+				}
+			}
+		})
+	}
+}
+
+// A node that comes at a gate gets the new version from the native controller. That is told, and counts.
+func TestDaemonSetNodeComes(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(4)
+	w.startController()
+	d := w.daemonSet()
+	w.placed(d, 4)
+	w.create(w.toDaemon(step(1), step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.addNode(4)
+	w.await(all(web.blocksAt(0), sizeSeen(5), web.runs(pods{"web:1": 3, "web:2": 2}),
+		web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "2 of 5 pods")))
+	w.awaitEvent(v1alpha1.ReasonCameUpdated, "2 of 5 pods") // though the status may have had 4 nodes when it saw the pod
+	w.confirm("web")
+	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 3}), web.withoutCondition(v1alpha1.ConditionBeyondStep)))
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 5)))
+}
+
+// A node goes at a gate. The release goes on with those that are left.
+func TestDaemonSetNodeGoes(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(4)
+	last, gone := w.addNode(4)
+	w.startController()
+	d := w.daemonSet()
+	w.placed(d, 5)
+	w.create(w.toDaemon(step(2), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 2})))
+	gone()
+	for _, pod := range w.now().podsOwned(d) {
+		if pod.Spec.NodeName == string(last) { // as the garbage collector does a minute later
+			w.kubectl("delete", "pod", pod.Name, "--grace-period=0", "--force", "--ignore-not-found")
+		}
+	}
+	w.await(all(web.blocksAt(0), sizeSeen(4), hasPods(4), web.runs(pods{"web:1": 2, "web:2": 2})))
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
+}
+
+// Pods that somebody deletes at a gate come back updated, which is told; an updated one comes back as it was.
+func TestDaemonSetPodsDeletedByHand(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(4)
+	w.startController()
+	d := w.daemonSet()
+	w.placed(d, 4)
+	w.create(w.toDaemon(step(1), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.kubectl("delete", "pod", w.podOf("web:2"), "--wait=false")
+	w.await(all(web.runs(pods{"web:1": 3, "web:2": 1}), allReadyInPlace))
+	w.kubectl("delete", "pod", w.podOf("web:1"), "--wait=false")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2}), allReadyInPlace,
+		web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "2 of 4 pods")))
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
+}
+
+// maxUnavailable of the DaemonSet's own strategy holds where the release gives none.
+func TestDaemonSetKeepsItsMaxUnavailable(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(5)
+	w.startController()
+	d := w.daemonSet(func(d *appsv1.DaemonSet) {
+		d.Spec.Template = w.onEachOwnNode("web:1", delayed)
+		d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = share("30%") // of 5 nodes: 2
+	})
+	w.placed(d, 5)
+	r := releaseTo("DaemonSet", w.onEachOwnNode("web:2", delayed), step("100%", none()))
+	r.Spec.Strategy.MaxUnavailable = nil
+	w.create(r)
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 5)))
+	if least := w.findings(web).leastReady; least != 3 {
+		t.Errorf("%d pods served at least, want 3 of 5", least)
+	}
+}
+
+// Pods go in the order of their nodes' labels: zone by zone.
+func TestDaemonSetByZone(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.ownNodes(4)
+	zones := []string{"b", "a", "b", "a"}
+	for i, n := range nodes {
+		w.kubectl("label", "node", string(n), "zone="+zones[i])
+	}
+	w.startController()
+	d := w.daemonSet()
+	w.placed(d, 4)
+	r := w.toDaemon(step("50%"), step("100%"))
+	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{NodeLabel: &v1alpha1.NodeLabelOrder{Key: "zone"}}}
+	w.create(r)
+	w.await(all(web.blocksAt(0), nodes[0].has("web:1"), nodes[2].has("web:1"), nodes[1].has("web:2"), nodes[3].has("web:2")))
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
+}
+
+// allReadyInPlace wants all pods of the workload to serve.
+func allReadyInPlace(s *scene) error {
+	workload := s.workload("web")
+	if ready, all := s.readyInPlace(workload), len(s.podsOwned(workload)); int(ready) != all || ready != wantedPods(workload) {
+		return fmt.Errorf("want all %d pods to serve, have %d", all, ready)
+	}
+	return nil
+}
+
+// podOf is the name of a pod of an image.
+func (w *world) podOf(image string) string {
+	w.Helper()
+	for _, pod := range w.now().pods {
+		if alive(pod) && pod.Spec.Containers[0].Image == image {
+			return pod.Name
+		}
+	}
+	w.Fatalf("no pod of %s", image)
+	return ""
+}

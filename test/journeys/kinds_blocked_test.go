@@ -1,0 +1,97 @@
+package journeys
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A quota that has no room for the pods, and a disruption budget that is stricter than the release, are told before the first write.
+// A release that starts all the same loses no more than the first pods, says that they are not created, and goes on when there is room.
+func TestInPlaceQuotaAndBudget(t *testing.T) {
+	onBothKinds(t, func(w *world, p inPlace) {
+		before := p.served(w, 4)
+		w.quota("few", corev1.ResourcePods, "3")
+		w.create(&policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MaxUnavailable: share(1), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
+		})
+		w.create(p.to(w, step("50%"), step("100%")))
+		w.await(all(web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "ResourceQuota few (pods: 4 of 3 used) leaves no room"), web.handedBack,
+			web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "PodDisruptionBudget web lets 1 of 4"), web.serves("web:1", 4)))
+		w.patchRelease(`{"spec":{"strategy":{"preflight":"Warn"}}}`)
+		w.await(all(web.takenOver, web.runs(pods{"web:1": 2, "web:2": 1}), going(0)))
+		w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
+		w.await(failed("1 of 2 not created: see 'kubectl describe " + strings.ToLower(p.kind) + " web -n " + w.namespace))
+		w.kubectl("delete", "resourcequota", "few")
+		w.bePatient()
+		w.kubectl("annotate", "batchrelease", "web", "retry=true")
+		w.await(all(web.blocksAt(0), p.shut, web.runs(pods{"web:1": 2, "web:2": 2})))
+		w.wantUntouched(before, all(web.completed, web.serves("web:2", 4)))
+	})
+}
+
+// A pod that takes its time to end, a day or until somebody removes its finalizer, is waited for, by name. It does not count as gone:
+// no other goes in its stead, neither forward nor back.
+func TestInPlacePodDoesNotEnd(t *testing.T) {
+	onBothKinds(t, func(w *world, p inPlace) {
+		before := p.served(w, 6)
+		letGo := w.hang("web:1")
+		w.create(p.to(w, step("50%"), step("100%")))
+		w.await(all(going(2), web.takenOver))
+		w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
+		w.await(all(failed("2 of 2 not created: web-"), web.says("not gone yet")))
+		w.bePatient()
+		w.kubectl("annotate", "batchrelease", "web", "retry=true")
+		w.await(web.phase(v1alpha1.PhaseRollingUpdate))
+		w.jumpTo(1)
+		w.await(jumped(0, 1, "nextStepIndex"))
+		w.lookedAgain()
+		w.await(all(web.phase(v1alpha1.PhaseRollingUpdate), going(2), web.runs(pods{"web:1": 4})))
+		w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+		w.await(all(web.reason(v1alpha1.ReasonRollingBack), going(2), web.runs(pods{"web:1": 4})))
+		letGo()
+		w.wantUntouched(before, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 6)))
+		if least := w.findings(web).leastReady; least < 4 {
+			t.Errorf("%d pods served at least, want 4 of 6", least)
+		}
+	})
+}
+
+// In order, the native controller makes nothing beyond a pod that does not serve. A rollback replaces such a pod of the new version
+// first. One of the old version is not replaced, and nothing that serves is taken down meanwhile.
+func TestStatefulSetMiddleNeverReady(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"web-1", "web-4"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.halfOfOrdinals(6, managed(oneByOne))
+			w.setReady(name, false)
+			w.await(func(s *scene) error {
+				if pod := s.pod(name); pod == nil || isReady(pod) {
+					return fmt.Errorf("want %s not to serve", name)
+				}
+				return nil
+			})
+			w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+			if name == "web-1" {
+				w.await(web.reason(v1alpha1.ReasonRollingBack))
+				w.lookedAgain()
+				w.await(all(web.reason(v1alpha1.ReasonRollingBack), going(0), web.runs(pods{"web:1": 3, "web:2": 3})))
+				w.kubectl("delete", "pod", name, "--wait=false")
+			}
+			w.wantUntouched(s, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 6)))
+			if least := w.findings(web).leastReady; least < 4 {
+				t.Errorf("%d pods served at least, want 4 of 6", least)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package journeys
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A StatefulSet is released from its highest ordinal down, gate by gate, and is as it was in the end: its pods are not
+// replaced again. So it is however the native controller makes pods.
+func TestStatefulSetInBatches(t *testing.T) {
+	for _, policy := range []appsv1.PodManagementPolicyType{parallel, oneByOne} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			s := statefulSet(6, managed(policy))
+			w.placed(s, 6)
+			w.create(toStateful(step(1), step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), closed, places(from(0, 5, 6))))
+			w.confirm("web")
+			w.await(all(web.blocksAt(1), closed, places(from(0, 3, 6))))
+			w.confirm("web")
+			w.wantUntouched(s, all(web.completed, web.serves("web:2", 6)))
+		})
+	}
+}
+
+// A StatefulSet whose first ordinal is not 0.
+func TestStatefulSetWithOtherOrdinals(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	s := statefulSet(4, func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 7} })
+	w.placed(s, 4)
+	w.create(toStateful(step(1), step("100%")))
+	w.await(all(web.blocksAt(0), closed, places(from(7, 10, 11))))
+	w.replacedByHand("web-7", all(closed, places(from(7, 10, 11))))
+	w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
+}
+
+// The user's own OnDelete, and the user's own partition, come back.
+func TestStatefulSetGetsItsStrategyBack(t *testing.T) {
+	cases := map[string]appsv1.StatefulSetUpdateStrategy{
+		"OnDelete": {Type: appsv1.OnDeleteStatefulSetStrategyType},
+		"Partition": {
+			Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(3))},
+		},
+	}
+	for name, strategy := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			s := statefulSet(4, func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy = strategy })
+			w.placed(s, 4)
+			w.create(toStateful(step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), closed, places(from(0, 2, 4))))
+			w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
+		})
+	}
+}
+
+// With OnDelete the current revision stays the one that the StatefulSet began with, however its pods were updated by hand. What is
+// lost of a batch comes back in the version that ran before the release all the same (S10).
+func TestStatefulSetUpdatedByHandBefore(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	s := statefulSet(4, managed(parallel), func(s *appsv1.StatefulSet) {
+		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+		s.Spec.Template.Spec.Containers[0].Image = "web:0"
+	})
+	w.placed(s, 4)
+	w.kubectl("set", "image", "statefulset/web", "*=web:1")
+	w.kubectl("delete", "pod", "web-0", "web-1", "web-2", "web-3")
+	w.await(all(places(from(0, 4, 4)), seenInPlace))
+	w.create(toStateful(step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), closed, places(from(0, 2, 4))))
+	w.replacedByHand("web-0", all(closed, places(from(0, 2, 4))))
+	w.rollBack()
+	w.await(all(web.completed, web.serves("web:1", 4)))
+}
+
+// A StatefulSet with a partition has a template that not all of its pods run. The release waits for them, says what for, and has
+// nothing to roll back to.
+func TestStatefulSetAdoptedOnTheWay(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	s := statefulSet(3, func(s *appsv1.StatefulSet) {
+		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
+			Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(2))},
+		}
+	})
+	w.placed(s, 3)
+	w.kubectl("set", "image", "statefulset/web", "*=web:2")
+	w.await(web.runs(pods{"web:1": 2, "web:2": 1}))
+	w.create(toStateful(step(1), step("100%")))
+	w.await(all(web.reason(v1alpha1.ReasonNativeRollout), web.says("the StatefulSet has partition 2, and 1 of 3 pods run")))
+	w.rollBack()
+	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "there is no stable template to go back to")
+	w.kubectl("patch", "statefulset", "web", "-p", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`)
+	w.await(all(web.completed, web.serves("web:2", 3)))
+}
+
+// Rolled back by annotation, in mid-release and after it.
+func TestStatefulSetRolledBack(t *testing.T) {
+	for _, policy := range []appsv1.PodManagementPolicyType{parallel, oneByOne} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			s := statefulSet(6, managed(policy))
+			w.placed(s, 6)
+			w.create(toStateful(step("50%"), step("100%")))
+			w.await(all(web.blocksAt(0), places(from(0, 3, 6))))
+			old := w.now().uids()
+			w.rollBack()
+			w.wantUntouched(s, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 6)))
+			for _, name := range []string{"web-0", "web-1", "web-2"} {
+				if now := w.now().uids()[name]; now != old[name] {
+					t.Errorf("%s ran web:1 all the time, and was replaced", name)
+				}
+			}
+		})
+		t.Run(string(policy)+"/Completed", func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			s := statefulSet(4, managed(policy))
+			w.placed(s, 4)
+			w.create(toStateful(step("50%"), step("100%")))
+			w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
+			w.rollBack()
+			w.wantUntouched(s, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
+		})
+	}
+}
+
+// A new template in mid-release takes the place of the one that is released, with its gates.
+func TestStatefulSetSuperseded(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	s := statefulSet(6)
+	w.placed(s, 6)
+	w.create(toStateful(step("50%"), step("100%")))
+	w.await(all(web.blocksAt(0), places(from(0, 3, 6))))
+	w.releaseImage("web:3")
+	w.await(all(web.attempt(2), web.blocksAt(0), closed, web.runs(pods{"web:1": 3, "web:3": 3})))
+	w.wantUntouched(s, all(web.completed, web.serves("web:3", 6)))
+}
+
+// kubectl rollout undo at rest is native, and shows up as drift.
+func TestStatefulSetUndoneIsDrift(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.placed(statefulSet(3), 3)
+	w.create(toStateful(step(1), step("100%")))
+	w.awaitConfirming(all(web.completed, web.serves("web:2", 3), seenInPlace))
+	w.kubectl("rollout", "undo", "statefulset", "web")
+	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, "web:2 -> web:1"), web.serves("web:1", 3)))
+}
