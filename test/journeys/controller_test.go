@@ -269,6 +269,7 @@ var errKilled = errors.New("the controller was killed")
 
 func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 	f.controller.note(request)
+	f.controller.sight.watches(request)
 	rests := f.controller.sight.of(request)
 	f.controller.count(request)
 	if f.controller.dead.Load() {

@@ -41,23 +41,28 @@ func TestDaemonSetNodesTainted(t *testing.T) {
 	}
 }
 
-// Pods go, by somebody else's doing, after they were counted and before those of a batch are deleted: the release goes on.
+// Pods go, by somebody else's doing, after they were counted and before those of a batch are deleted: the release goes on. The
+// pods of the first batch are those with which the watch of pods begins, and those of the second were listed.
 func TestDaemonSetPodsLostAfterTheirCount(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(6)
-	inSecondBatch := nth(2, before, http.MethodDelete, "pods")
-	var deletes sync.Mutex // several are sent at once
-	w.startControllerUntil(func(request *http.Request) moment {
-		deletes.Lock()
-		defer deletes.Unlock()
-		if inSecondBatch(request) == before {
-			w.losePods(2)
-		}
-		return goOn
-	})
-	w.placed(w.daemonSet(), 6)
-	w.create(releaseTo("DaemonSet", w.onEachOwnNode("web:2", delayed), step(1, none()), step("100%")))
-	w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
+	for name, batch := range map[string]int{"FirstBatch": 1, "SecondBatch": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.ownNodes(6)
+			inBatch := nth(batch, before, http.MethodDelete, "pods")
+			var deletes sync.Mutex // several are sent at once
+			w.startControllerUntil(func(request *http.Request) moment {
+				deletes.Lock()
+				defer deletes.Unlock()
+				if inBatch(request) == before {
+					w.losePods(2)
+				}
+				return goOn
+			})
+			w.placed(w.daemonSet(), 6)
+			w.create(releaseTo("DaemonSet", w.onEachOwnNode("web:2", delayed), step(1, none()), step("100%")))
+			w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
+		})
+	}
 }
 
 // losePods deletes pods that are not going away yet.

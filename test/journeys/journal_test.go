@@ -197,6 +197,17 @@ func (j *journal) now() (*scene, <-chan struct{}) {
 	return j.scene.clone(), j.changed
 }
 
+// latest is the latest revision of which the journal knows.
+func (j *journal) latest() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	latest := uint64(0)
+	for _, e := range j.entries {
+		latest = max(latest, e.revision)
+	}
+	return latest
+}
+
 // lostSight is the least that a write rested on of which it is not known what it made; nil if there is none.
 func (j *journal) lostSight() *uint64 {
 	j.mu.Lock()

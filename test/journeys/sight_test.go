@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path"
 	"regexp"
 	"sync"
 
@@ -31,6 +32,8 @@ type sight struct {
 	mu sync.Mutex
 	// cached is the revision up to which the cache has workloads, or more.
 	cached uint64
+	// begun is a revision of which the pods are, or a later one, with which a watch of them begins; 0 once something was decided on it.
+	begun uint64
 	// passes have what each of them saw when it looked last.
 	passes map[types.UID]basis
 }
@@ -38,7 +41,7 @@ type sight struct {
 // basis is what a write rests on: up to which revisions the controller had seen what it decided on.
 type basis struct {
 	workloads uint64
-	// pods is that of the list of pods; 0 if none was read.
+	// pods is that of the list of pods, or of the beginning of their watch; 0 if nothing was read.
 	pods uint64
 }
 
@@ -91,7 +94,7 @@ var (
 // listen takes notice of a line that a controller logs, and reports whether it is one for people.
 func (s *sight) listen(line string) (loud bool) {
 	if pass := passBegins.FindStringSubmatch(line); pass != nil {
-		s.look(types.UID(pass[1]), 0)
+		s.look(types.UID(pass[1]), s.watched())
 	}
 	return !tooQuiet.MatchString(line)
 }
@@ -104,6 +107,25 @@ func (s *sight) look(pass types.UID, pods uint64) {
 		s.passes = map[types.UID]basis{}
 	}
 	s.passes[pass] = basis{s.cached, pods}
+}
+
+// watches takes notice of a request that begins to watch pods: the API server answers with what it has now, or later.
+func (s *sight) watches(request *http.Request) {
+	if request.URL.Query().Has("watch") && path.Base(request.URL.Path) == "pods" {
+		s.setWatched(s.journal.latest())
+	}
+}
+
+func (s *sight) watched() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+func (s *sight) setWatched(revision uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = revision
 }
 
 // of is what a request rests on; nil if that is not known.
@@ -131,12 +153,17 @@ func (s *sight) answered(request *http.Request, response *http.Response, rests *
 	if request.Method == http.MethodGet {
 		if list, is := object.(*corev1.PodList); is {
 			seen.pods = parseRevision(list.ResourceVersion)
+			s.setWatched(0)
 		}
 		return
 	}
 	if !whole || response.StatusCode >= http.StatusInternalServerError { // it may have been carried out
 		s.journal.unanswered(rests.workloads)
 		return
+	}
+	switch object.(type) {
+	case *corev1.Pod, *appsv1.StatefulSet, *appsv1.DaemonSet:
+		s.setWatched(0)
 	}
 	if written, is := object.(client.Object); is && written.GetResourceVersion() != "" {
 		s.journal.rests(revisionOf(written), *rests)
