@@ -36,21 +36,36 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 		Kind: v.workload.Kind(), Workload: v.workload.GetName(), Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
 		NewSet: shape.NewVersion,
 	}
-	namespace, unknown, err := r.snapshots.of(ctx, v.release.Namespace)
-	if err != nil {
-		return err
-	}
+	var err error
 	if release.Released, err = r.decodedTemplate(ctx, v, shape.Template); err != nil {
 		return err
 	}
-	if release.Running, err = r.runningTemplate(ctx, v, len(namespace.Quotas) > 0); err != nil {
+	found, kept, err := r.check(ctx, v, release, r.snapshots.of)
+	if err == nil && kept && found.Fails() { // somebody may have raised a quota a moment ago
+		found, _, err = r.check(ctx, v, release, r.snapshots.anew)
+	}
+	if err != nil {
 		return err
 	}
-	found := preflight.Check(release, namespace)
-	found.Warnings = append(found.Warnings, unknown...)
 	v.process.fits = knownFit{shape, v.given, r.clock.Now(), &found}
 	v.facts.Preflight = &found
 	return nil
+}
+
+// check compares what is about to begin with what its namespace has, and reports whether that is kept from a moment ago.
+func (r *Reconciler) check(
+	ctx context.Context, v *view, release preflight.Release, read func(context.Context, string) (surveyed, error),
+) (preflight.Findings, bool, error) {
+	namespace, err := read(ctx, v.release.Namespace)
+	if err != nil {
+		return preflight.Findings{}, false, err
+	}
+	if release.Running, err = r.runningTemplate(ctx, v, len(namespace.found.Quotas) > 0); err != nil {
+		return preflight.Findings{}, false, err
+	}
+	found := preflight.Check(release, namespace.found)
+	found.Warnings = append(found.Warnings, namespace.unknown...)
+	return found, namespace.kept, nil
 }
 
 // decodedTemplate is a template that is about to be released. The API server's defaults don't matter for

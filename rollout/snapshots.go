@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,25 +12,46 @@ import (
 	"github.com/sluice-dev/sluice/rollout/survey"
 )
 
-// snapshots are of what in namespaces can limit their releases. Where a push changes many releases of a
-// namespace, those that ask at the same time share the answer; nothing is kept beyond that.
+// snapshotMemory is how long what a namespace has is kept. Where a push changes many releases of a namespace, they begin within
+// seconds.
+const snapshotMemory = 5 * time.Second
+
+// snapshots are of what in namespaces can limit their releases. Releases that begin at about the same time share the answer;
+// nothing is kept beyond that.
 type snapshots struct {
 	live  client.Reader
 	lists singleflight.Group
+	kept  sync.Map // surveyed by namespace
 }
 
 // surveyed is what a namespace has, and what could not be read.
 type surveyed struct {
 	found   preflight.Namespace
 	unknown []string
+	// kept says that this may have changed since.
+	kept bool
 }
 
-// of is survey.Namespace. Everybody who asked shares what it returns, and only reads it.
-func (s *snapshots) of(ctx context.Context, namespace string) (preflight.Namespace, []string, error) {
+// of is survey.Namespace, as of a few seconds ago at most. Everybody who asked shares what it returns, and only reads it.
+func (s *snapshots) of(ctx context.Context, namespace string) (surveyed, error) {
+	if kept, found := s.kept.Load(namespace); found {
+		seen := *kept.(*surveyed)
+		seen.kept = true
+		return seen, nil
+	}
+	return s.anew(ctx, namespace)
+}
+
+// anew is what a namespace has now.
+func (s *snapshots) anew(ctx context.Context, namespace string) (surveyed, error) {
 	answer, err, _ := s.lists.Do(namespace, func() (any, error) {
 		found, unknown, err := survey.Namespace(ctx, s.live, namespace)
-		return surveyed{found, unknown}, err
+		seen := &surveyed{found: found, unknown: unknown}
+		if err == nil {
+			s.kept.Store(namespace, seen)
+			time.AfterFunc(snapshotMemory, func() { s.kept.CompareAndDelete(namespace, seen) })
+		}
+		return seen, err
 	})
-	seen := answer.(surveyed)
-	return seen.found, seen.unknown, err
+	return *answer.(*surveyed), err
 }

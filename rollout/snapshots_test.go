@@ -5,8 +5,19 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // slow answers no list before it may.
@@ -22,29 +33,87 @@ func (s *slow) List(context.Context, client.ObjectList, ...client.ListOption) er
 	return nil
 }
 
-// Releases that begin at the same time have their namespace listed once; whoever comes later, again.
+// Releases that begin within seconds have their namespace listed once; whoever comes later, or can't go by what is kept, again.
 func TestNamespacesAreListedOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := &slow{may: make(chan struct{})}
 		n := &snapshots{live: cluster}
-		ask := func() {
-			if _, _, err := n.of(t.Context(), "shop"); err != nil {
+		kept := 0
+		ask := func(how func(context.Context, string) (surveyed, error)) {
+			seen, err := how(t.Context(), "shop")
+			if err != nil {
 				t.Error(err)
+			}
+			if seen.kept {
+				kept++
 			}
 		}
 		for range 10 {
-			go ask()
+			go ask(n.of)
 		}
 		synctest.Wait()
 		close(cluster.may)
 		synctest.Wait()
 		const kinds = 3 // of limits nothing need be known where there is no quota
-		if got := cluster.lists.Load(); got != kinds {
-			t.Errorf("10 releases cost %d lists, want %d", got, kinds)
+		want := func(lists, wantKept int) {
+			t.Helper()
+			if got := int(cluster.lists.Load()); got != lists*kinds || kept != wantKept {
+				t.Errorf("%d lists and %d kept answers, want %d and %d", got, kept, lists*kinds, wantKept)
+			}
 		}
-		ask()
-		if got := cluster.lists.Load(); got != 2*kinds {
-			t.Errorf("one that comes later costs %d lists, want %d", got-kinds, kinds)
-		}
+		want(1, 0)
+		<-time.After(snapshotMemory - time.Second)
+		ask(n.of)
+		want(1, 1)
+		ask(n.anew)
+		want(2, 1)
+		<-time.After(snapshotMemory - time.Second)
+		ask(n.of)
+		want(2, 2)
+		<-time.After(2 * time.Second)
+		ask(n.of)
+		want(3, 2)
+		<-time.After(snapshotMemory)
 	})
+}
+
+// limited is a namespace with a quota that leaves no room until it is raised.
+type limited struct {
+	client.Reader
+	raised bool
+}
+
+func (l *limited) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if quotas, is := list.(*corev1.ResourceQuotaList); is && !l.raised {
+		full := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}
+		quotas.Items = []corev1.ResourceQuota{{Status: corev1.ResourceQuotaStatus{Hard: full, Used: full}}}
+	}
+	return nil
+}
+
+// Nobody is held up by a quota that was raised since somebody else was.
+func TestQuotaRaisedAMomentAgo(t *testing.T) {
+	t.Parallel()
+	cluster := &limited{}
+	r := &Reconciler{clock: clock.RealClock{}, snapshots: &snapshots{live: cluster}}
+	web := &appsv1.Deployment{}
+	web.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
+	fits := func() bool {
+		v := &view{
+			process: newProcess(clock.RealClock{}), workload: &workload.Deployment{Deployment: web},
+			release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}},
+		}
+		v.release.Spec.Template = &runtime.RawExtension{Raw: []byte(`{}`)}
+		if err := r.readPreflight(t.Context(), v, plan.Shape{Template: plan.Template{Given: true}, Replicas: 2, Surge: 1}); err != nil {
+			t.Fatal(err)
+		}
+		return !v.facts.Preflight.Fails()
+	}
+	if fits() {
+		t.Error("a release fits into a namespace that is full")
+	}
+	cluster.raised = true
+	if !fits() {
+		t.Error("the next release does not fit after the quota was raised")
+	}
 }
