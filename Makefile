@@ -22,7 +22,7 @@ HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/testbed/controlplane/withcp
 TEST     := $(WITHCP) -- hack/test
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
-FLAGS    := -timeout 30m -ldflags=-w -vet=off
+FLAGS    := -timeout 60m -ldflags=-w -vet=off
 MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
 
 ##@ Use
@@ -99,10 +99,14 @@ nightly-walks: ## Random releases from another seed (SEED=N repeats one)
 nightly-orders: ## Every order of events, whole, in a seventh of the families (PART=3/7 for the third)
 	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEvents$$' -deep -part=$(PART) $(ARGS)
 
+.PHONY: nightly-kinds
+nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, as many states as a night has time for
+	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEventsOfEachKind$$' -states=4000 $(ARGS)
+
 # Tests that have none of a flag refuse it: this finds a target that would never run, in seconds.
 .PHONY: verify-nightly
 verify-nightly: ## The nightly targets, without the tests
-	$(MAKE) nightly-moments nightly-walks nightly-orders ARGS='-list=none -ldflags=-w -vet=off'
+	$(MAKE) nightly-moments nightly-walks nightly-orders nightly-kinds ARGS='-list=none -ldflags=-w -vet=off'
 
 .PHONY: nightly-race
 nightly-race: ## The race detector for what make race leaves out

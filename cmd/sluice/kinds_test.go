@@ -186,8 +186,9 @@ func TestEachKindIsShown(t *testing.T) {
 	if got := s.ok(viewer, "events", "db"); strings.Contains(got, "pod/") {
 		t.Errorf("want no events of pods unless they are asked for, got:\n%s", got)
 	}
-	s.want(s.ok(viewer, "events", "db", "--pods"), "batchrelease/db", "StepBlocking", "statefulset/db", "SuccessfulCreate", "pod/db-2", "Scheduled")
-	s.want(s.ok(viewer, "events", "agent", "--pods"), "daemonset/agent", "SuccessfulCreate", "pod/agent-", "Scheduled")
+	all := []string{"--pods"}
+	s.awaitEvents(viewer, "db", all, "batchrelease/db", "StepBlocking", "statefulset/db", "SuccessfulCreate", "pod/db-2", "Scheduled")
+	s.awaitEvents(viewer, "agent", all, "daemonset/agent", "SuccessfulCreate", "pod/agent-", "Scheduled")
 	s.want(s.ok(viewer, "list", "-o", "wide"), "statefulset/db", "daemonset/agent", "1/3", "1/2")
 	s.want(s.ok(viewer, "history", "db"), stable)
 }

@@ -153,6 +153,22 @@ func (s *shop) want(text string, parts ...string) {
 	}
 }
 
+// awaitEvents has a release's events listed until they have all parts: they are recorded after what they tell of, the native
+// controllers' by themselves. It returns what was printed.
+func (s *shop) awaitEvents(user, release string, flags []string, parts ...string) (got string) {
+	s.Helper()
+	cptest.Eventually(s, soon, func() error {
+		got = s.ok(user, append([]string{"events", release}, flags...)...)
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				return fmt.Errorf("want %q in:\n%s", part, got)
+			}
+		}
+		return nil
+	})
+	return got
+}
+
 func (s *shop) create(object client.Object) {
 	s.Helper()
 	if err := s.client.Create(s.Context(), object); err != nil {

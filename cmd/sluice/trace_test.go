@@ -37,8 +37,7 @@ func TestTrace(t *testing.T) {
 		t.Errorf("want exit code %d for what can't be traced, got %d", exitUsage, got.code)
 	}
 
-	got := s.ok(viewer, "events", "web")
-	s.want(got, "LAST SEEN", "batchrelease/web", "StepBlocking", "deployment/web", "GatePassed")
+	got := s.awaitEvents(viewer, "web", nil, "LAST SEEN", "batchrelease/web", "StepBlocking", "deployment/web", "GatePassed")
 	if strings.Contains(got, "pod/") || strings.Contains(got, "replicaset/") {
 		t.Errorf("want no events of pods unless they are asked for, got:\n%s", got)
 	}

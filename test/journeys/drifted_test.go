@@ -145,6 +145,7 @@ func TestMeddlingOverAndOver(t *testing.T) {
 	if specs := s.deployments["web"].Generation - before; specs != 2*times {
 		t.Errorf("the spec has changed %d times, want %d: each change and one write that puts it back", specs, 2*times)
 	}
+	w.awaitEvent(v1alpha1.ReasonDrifted, "")
 	if n := strings.Count(w.kubectl("get", "events", "--field-selector", "reason="+v1alpha1.ReasonDrifted), corev1.EventTypeWarning); n != 1 {
 		t.Errorf("%d events, want one", n)
 	}

@@ -75,7 +75,7 @@ func TestHistory(t *testing.T) {
 	w.releaseFrom("web:4", fromCommit(strings.Repeat("4", 40), "Cid", "Fourth"))
 	w.awaitConfirming(all(web.completed, web.serves("web:4", 4)))
 	w.kubectl("annotate", "batchrelease", "web", "rollback="+thirdCommit[:10])
-	w.wantEvent(v1alpha1.ReasonRevisionNotFound, "(commit "+secondCommit[:7]+")")
+	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "(commit "+secondCommit[:7]+")")
 	w.kubectl("annotate", "batchrelease", "web", "rollback="+secondCommit[:10])
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, secondCommit[:10]), web.serves("web:2", 4)))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -47,7 +46,7 @@ func TestFailedReleaseIsRolledBackByItself(t *testing.T) {
 			r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
 			w.create(r)
 			w.await(all(web.rolledBack(v1alpha1.TriggerDeadline, "no progress"), web.quarantined, web.serves("web:1", 4)))
-			w.wantEvent(v1alpha1.ReasonRollingBack, "no progress")
+			w.awaitEvent(v1alpha1.ReasonRollingBack, "no progress")
 			if least := w.findings(web).leastReady; least < 4 {
 				t.Errorf("%d pods served at least, want all 4: none may be unavailable", least)
 			}
@@ -69,7 +68,7 @@ func TestRollbackThatFails(t *testing.T) {
 	w.await(all(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Rollback != nil }), failed("no progress")))
 	w.await(all(web.attempt(2), failed("no progress"))) // and not a third one
 	w.annotateRelease(v1alpha1.RetryAnnotation, "true")
-	w.wantEvent(v1alpha1.ReasonRetrying, "a retry was requested")
+	w.awaitEvent(v1alpha1.ReasonRetrying, "a retry was requested")
 	w.await(all(web.attempt(2), failed("no progress")))
 	w.wantNoAnnotation("retry")
 }
@@ -87,24 +86,4 @@ func TestRejectedGateRollsBack(t *testing.T) {
 		`{"status":{"decision":"Rejected","message":"too slow"}}`)
 	w.await(all(web.rolledBack(v1alpha1.TriggerGateRejected, "too slow"), web.quarantined, web.serves("web:1", 4)))
 	w.wantGates()
-}
-
-// wantEvent waits for an event of the release "web".
-func (w *world) wantEvent(reason, says string) {
-	w.Helper()
-	deadline, look := time.After(soon), time.NewTicker(200*time.Millisecond)
-	defer look.Stop()
-	for {
-		told := w.kubectl("get", "events.events.k8s.io", "-o", `jsonpath={range .items[*]}{.reason}: {.note}{"\n"}{end}`)
-		for line := range strings.SplitSeq(told, "\n") {
-			if strings.HasPrefix(line, reason+": ") && strings.Contains(line, says) {
-				return
-			}
-		}
-		select {
-		case <-look.C:
-		case <-deadline:
-			w.Fatalf("want an event %s that says %q, have:\n%s", reason, says, told)
-		}
-	}
 }
