@@ -87,6 +87,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view) error {
 		return err
 	}
 	v.process.whole = v.process.whole.of(v.workload)
+	v.process.native = v.process.native.of(v.workload, r.clock.Now())
 	return nil
 }
 

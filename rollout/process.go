@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // process is what this process knows of one release beyond what the caches say. Losing it costs requests, nothing else.
@@ -35,10 +36,26 @@ type process struct {
 	statusWritten time.Time
 	ending        ending
 	scaled        time.Time
+	native        nativeSight
 	// outdated counts the passes in a row that ended because what they decided on had changed.
 	outdated int
 	// underWay says that the workload is held, or has just been handed back.
 	underWay bool
+}
+
+// nativeSight is up to which change of a workload the native controller was seen to have come, and when that was first.
+type nativeSight struct {
+	uid        types.UID
+	generation int64
+	at         time.Time
+}
+
+// of is the sight of a workload as it is now.
+func (n nativeSight) of(w workload.Workload, now time.Time) nativeSight {
+	if w.Seen() < w.GetGeneration() || n.uid == w.GetUID() && n.generation == w.GetGeneration() {
+		return n
+	}
+	return nativeSight{w.GetUID(), w.GetGeneration(), now}
 }
 
 // ending is the status of a release whose workload has just been handed back. In a moment the native controller has seen that, and the
@@ -51,8 +68,9 @@ type ending struct {
 	status  v1alpha1.BatchReleaseStatus
 }
 
-// endsWithin is how long the end of a release may take without anybody being told of the hand-back.
-const endsWithin = time.Second
+// endsWithin is how long the end of a release may take without anybody being told of the hand-back: as long as a native controller
+// takes that has hundreds of workloads to look at.
+const endsWithin = 10 * time.Second
 
 // overlays are answers to our own writes and live reads, until the caches have them too.
 type overlays struct {

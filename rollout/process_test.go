@@ -70,3 +70,27 @@ func TestRevisionOfAnAdoptedSet(t *testing.T) {
 		t.Errorf("want the native hash of the template, got %q", got)
 	}
 }
+
+// TestNativeSight: the native controller has come up to a change when it was first seen to have, however often it is looked at.
+func TestNativeSight(t *testing.T) {
+	t.Parallel()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: "one", Generation: 2}, Status: appsv1.DeploymentStatus{ObservedGeneration: 1}}
+	begin, sight := time.Now(), nativeSight{}
+	look := func(seconds int, want int) {
+		t.Helper()
+		sight = sight.of(&workload.Deployment{Deployment: d}, begin.Add(time.Duration(seconds)*time.Second))
+		if got := sight.at.Sub(begin); !sight.at.IsZero() && got != time.Duration(want)*time.Second || sight.at.IsZero() != (want < 0) {
+			t.Errorf("after %d s: want %d s, got %v", seconds, want, sight.at)
+		}
+	}
+	look(1, -1)
+	d.Status.ObservedGeneration = 2
+	look(2, 2)
+	look(3, 2)
+	d.Generation = 3
+	look(4, 2)
+	d.Status.ObservedGeneration = 3
+	look(5, 5)
+	d.UID = "two"
+	look(6, 6)
+}

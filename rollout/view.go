@@ -88,6 +88,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 		LastScale: v.scaled,
 	}
 	if v.process != nil {
+		o.NativeSince = v.process.native.at
 		o.Wrote = !v.process.statusWritten.IsZero()
 		o.Refusals = v.process.refusals
 		o.Watched = v.process.watches.Watched(&v.release.Status, now)

@@ -11,8 +11,8 @@ import (
 // written: each costs requests, and pods become available one by one.
 const patience = 250 * time.Millisecond
 
-// nativePatience is how long the native controller may take for what it does by itself, until that is seen: doing it in its place
-// costs requests.
+// nativePatience is how long the native controller may take for what it does by itself, from when it has seen the last write until
+// what it does is seen: doing it in its place costs requests.
 const nativePatience = 3 * time.Second
 
 // untidied is how long a write waits that matters only to whoever scales the workload up, where every pod may be updated: the
@@ -22,26 +22,28 @@ const untidied = time.Minute
 // move brings the pods nearer to the target and to the others that it leaves. What can wait for a moment, in which more may
 // follow, waits.
 func move(d Decision, t mover.Task) Decision {
-	if wait := d.mayWait(t); !d.LastScale.IsZero() && d.Now.Before(d.LastScale.Add(wait)) {
-		return d.wakeAt(d.LastScale.Add(wait))
+	if until := d.mayWait(t); !d.LastScale.IsZero() && d.Now.Before(until) {
+		return d.wakeAt(until)
 	}
 	return resize(d, t, mover.Mover.Move)
 }
 
-// mayWait is how long the next moves may wait.
-func (l *look) mayWait(t mover.Task) time.Duration {
+// mayWait is until when the next moves may wait.
+func (l *look) mayWait(t mover.Task) time.Time {
 	if !l.Now.Before(l.LastScale.Add(untidied)) {
-		return 0
+		return l.LastScale
 	}
 	switch moves := l.Workload.Mover.Move(t); {
 	case moves.Tidies && l.letThrough() && l.reach(t.Target) >= l.Workload.Replicas:
-		return untidied
+		return l.LastScale.Add(untidied)
+	case moves.Native && l.NativeSince.After(l.LastScale):
+		return l.NativeSince.Add(nativePatience)
 	case moves.Native:
-		return nativePatience
+		return l.LastScale.Add(nativePatience)
 	case moves.Small:
-		return patience
+		return l.LastScale.Add(patience)
 	default:
-		return 0
+		return l.LastScale
 	}
 }
 

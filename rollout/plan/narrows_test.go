@@ -38,16 +38,18 @@ func approved(t *testing.T) *rack {
 	return k
 }
 
-// goesOn has a release go on for ten passes with a mover, each so long after the last write. From a step on they are without live
+// goesOn has a release go on for ten passes with a mover, each so long after the last write, and after the native controller was seen to have seen it, unless that is 0. From a step on they are without live
 // reads: it reports whether these were asked for in any pass, and whether pods were moved without.
-func (k *rack) goesOn(m growing, ago time.Duration, reads plan.Reads, from int32) (asked, moved bool) {
+func (k *rack) goesOn(m growing, ago, seen time.Duration, reads plan.Reads, from int32) (asked, moved bool) {
 	for range 10 {
 		o := k.observation(nil)
 		without := k.release.Status.CurrentStepIndex >= from
 		if without {
 			o.Live &^= reads
 		}
-		o.LastScale = o.Now.Add(-ago)
+		if o.LastScale = o.Now.Add(-ago); seen > 0 {
+			o.NativeSince = o.Now.Add(-seen)
+		}
 		m.slots = o.Workload.Mover.(slots)
 		o.Workload.Mover = m
 		next := plan.Next(o)
@@ -65,7 +67,7 @@ func (k *rack) goesOn(m growing, ago time.Duration, reads plan.Reads, from int32
 func TestAWriteThatNarrowsNeedsNoCounts(t *testing.T) {
 	t.Parallel()
 	for _, narrows := range []bool{true, false} {
-		asked, moved := approved(t).goesOn(growing{narrows: narrows}, time.Minute, plan.ReadCounts, 1) // to pass the gate they are read
+		asked, moved := approved(t).goesOn(growing{narrows: narrows}, time.Minute, 0, plan.ReadCounts, 1) // to pass the gate they are read
 		if moved != narrows || asked == narrows {
 			t.Errorf("narrows %t: pods were read live first: %t, and moved without: %t", narrows, asked, moved)
 		}
@@ -76,7 +78,7 @@ func TestAWriteThatNarrowsNeedsNoCounts(t *testing.T) {
 func TestAWriteThatTheWorkloadGuardsNeedsNoOtherReadingOfIt(t *testing.T) {
 	t.Parallel()
 	for _, guarded := range []bool{true, false} {
-		asked, moved := approved(t).goesOn(growing{guarded: guarded}, time.Minute, plan.ReadWorkload, 0)
+		asked, moved := approved(t).goesOn(growing{guarded: guarded}, time.Minute, 0, plan.ReadWorkload, 0)
 		if moved != guarded || asked == guarded {
 			t.Errorf("guarded %t: the workload was read live first: %t, and moved without: %t", guarded, asked, moved)
 		}
@@ -102,7 +104,7 @@ func TestWhatOnlyTidiesWaitsWhereNoGateIsLeft(t *testing.T) {
 		if !test.gates {
 			k.release.Spec.Strategy.Steps[1].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
 		}
-		if _, moved := k.goesOn(growing{guarded: true, tidies: test.tidies}, test.ago, 0, 0); moved == test.waits {
+		if _, moved := k.goesOn(growing{guarded: true, tidies: test.tidies}, test.ago, 0, 0, 0); moved == test.waits {
 			t.Errorf("%s: moved %t", name, moved)
 		}
 	}
@@ -111,9 +113,19 @@ func TestWhatOnlyTidiesWaitsWhereNoGateIsLeft(t *testing.T) {
 // TestWhatTheNativeControllerDoesIsLeftToItForAWhile: it may be at it already.
 func TestWhatTheNativeControllerDoesIsLeftToItForAWhile(t *testing.T) {
 	t.Parallel()
-	for ago, want := range map[time.Duration]bool{2 * time.Second: false, 4 * time.Second: true} {
-		if _, moved := approved(t).goesOn(growing{guarded: true, native: true}, ago, 0, 0); moved != want {
-			t.Errorf("%v after the last write: moved %t", ago, moved)
+	for name, test := range map[string]struct {
+		written, seen time.Duration // ago
+		moved         bool
+	}{
+		"a moment after the last write":        {2 * time.Second, time.Minute, false},
+		"a while after the last write":         {4 * time.Second, time.Minute, true},
+		"a moment after it was seen at last":   {30 * time.Second, 2 * time.Second, false},
+		"a while after it was seen":            {30 * time.Second, 4 * time.Second, true},
+		"too long after it, whoever sees it":   {2 * time.Minute, 2 * time.Second, true},
+		"nobody knows whether it was seen yet": {4 * time.Second, 0, true},
+	} {
+		if _, moved := approved(t).goesOn(growing{guarded: true, native: true}, test.written, test.seen, 0, 0); moved != test.moved {
+			t.Errorf("%s: moved %t", name, moved)
 		}
 	}
 }

@@ -28,6 +28,9 @@ type Observation struct {
 	// LastScale is when this process last changed how many pods a version of this workload has, not counting this pass; zero if
 	// it has not.
 	LastScale time.Time
+	// NativeSince is when this process first saw that the native controller had seen the latest change of the workload; zero if it
+	// has not seen that.
+	NativeSince time.Time
 	// Wrote says that this process has written the status of the release: it knows what the process before this one has.
 	Wrote bool
 	Facts
