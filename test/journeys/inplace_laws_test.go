@@ -98,8 +98,9 @@ func (r *replay) judgeGoing(workload client.Object, pod *corev1.Pod, ready int32
 	if !r.isOurDoing(workload, pod) {
 		return
 	}
+	unseen, unseenOld := r.unseenLosses()
 	floor := r.least() - r.unavailable(workload, r.least())
-	if ready += r.unseenLosses(); isReady(pod) && ready < floor {
+	if ready += unseen; isReady(pod) && ready < floor {
 		r.breaks(enoughRun, "%s goes, %d pods serve, at least %d are due", pod.Name, ready, floor)
 	}
 	if r.isUpdated(pod) {
@@ -111,32 +112,44 @@ func (r *replay) judgeGoing(workload client.Object, pod *corev1.Pod, ready int32
 	if _, is := workload.(*appsv1.DaemonSet); !is {
 		return
 	}
-	others := int32(len(r.placed(workload))) - r.updatedIn(workload)
+	others := int32(len(r.placed(workload))) - r.updatedIn(workload) + unseenOld // which come back updated
 	if updated, allowed := wantedPods(workload)-others, r.allowed(); updated > allowed {
 		r.breaks(withinStep, "%s goes, which makes %d updated pods, step %d allows %d", pod.Name, updated, r.epoch.passed+1, allowed)
 	}
 }
 
-// noteLoss notes that a pod stopped serving, and not by our doing.
+// loss is a pod that stopped serving, or an old one that is gone or about to go, and not by our doing.
+type loss struct {
+	revision    uint64
+	served, old bool
+}
+
 func (r *replay) noteLoss(workload client.Object, had, pod *corev1.Pod) {
-	served := had != nil && alive(had) && isReady(had)
-	if serves := alive(pod) && isReady(pod) && !r.now.gone; served && !serves && hasPlace(workload, pod) && !r.isOurDoing(workload, had) {
-		r.losses = append(r.losses, r.now.revision)
+	if had == nil || !alive(had) || !hasPlace(workload, pod) || r.isOurDoing(workload, had) {
+		return
+	}
+	stays := alive(pod) && !r.now.gone
+	lost := loss{r.now.revision, isReady(had) && !(stays && isReady(pod)), !stays && !r.isUpdated(pod)}
+	if lost.served || lost.old {
+		r.losses = append(r.losses, lost)
 	}
 }
 
-// unseenLosses counts the pods that stopped serving after the controller had read the pods that it decided on: it can't have heeded them.
-func (r *replay) unseenLosses() int32 {
+// unseenLosses counts the pods that served, and the old ones, that were lost after the controller had read the pods that it decided
+// on: it can't have heeded them.
+func (r *replay) unseenLosses() (served, old int32) {
 	if r.now.rests == nil || r.now.rests.pods == 0 {
-		return 0
+		return 0, 0
 	}
-	n := int32(0)
-	for _, revision := range r.losses {
-		if revision > r.now.rests.pods {
-			n++
+	for _, lost := range r.losses {
+		if lost.revision > r.now.rests.pods && lost.served {
+			served++
+		}
+		if lost.revision > r.now.rests.pods && lost.old {
+			old++
 		}
 	}
-	return n
+	return served, old
 }
 
 // isOurDoing reports whether a pod goes because Sluice deletes it, or because the native controller does in a window.

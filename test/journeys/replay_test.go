@@ -60,8 +60,8 @@ type replay struct {
 	opened map[types.UID]uint64
 	// grows says which way a ReplicaSet's size changed last while the workload was held.
 	grows map[types.UID]bool
-	// losses are the revisions at which a pod of a workload that is updated in place stopped serving, and not by our doing.
-	losses []uint64
+	// losses are of pods of a workload that is updated in place.
+	losses []loss
 	// left is how many available pods the last write that took pods away was sure to leave, if that
 	// is less than were due; nil if there was none. The pods go later, and more may be due by then.
 	left *int32
