@@ -170,6 +170,9 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 	logger := log.FromContext(ctx)
 	for _, action := range actions {
 		err := r.overtaken(ctx, v)
+		if _, moves := action.(plan.MovePods); err == nil && moves && r.podsOvertaken(v) {
+			err = errOutdated
+		}
 		if err == nil {
 			err = r.carryOut(ctx, v, action)
 		}
@@ -220,6 +223,12 @@ func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 		return errOutdated
 	}
 	return nil
+}
+
+// podsOvertaken reports whether the pods that a move rests on have changed for the worse. The versions of those that are deleted do not cover
+// the others, on whose availability it rests: a request in between may have taken long.
+func (r *Reconciler) podsOvertaken(v *view) bool {
+	return v.pods.listed && r.watches.Overtaken(client.ObjectKeyFromObject(v.release), v.pods.pods, v.pods.fresh)
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) error {

@@ -28,9 +28,10 @@ import (
 
 // podsSeen are the pods of a workload whose pods have places of their own.
 type podsSeen struct {
-	// listed says that they are known at all, and live that they were read live in this pass.
-	listed, live bool
-	pods         []*corev1.Pod
+	// listed says that they are known at all, and live that they were read live in this pass. They are fresh if they are instead those with
+	// which their watch began.
+	listed, live, fresh bool
+	pods                []*corev1.Pod
 	// lost are the nodes of a DaemonSet's pods on which nothing can become available.
 	lost map[string]bool
 }
@@ -63,6 +64,7 @@ func (r *Reconciler) observePods(ctx context.Context, v *view) error {
 		return r.readPlaces(ctx, v)
 	case seen == podwatch.Fresh:
 		v.sawPods(v.ownPods(pods))
+		v.pods.fresh = true
 		return nil
 	default:
 		v.pods = podsSeen{listed: true, pods: v.ownPods(v.process.pods.List(pods))}

@@ -8,6 +8,7 @@ package podwatch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,19 +41,56 @@ type entry struct {
 	store  cache.Store
 	synced func() bool
 	stop   context.CancelFunc
-	begun  time.Time
-	// seen is when all pods were seen first, in nanoseconds of Unix time; 0 before that, and again once somebody was told.
-	seen atomic.Int64
+	// version is that of the latest that was heard.
+	version func() string
+	begun   time.Time
+	// asked is when the watch was asked for: the pods with which it begins are as of then, or later, and may come long after that. It is
+	// nil before.
+	asked atomic.Pointer[time.Time]
+	// told says that somebody was told of the first pods, or had to read them.
+	told atomic.Bool
 	// relisted says that the pods were listed from a cache of the API server, which may lag behind.
 	relisted atomic.Bool
 }
 
 // howFresh is Fresh for the first who asks in time, and All from then on.
 func (e *entry) howFresh() Seen {
-	if seen := e.seen.Swap(0); seen > 0 && !e.relisted.Load() && time.Since(time.Unix(0, seen)) < freshFor {
+	if !e.told.Swap(true) && !e.relisted.Load() && e.fresh() {
 		return Fresh
 	}
 	return All
+}
+
+// fresh reports whether the first pods may still be acted on.
+func (e *entry) fresh() bool {
+	asked := e.asked.Load()
+	return asked != nil && time.Since(*asked) < freshFor
+}
+
+// lost reports whether the watch has heard that a pod does not serve any more that did, or that it is another one.
+func (e *entry) lost(pod *corev1.Pod) bool {
+	object, found, err := e.store.Get(pod)
+	switch now, is := object.(*corev1.Pod); {
+	case err != nil:
+		return false
+	case !found: // or the watch has not heard of it yet
+		return e.version() == pod.ResourceVersion || later(e.version(), pod.ResourceVersion)
+	default:
+		return is && later(now.ResourceVersion, pod.ResourceVersion) && (now.UID != pod.UID || !serves(now))
+	}
+}
+
+func serves(pod *corev1.Pod) bool {
+	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	return pod.DeletionTimestamp == nil && !ended && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// later reports whether a version is a later one than another. It is not where that can't be told.
+func later(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order > 0
 }
 
 // Pods says which pods are watched: those that a selector selects in a namespace.
@@ -93,8 +132,8 @@ const (
 	Fresh
 )
 
-// freshFor is how long the first pods are fresh: as long as the answer to a list may take, on a machine that is busy, until it is acted
-// on. What changes meanwhile the watch tells.
+// freshFor is how long the first pods are fresh from when they were asked for: as long as the answer to a list may take, on a machine
+// that is busy, until it is acted on. What changes meanwhile the watch tells, and Overtaken says.
 const freshFor = 5 * time.Second
 
 // Of are the pods that a release watches, to be read only. It begins to watch them if it does not yet; there are none until it
@@ -107,6 +146,7 @@ func (w *Watches) Of(release types.NamespacedName, what Pods) ([]*corev1.Pod, Se
 	case !e.synced() && time.Since(e.begun) < grace:
 		return nil, Begun, nil
 	case !e.synced():
+		e.told.Store(true) // who reads the pods now may delete some, and the watch began before that
 		return nil, Late, nil
 	}
 	var pods []*corev1.Pod
@@ -116,6 +156,22 @@ func (w *Watches) Of(release types.NamespacedName, what Pods) ([]*corev1.Pod, Se
 		}
 	}
 	return pods, e.howFresh(), nil
+}
+
+// Overtaken reports whether pods that a release has seen, Fresh or read live, must not be acted on any more: the watch has heard since that
+// one that served does not, or they were fresh, and that was too long ago. It costs no request.
+func (w *Watches) Overtaken(release types.NamespacedName, pods []*corev1.Pod, fresh bool) bool {
+	w.mu.Lock()
+	e := w.entries[release]
+	w.mu.Unlock()
+	switch {
+	case e == nil:
+		return fresh
+	case fresh && !e.fresh():
+		return true
+	default:
+		return e.synced() && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return serves(pod) && e.lost(pod) })
+	}
 }
 
 // Watched reports whether a release watches pods.
@@ -179,16 +235,18 @@ func (w *Watches) begin(release types.NamespacedName, what Pods) (*entry, error)
 				return list, w.client.List(ctx, list, options(raw))
 			},
 			WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+				if !e.synced() {
+					e.asked.Store(new(time.Now()))
+				}
 				return w.client.Watch(ctx, &corev1.PodList{}, options(raw))
 			},
 		},
 	})
-	e.store, e.synced = store, informer.HasSynced
+	e.store, e.synced, e.version = store, informer.HasSynced, informer.LastSyncResourceVersion
 	go informer.RunWithContext(ctx)
 	go func() { // there may be no pods to tell of
 		select {
 		case <-informer.HasSyncedChecker().Done():
-			e.seen.Store(time.Now().UnixNano())
 			tell()
 		case <-ctx.Done():
 		}

@@ -355,3 +355,59 @@ func TestFirstPodsAreFresh(t *testing.T) {
 		}
 	}
 }
+
+// What happened to a pod since it was read is heard of without a request: those that were read are not acted on any more.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	first := "app=web-0"
+	change := func(version string, change func(*corev1.Pod)) *corev1.Pod {
+		p := pod(first)
+		p.ResourceVersion = version
+		change(p)
+		return p
+	}
+	unready := func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
+	for name, test := range map[string]struct {
+		event watch.EventType
+		after *corev1.Pod
+		read  *corev1.Pod
+		want  bool
+	}{
+		"it is written without a reason":         {watch.Modified, change("5", func(*corev1.Pod) {}), pod(first), false},
+		"it is not ready any more":               {watch.Modified, change("5", unready), pod(first), true},
+		"it goes":                                {watch.Modified, change("5", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), pod(first), true},
+		"it has failed":                          {watch.Modified, change("5", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), pod(first), true},
+		"it has succeeded":                       {watch.Modified, change("5", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), pod(first), true},
+		"another one has its name":               {watch.Modified, change("5", func(p *corev1.Pod) { p.UID = "2" }), pod(first), true},
+		"it is gone":                             {watch.Deleted, change("5", func(*corev1.Pod) {}), pod(first), true},
+		"it is not ready, and was not":           {watch.Modified, change("5", unready), change("2", unready), false},
+		"it was not ready, and was read since":   {watch.Modified, change("5", unready), change("6", func(*corev1.Pod) {}), false},
+		"it was read, and is not heard of yet":   {watch.Modified, change("5", func(*corev1.Pod) {}), named("late", "6"), false},
+		"it was read, and gone before the watch": {watch.Modified, change("5", func(*corev1.Pod) {}), named("early", "4"), true},
+		"it was read by who can't tell when":     {watch.Modified, change("5", func(*corev1.Pod) {}), named("odd", "x"), false},
+	} {
+		s, w, told := watches(t)
+		s.streams = true
+		s.begin(w, ofWeb)
+		receive(t, told)
+		receive(t, told)
+		if w.Overtaken(web, []*corev1.Pod{pod(first)}, true) {
+			t.Errorf("%s: nothing has happened yet", name)
+		}
+		s.events <- watch.Event{Type: test.event, Object: test.after}
+		receive(t, told)
+		if got := w.Overtaken(web, []*corev1.Pod{test.read}, true); got != test.want {
+			t.Errorf("%s: overtaken: %t, want %t", name, got, test.want)
+		}
+		w.Forget(web)
+		if w.Overtaken(web, []*corev1.Pod{test.read}, false) || !w.Overtaken(web, nil, true) {
+			t.Errorf("%s: once nobody watches, want what was read to count, and what the watch began with not to", name)
+		}
+	}
+}
+
+func named(name, version string) *corev1.Pod {
+	p := pod(name)
+	p.ResourceVersion = version
+	return p
+}

@@ -1,0 +1,112 @@
+package rollout
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// podsThere is an API server that sends pods as the beginning of a watch, and what happens to them, and notes which are deleted.
+type podsThere struct {
+	client.WithWatch
+
+	events  *watch.RaceFreeFakeWatcher
+	deleted []string
+}
+
+func (p *podsThere) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name) // a cache that has nothing newer
+}
+
+func (p *podsThere) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+	return p.events, nil
+}
+
+func (p *podsThere) Delete(_ context.Context, pod client.Object, _ ...client.DeleteOption) error {
+	p.deleted = append(p.deleted, pod.GetName())
+	return nil
+}
+
+// A pod is lost after the pods of a batch were chosen, and before the first of them is deleted: the watch tells of it, and none is. The
+// versions of the pods that go would not have told.
+func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(*corev1.Pod)
+		deletes bool
+	}{
+		"nothing":                   {func(*corev1.Pod) {}, true},
+		"another pod is not ready":  {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"another pod is going away": {func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			there := &podsThere{events: watch.NewRaceFreeFake()}
+			r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set"}}
+			set.Annotations = map[string]string{v1alpha1.HoldAnnotation: `{"release":"web"}`}
+			set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+			release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			release.Spec.WorkloadRef.Name = "web"
+			v := &view{process: newProcess(r.clock), release: release, workload: &workload.StatefulSet{StatefulSet: set}}
+
+			for _, name := range []string{"web-0", "web-1"} {
+				there.events.Add(ready(name, set.UID))
+			}
+			end := &corev1.Pod{}
+			end.ResourceVersion, end.Annotations = "3", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+			there.events.Action(watch.Bookmark, end)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { _ = r.watches.Start(ctx) }()
+			until := func(done func() bool) {
+				for !done() {
+					select {
+					case <-r.podsChanged:
+					case <-time.After(10 * time.Second):
+						t.Fatal("nobody is told of the pods")
+					}
+				}
+			}
+			until(func() bool { return r.observePods(ctx, v) == nil && v.pods.fresh })
+			seen, changed := v.pods, ready("web-0", set.UID)
+			changed.ResourceVersion = "4"
+			test.happens(changed)
+			there.events.Modify(changed)
+			until(func() bool {
+				err := r.observePods(ctx, v)
+				return err == nil && slices.ContainsFunc(v.pods.pods, func(p *corev1.Pod) bool { return p.ResourceVersion == "4" })
+			})
+			v.pods = seen
+			err := r.act(ctx, v, []plan.Action{plan.MovePods{Write: inplace.Replace{Pods: []inplace.Pod{{Name: "web-1", UID: "web-1", Version: "2"}}}}})
+			if outdated(err) == test.deletes || len(there.deleted) > 0 != test.deletes {
+				t.Errorf("deleted %v, error %v, want a deletion: %t", there.deleted, err, test.deletes)
+			}
+		})
+	}
+}
+
+// ready is a pod of a workload that serves.
+func ready(name string, owner types.UID) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "2"}}
+	pod.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: new(true)}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return pod
+}
