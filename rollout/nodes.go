@@ -47,7 +47,7 @@ func (p nodes) seePlaces(v *view, now time.Time) {
 		return
 	}
 	status := &p.d.Status
-	v.process.vacant.see(v.pods.pods, status.DesiredNumberScheduled > status.CurrentNumberScheduled, now)
+	v.process.vacant.see(v.pods.pods, status.DesiredNumberScheduled-status.CurrentNumberScheduled, now)
 }
 
 // size is on how many nodes pods belong, less those that are lost: no batch waits for these. The status says so only after the
