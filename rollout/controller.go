@@ -238,6 +238,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if process.gates.Ahead() {
 		wake = earlier(wake, unseenFor)
 	}
+	if process.nodesLeft {
+		wake = earlier(wake, nextNodes)
+	}
 	if len(process.vacant.since) > 0 {
 		wake = earlier(wake, vacantFor)
 	}

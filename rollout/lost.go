@@ -19,6 +19,16 @@ const startPatience = 30 * time.Second
 // nodeMemory is how long what was read of a node is reused. Passes that other changes cause in between cost nothing.
 const nodeMemory = 10 * time.Second
 
+// A release reads so many nodes within a time, and remembers them for as long as it takes to read all. There may be thousands: in an outage, or
+// because somebody makes pods for nodes that there are none of. Other releases must not wait for that.
+const (
+	maxNodeReads = 50
+	readsWithin  = 5 * time.Second
+)
+
+// nextNodes is after how long to see whether more of them may be read.
+const nextNodes = time.Second
+
 // knownNode is what was read of a node.
 type knownNode struct {
 	lost bool
@@ -26,30 +36,49 @@ type knownNode struct {
 }
 
 // findLost finds the nodes of pods on which nothing can become available: the pod on a node that is not ready says nothing any more,
-// and one that is deleted there stays. Only nodes are read whose pod gives reason to.
+// and one that is deleted there stays. Only nodes are read whose pod gives reason to. One that is not read yet is waited for, like one
+// that is ready.
 func (r *Reconciler) findLost(ctx context.Context, v *view) error {
+	now, known := r.clock.Now(), v.process.nodes
 	v.pods.lost = map[string]bool{}
-	now := r.clock.Now()
-	maps.DeleteFunc(v.process.nodes, func(_ string, known knownNode) bool { return now.Sub(known.at) > nodeMemory })
-	for _, pod := range v.pods.pods {
-		name := nodeOf(pod)
-		if name == "" || !suspect(pod, now) {
-			continue
+	suspects := v.suspects(now)
+	memory := max(nodeMemory, time.Duration(len(suspects))*readsWithin/maxNodeReads)
+	maps.DeleteFunc(known, func(_ string, n knownNode) bool { return now.Sub(n.at) > memory })
+	reads := 0
+	for _, n := range known {
+		if now.Sub(n.at) < readsWithin {
+			reads++
 		}
-		known, found := v.process.nodes[name]
-		if !found {
+	}
+	v.process.nodesLeft = false
+	for _, name := range suspects {
+		if _, found := known[name]; !found && reads >= maxNodeReads {
+			v.process.nodesLeft = true
+			continue
+		} else if !found {
 			lost, err := r.nodeLost(ctx, name)
 			if err != nil {
 				return err
 			}
-			known = knownNode{lost, now}
-			v.process.nodes[name] = known
+			known[name] = knownNode{lost, now}
+			reads++
 		}
-		if known.lost {
+		if known[name].lost {
 			v.pods.lost[name] = true
 		}
 	}
 	return nil
+}
+
+// suspects are the nodes of pods that give reason to read them, by name.
+func (v *view) suspects(now time.Time) []string {
+	nodes := map[string]bool{}
+	for _, pod := range v.pods.pods {
+		if name := nodeOf(pod); name != "" && suspect(pod, now) {
+			nodes[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(nodes))
 }
 
 // suspect reports whether a pod may be on a node that is lost. The node lifecycle controller takes the readiness of pods on a lost node

@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -142,6 +143,36 @@ func TestNodeIsReadAgain(t *testing.T) {
 	clock.SetTime(noon.Add(time.Hour))
 	if err := r.findLost(t.Context(), v); err != nil || len(v.process.nodes) > 0 {
 		t.Errorf("want nothing known any more of a node that nobody asks for, got %v, %v", v.process.nodes, err)
+	}
+}
+
+// Thousands of nodes are lost at once, or somebody has made pods for thousands that there are none of: they are read little by little, each once,
+// whatever makes the release look again meanwhile. What is not read yet is waited for.
+func TestManyNodesAreReadLittleByLittle(t *testing.T) {
+	t.Parallel()
+	const many = 1000
+	there := &nodesThere{ready: map[string]corev1.ConditionStatus{}}
+	clock := testingclock.NewFakePassiveClock(noon)
+	r, v := &Reconciler{live: there, clock: clock}, &view{process: newProcess(clock)}
+	for i := range many {
+		name := fmt.Sprintf("n%04d", i)
+		there.ready[name] = corev1.ConditionUnknown
+		v.pods.pods = append(v.pods.pods, onNode(name, time.Hour, corev1.ConditionFalse, corev1.ConditionFalse))
+	}
+	for second := range many * int(readsWithin/time.Second) / maxNodeReads {
+		clock.SetTime(noon.Add(time.Duration(second) * time.Second))
+		for range 3 {
+			if err := r.findLost(t.Context(), v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		most := maxNodeReads * (second/int(readsWithin/time.Second) + 1)
+		if n := len(there.asked); n > most || len(v.pods.lost) != n || v.process.nodesLeft != (n < many) {
+			t.Fatalf("after %d s %d nodes were read, %d are lost, more to read: %t; want at most %d reads", second, n, len(v.pods.lost), v.process.nodesLeft, most)
+		}
+	}
+	if len(v.pods.lost) != many {
+		t.Errorf("%d of %d nodes are known to be lost in the end", len(v.pods.lost), many)
 	}
 }
 

@@ -31,6 +31,7 @@ type process struct {
 	drift         knownDrift
 	named         named
 	nodes         map[string]knownNode
+	nodesLeft     bool // some are to be read yet
 	vacant        vacancies
 	fits          knownFit
 	statusWritten time.Time

@@ -67,7 +67,7 @@ func (Mover) Bounds(_, unavailable *intstr.IntOrString, replicas int32) mover.Bo
 	if err != nil { // whoever takes the value in refuses it
 		n = 0
 	}
-	return mover.Bounds{Unavailable: max(min(int32(n), replicas), 1)}
+	return mover.Bounds{Unavailable: int32(max(min(n, int(replicas)), 1))}
 }
 
 // Has implements mover.Mover: the native controller keeps the revisions of its template and of the pods that there are.

@@ -21,6 +21,8 @@ func TestBoundsOfADaemonSetAreTheNativeOnes(t *testing.T) {
 		"a percentage is rounded up":        {"25%", 10, 3},
 		"at least one":                      {"0", 10, 1},
 		"no more than there are":            {"5", 3, 3},
+		"less than none":                    {"-3", 10, 1},
+		"all, and more than any number":     {"4294967297%", 100, 100},
 		"where there are none, one":         {"5", 0, 1},
 		"what can't be read counts as none": {"a lot", 10, 1},
 		"none given: one":                   {"", 10, 1},
