@@ -121,18 +121,34 @@ func (r *replay) judgeGoing(workload client.Object, pod *corev1.Pod, ready int32
 // loss is a pod that stopped serving, or an old one that is gone or about to go, and not by our doing.
 type loss struct {
 	revision    uint64
+	place       string
 	served, old bool
 }
 
+// noteLoss notes such a loss. One that served is made up for once a pod serves in its place.
 func (r *replay) noteLoss(workload client.Object, had, pod *corev1.Pod) {
+	place := placeName(workload, pod)
+	if alive(pod) && isReady(pod) && !r.now.gone {
+		for i := range r.losses {
+			r.losses[i].served = r.losses[i].served && r.losses[i].place != place
+		}
+	}
 	if had == nil || !alive(had) || !hasPlace(workload, pod) || r.isOurDoing(workload, had) {
 		return
 	}
 	stays := alive(pod) && !r.now.gone
-	lost := loss{r.now.revision, isReady(had) && !(stays && isReady(pod)), !stays && !r.isUpdated(pod)}
+	lost := loss{r.now.revision, place, isReady(had) && !(stays && isReady(pod)), !stays && !r.isUpdated(pod)}
 	if lost.served || lost.old {
 		r.losses = append(r.losses, lost)
 	}
+}
+
+// placeName is the ordinal of a pod, or its node.
+func placeName(workload client.Object, pod *corev1.Pod) string {
+	if _, is := workload.(*appsv1.DaemonSet); is {
+		return pod.Spec.NodeName
+	}
+	return pod.Name
 }
 
 // unseenLosses counts the pods that served, and the old ones, that were lost after the controller had read the pods that it decided

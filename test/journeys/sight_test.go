@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,8 +33,10 @@ type sight struct {
 	mu sync.Mutex
 	// cached is the revision up to which the cache has workloads, or more.
 	cached uint64
-	// begun is a revision of which the pods are, or a later one, with which a watch of them begins; 0 once something was decided on it.
+	// begun is a revision of which the pods are, or a later one, with which a watch of them begins; 0 once something was decided on it. It was
+	// asked for at a time, and nothing may be decided on it much later.
 	begun uint64
+	asked time.Time
 	// passes have what each of them saw when it looked last.
 	passes map[types.UID]basis
 }
@@ -109,23 +112,30 @@ func (s *sight) look(pass types.UID, pods uint64) {
 	s.passes[pass] = basis{s.cached, pods}
 }
 
-// watches takes notice of a request that begins to watch pods: the API server answers with what it has now, or later.
+// watches takes notice of a request that begins to watch pods: the API server answers with what it has now, or later. A watch that goes on
+// from an earlier one begins with nothing.
 func (s *sight) watches(request *http.Request) {
-	if request.URL.Query().Has("watch") && path.Base(request.URL.Path) == "pods" {
+	if request.URL.Query().Get("sendInitialEvents") == "true" && path.Base(request.URL.Path) == "pods" {
 		s.setWatched(s.journal.latest())
 	}
 }
 
+// freshFor is how long after a watch was asked for a pass may begin that goes by the pods with which it begins.
+const freshFor = 5 * time.Second
+
 func (s *sight) watched() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Since(s.asked) > freshFor {
+		return 0
+	}
 	return s.begun
 }
 
 func (s *sight) setWatched(revision uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun = revision
+	s.begun, s.asked = revision, time.Now()
 }
 
 // of is what a request rests on; nil if that is not known.
