@@ -123,7 +123,7 @@ func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1al
 		c(source)
 	}
 	w.create(source)
-	w.await(web.serves("web:1", 10))
+	w.await(all(web.completed, web.serves("web:1", 10))) // the next commit is a change only after that
 	return c
 }
 
