@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,7 +58,13 @@ func (s shell) WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseSta
 	return s.r.writeStatus(ctx, s.v, status)
 }
 
-func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) { s.v.release.Status = *status }
+// Intend notes the status that tells of a hand-back at once: whatever comes of the rest of the pass, the next one begins with it.
+func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
+	s.v.release.Status = *status
+	if s.v.handedBack(status) {
+		s.v.process.ending.waits(s.v.release.UID, &s.v.persisted, status)
+	}
+}
 
 func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
 
@@ -77,6 +82,7 @@ func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told [
 		return next.Wake, nil
 	}
 	if equality.Semantic.DeepEqual(v.persisted, next.Status) { // what is told is the answer to an annotation
+		v.process.ending = ending{}
 		r.tell(v.release, told)
 		return next.Wake, nil
 	}
@@ -108,9 +114,10 @@ func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event)
 // one by one do not cost a write each.
 func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.Duration {
 	switch {
-	case v.ends(status):
-		v.process.ending.version, v.process.ending.status = v.release.ResourceVersion, *status.DeepCopy()
+	case v.handedBack(status):
 		return endsWithin - r.clock.Since(v.process.ending.since)
+	case v.process.ending.status != nil: // the next pass would take it for what came of the one that waits
+		return 0
 	case plan.Urgent(&v.persisted, status):
 		return 0
 	default:
@@ -118,12 +125,9 @@ func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.
 	}
 }
 
-// ends reports whether the status tells of no more than the hand-back: the record of who passed a gate is written at once.
-func (v *view) ends(status *v1alpha1.BatchReleaseStatus) bool {
-	stored := &v.persisted
-	return !v.process.ending.since.IsZero() && status.Phase == v1alpha1.PhaseFinalizing && stored.Attempt == status.Attempt &&
-		(stored.Phase == v1alpha1.PhaseRollingUpdate || stored.Phase == v1alpha1.PhaseRollingBack) &&
-		len(stored.Gates) == 0 && slices.Equal(stored.Forced, status.Forced)
+// handedBack reports whether this process has handed the workload back, of which the status tells and no more.
+func (v *view) handedBack(status *v1alpha1.BatchReleaseStatus) bool {
+	return !v.process.ending.since.IsZero() && plan.OnlyHandsBack(&v.persisted, status)
 }
 
 // earlier is the shorter of two waits, of which 0 is none.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -34,16 +36,80 @@ func TestHandBackAloneMayWaitToBeTold(t *testing.T) {
 		"a gate passed by force":    {now, rolling, but(finalizing, func(s *v1alpha1.BatchReleaseStatus) { s.Forced = make([]v1alpha1.ForcedGate, 1) }), false},
 		"the end of a rollback":     {now, but(rolling, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseRollingBack }), finalizing, true},
 		"the release had not begun": {now, but(rolling, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseInitial }), finalizing, false},
+		"a write is refused":        {now, rolling, but(finalizing, func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite = &v1alpha1.RefusedWrite{} }), false},
 	} {
 		r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
 		v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: test.stored}
-		v.release.ResourceVersion, v.process.ending.since = "7", test.handedBack
+		v.process.ending.since = test.handedBack
+		shell{r, v}.Intend(&test.status)
+		v.release.Status = test.stored
 		wait := r.mayWait(v, &test.status)
 		if waits := wait > 0 && wait <= endsWithin; waits != test.waits {
 			t.Errorf("%s: it waits for %v", name, wait)
 		}
-		if kept := v.process.ending.version == "7"; test.waits && !kept {
+		if kept := v.process.ending.of(v.release) != nil; test.waits && !kept {
 			t.Errorf("%s: the status is not kept", name)
 		}
+	}
+}
+
+// What the release is by then goes on counting while its status is not written, whatever others write to the release: that its commit is told
+// of the last batch, another template, that it is deleted. It does not if they write what the status began with, nor for another release.
+func TestHandBackCountsThoughOthersWriteTheRelease(t *testing.T) {
+	t.Parallel()
+	at := metav1.Now()
+	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{UID: "1", ResourceVersion: "7", Generation: 1}}
+	release.Status = v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
+	status := release.Status.DeepCopy()
+	status.Phase = v1alpha1.PhaseFinalizing
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.BatchRelease)
+		counts bool
+	}{
+		"nothing":                   {func(*v1alpha1.BatchRelease) {}, true},
+		"the report of its commit":  {func(r *v1alpha1.BatchRelease) { r.Status.Report = &v1alpha1.ForgeReport{Commit: "c"} }, true},
+		"another template":          {func(r *v1alpha1.BatchRelease) { r.Generation = 2 }, true},
+		"an annotation":             {func(r *v1alpha1.BatchRelease) { r.Annotations = map[string]string{v1alpha1.RollbackAnnotation: "true"} }, true},
+		"its deletion":              {func(r *v1alpha1.BatchRelease) { r.DeletionTimestamp = &at }, true},
+		"an answer in its status":   {func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepState = v1alpha1.StepCompleted }, false},
+		"a status that was cleared": {func(r *v1alpha1.BatchRelease) { r.Status = v1alpha1.BatchReleaseStatus{} }, false},
+		"another of its name":       {func(r *v1alpha1.BatchRelease) { r.UID = "2" }, false},
+	} {
+		var e ending
+		if e.of(release) != nil {
+			t.Fatal("a status counts before there is one")
+		}
+		e.waits(release.UID, &release.Status, status)
+		changed := release.DeepCopy()
+		changed.ResourceVersion = "8"
+		test.change(changed)
+		switch got := e.of(changed); {
+		case (got != nil) != test.counts:
+			t.Errorf("%s: the hand-back counts: %t, want %t", name, got != nil, test.counts)
+		case got != nil && (got.Phase != v1alpha1.PhaseFinalizing || !equality.Semantic.DeepEqual(got.Report, changed.Status.Report)):
+			t.Errorf("%s: the status is %+v", name, got)
+		}
+	}
+}
+
+// What follows a status that is not written yet is written at once: the next pass would begin with the one that waits again.
+func TestStatusAfterOneThatWaits(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
+	rolling := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
+	v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: rolling}
+	v.process.ending.since, v.process.statusWritten = now, now
+	finalizing, counted := rolling, rolling
+	finalizing.Phase, counted.ReadyReplicas = v1alpha1.PhaseFinalizing, 3
+	if wait := r.mayWait(v, &counted); wait <= 0 {
+		t.Errorf("a status that only counts pods waits for %v", wait)
+	}
+	shell{r, v}.Intend(&finalizing)
+	if wait := r.mayWait(v, &finalizing); wait <= 0 {
+		t.Errorf("a status that only tells of the hand-back waits for %v", wait)
+	}
+	if wait := r.mayWait(v, &counted); wait > 0 {
+		t.Errorf("the status that follows it waits for %v", wait)
 	}
 }

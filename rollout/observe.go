@@ -27,8 +27,8 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *
 		process: p, release: release, persisted: *release.Status.DeepCopy(),
 		setsLive: map[types.UID]bool{}, scaled: p.scaled,
 	}
-	if p.ending.version == release.ResourceVersion {
-		v.release.Status = *p.ending.status.DeepCopy()
+	if status := p.ending.of(release); status != nil {
+		v.release.Status = *status
 	}
 	steps := []func(context.Context, *view) error{
 		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates,

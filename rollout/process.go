@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -64,9 +65,32 @@ func (n nativeSight) of(w workload.Workload, now time.Time) nativeSight {
 type ending struct {
 	// since is when the workload was handed back; zero if it was not by this process.
 	since time.Time
-	// version is that of the release that has another status yet.
-	version string
-	status  v1alpha1.BatchReleaseStatus
+	// status is not written yet, and stored is the one that the release of this UID has instead; both are nil if there is none.
+	release        types.UID
+	stored, status *v1alpha1.BatchReleaseStatus
+}
+
+// waits notes a status that is not written yet.
+func (e *ending) waits(release types.UID, stored, status *v1alpha1.BatchReleaseStatus) {
+	e.release, e.stored, e.status = release, withoutReports(stored), status.DeepCopy()
+}
+
+// of is the status that a release has though it is not written yet; nil if there is none. Others may write to the release meanwhile, as they
+// do once its last batch is reported on its commit: that does not take the hand-back away, unless they write what it began with.
+func (e *ending) of(release *v1alpha1.BatchRelease) *v1alpha1.BatchReleaseStatus {
+	if e.status == nil || e.release != release.UID || !equality.Semantic.DeepEqual(e.stored, withoutReports(&release.Status)) {
+		return nil
+	}
+	status := e.status.DeepCopy()
+	status.Report, status.Refusal, status.Revert = release.Status.Report, release.Status.Refusal, release.Status.Revert
+	return status
+}
+
+// withoutReports is a status without what is not ours.
+func withoutReports(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	ours := status.DeepCopy()
+	ours.Report, ours.Refusal, ours.Revert = nil, nil, nil
+	return ours
 }
 
 // endsWithin is how long the end of a release may take without anybody being told of the hand-back: as long as a native controller

@@ -135,7 +135,12 @@ func (l *look) handedBack() bool {
 func (l *look) allUpdated() bool {
 	w, updated := l.Workload, l.pods.Updated
 	return updated.Known && updated.Wanted == w.Replicas && l.oldReplicas() == 0 &&
-		w.Digest == l.record.Resolved.Digest && !w.secured() && !l.strategyIsOurs()
+		w.Digest == l.record.Resolved.Digest && (l.asGivenBack() || !w.secured() && !l.strategyIsOurs())
+}
+
+// asGivenBack reports whether the workload has what it is to get back. Its user may have chosen what it is held with.
+func (l *look) asGivenBack() bool {
+	return l.record.Held != nil && l.Workload.Hold == nil && l.Workload.native().Own == *l.record.Held
 }
 
 // strategyIsOurs reports whether the workload still has the strategy that it was given when it was taken over.

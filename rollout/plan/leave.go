@@ -49,7 +49,15 @@ func holdAgain(d Decision) Decision {
 // hold it, or move its pods: left alone it would stay paused, or with our strategy, for ever. One that they have resumed is theirs.
 func (l *look) holdStripped() bool {
 	w := l.Workload
+	if l.asHandedBack() {
+		return false
+	}
 	return w != nil && !w.Deleting && w.Hold == nil && l.record.Held != nil && (w.secured() || w.native().Opened && l.strategyIsOurs())
+}
+
+// asHandedBack reports whether the workload is as it is when its release ends, also where its strategy is the one with which it was held.
+func (l *look) asHandedBack() bool {
+	return l.Workload != nil && l.record.Resolved != nil && l.asGivenBack() && l.handedBack()
 }
 
 // letGo hands the workload back as LetGo decides. An unknown template is looked up live before the

@@ -41,6 +41,14 @@ func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	return !equality.Semantic.DeepEqual(withoutCounts(before), withoutCounts(next))
 }
 
+// OnlyHandsBack reports whether a status tells no more than the one before but that the workload is handed back: not who has passed a gate,
+// nor that a write is refused.
+func OnlyHandsBack(before, next *v1alpha1.BatchReleaseStatus) bool {
+	rolled := before.Phase == v1alpha1.PhaseRollingUpdate || before.Phase == v1alpha1.PhaseRollingBack
+	return rolled && next.Phase == v1alpha1.PhaseFinalizing && before.Attempt == next.Attempt &&
+		len(before.Gates) == 0 && slices.Equal(before.Forced, next.Forced) && next.RefusedWrite == nil
+}
+
 func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
 	bare := *status
 	bare.UpdatedReplicas, bare.UpdatedReadyReplicas, bare.UpdatedAvailableReplicas = 0, 0, 0

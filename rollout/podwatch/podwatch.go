@@ -47,7 +47,7 @@ type entry struct {
 	// asked is when the watch was asked for: the pods with which it begins are as of then, or later, and may come long after that. It is
 	// nil before.
 	asked atomic.Pointer[time.Time]
-	// told says that somebody was told of the first pods, or had to read them.
+	// told says that somebody has been given the first pods, or had to read them.
 	told atomic.Bool
 	// relisted says that the pods were listed from a cache of the API server, which may lag behind.
 	relisted atomic.Bool

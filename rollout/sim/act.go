@@ -162,6 +162,7 @@ func (x *pass) handBack(a plan.HandBack) {
 			d.Template = x.templateOf(*a.Template)
 		}
 	})
+	x.process.handed = x.report.Ended == ""
 }
 
 // move does one write of the mover.

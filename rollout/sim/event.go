@@ -273,8 +273,8 @@ func (e Event) pass(s *State) bool {
 }
 
 // known tells two memories of a process apart by the versions they hold.
-func (p *Process) known() [4]int64 {
-	known := [4]int64{}
+func (p *Process) known() [5]int64 {
+	known := [5]int64{}
 	if p.release != nil {
 		known[0] = p.release.Version
 	}
@@ -285,5 +285,11 @@ func (p *Process) known() [4]int64 {
 		known[2] += p.sets[i].Version
 	}
 	known[3] = int64(len(p.gates))
+	if p.ending != nil {
+		known[4]++
+	}
+	if p.waited {
+		known[4]++
+	}
 	return known
 }

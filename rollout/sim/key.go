@@ -289,6 +289,10 @@ func (e *encoder) process(p *Process) {
 	if c.release != nil {
 		e.release(c.release)
 	}
+	ends := c.ends(c.view(e.world).Status)
+	if e.flag(c.handed, c.waited, ends); ends {
+		e.status(c.ending)
+	}
 	if c.workload != nil {
 		e.workload(c.workload)
 	}

@@ -38,10 +38,10 @@ func (placed) loosens(w *World) bool {
 	return (d.Hold != nil || w.Release.Status.Held != nil) && strategyText(&d.Spec) != RollingUpdate
 }
 
-// observe takes the pods from their cache while the workload is held, without those that the process has deleted.
+// observe takes the pods from their cache while the workload is held, and once it is handed back, without those that the process has deleted.
 func (placed) observe(x *pass) {
-	held := x.workload.Hold
-	if x.workload.Absent || held == nil || held.Release != Name {
+	held, ends := x.workload.Hold, x.release.Status.Phase == v1alpha1.PhaseFinalizing
+	if x.workload.Absent || (held == nil || held.Release != Name) && !ends {
 		return
 	}
 	x.listed = true

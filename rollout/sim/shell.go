@@ -28,6 +28,10 @@ type Process struct {
 	wrote    bool
 	refusals plan.Refusals
 	watches  plan.Watches
+	// handed says that it has handed the workload back since it wrote the status. That is told a moment later, unless the end of the release
+	// comes before: ending is the status until then, and endsFrom the one that is stored. It has waited for another pass once.
+	handed, waited   bool
+	ending, endsFrom *v1alpha1.BatchReleaseStatus
 	// watched is how long the process has looked at a release that got no further, for the laws.
 	watched time.Duration
 }
@@ -143,6 +147,9 @@ func (p *Process) observe(w *World) *pass {
 	x := &pass{world: w, process: p, lastScale: p.scaled}
 	x.release = p.view(w)
 	x.stored = x.release.Status
+	if p.ends(x.stored) {
+		x.release.Status = p.ending
+	}
 	if x.stored.Attempt == 0 {
 		w.Past.Attempt = -1 // whatever is begun now is another attempt, though it may have the number of one whose status was lost
 	}
@@ -163,6 +170,11 @@ func (p *Process) observe(w *World) *pass {
 	}
 	x.facts.Kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
 	return x
+}
+
+// ends reports whether the process has a status that is not written yet, in place of the one that is stored.
+func (p *Process) ends(stored *v1alpha1.BatchReleaseStatus) bool {
+	return p.ending != nil && p.endsFrom == stored
 }
 
 // view is the release as the process has it.
@@ -226,13 +238,24 @@ func (x *pass) WriteStatus(_ context.Context, status *v1alpha1.BatchReleaseStatu
 }
 
 // Intend has the next plan start from a status.
-func (x *pass) Intend(status *v1alpha1.BatchReleaseStatus) { x.release.Status = status }
+func (x *pass) Intend(status *v1alpha1.BatchReleaseStatus) {
+	x.release.Status = status
+	if x.process.handed && plan.OnlyHandsBack(x.stored, status) {
+		x.process.ending, x.process.endsFrom = status, x.stored
+	}
+}
 
 // Tell reports events.
 func (x *pass) Tell(events []plan.Event) { x.report.Events = append(x.report.Events, events...) }
 
-// Settle writes the status of a pass that has nothing left to do, and then tells people.
+// Settle writes the status of a pass that has nothing left to do, and then tells people. One that only tells of a hand-back waits for
+// another pass.
 func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
+	if p := x.process; !p.waited && p.handed && plan.OnlyHandsBack(x.stored, &last.Status) {
+		p.waited = true
+		x.Tell(told)
+		return 0, nil
+	}
 	if !sameStatus(x.stored, &last.Status) {
 		x.writeStatus(&last.Status)
 	}
@@ -322,7 +345,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	x.judgeFailed(status)
 	w.judgeJump(status)
 	w.Release.Status, w.Release.Version = status, w.next()
-	x.process.wrote = true
+	x.process.wrote, x.process.handed, x.process.waited, x.process.ending, x.process.endsFrom = true, false, false, nil, nil
 	x.sawRelease()
 	x.wrote(Write{Status: status})
 }
