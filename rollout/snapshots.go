@@ -42,7 +42,7 @@ func (s *snapshots) of(ctx context.Context, namespace string) (surveyed, error) 
 	return s.anew(ctx, namespace)
 }
 
-// anew is what a namespace has now.
+// again is what a namespace has now.
 func (s *snapshots) anew(ctx context.Context, namespace string) (surveyed, error) {
 	answer, err, _ := s.lists.Do(namespace, func() (any, error) {
 		found, unknown, err := survey.Namespace(ctx, s.live, namespace)
