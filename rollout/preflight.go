@@ -42,7 +42,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 	}
 	found, kept, err := r.check(ctx, v, release, r.snapshots.of)
 	if err == nil && kept && found.Fails() { // somebody may have raised a quota a moment ago
-		found, _, err = r.check(ctx, v, release, r.snapshots.anew)
+		found, _, err = r.check(ctx, v, release, r.snapshots.again)
 	}
 	if err != nil {
 		return err

@@ -39,11 +39,11 @@ func (s *snapshots) of(ctx context.Context, namespace string) (surveyed, error) 
 		seen.kept = true
 		return seen, nil
 	}
-	return s.anew(ctx, namespace)
+	return s.again(ctx, namespace)
 }
 
 // again is what a namespace has now.
-func (s *snapshots) anew(ctx context.Context, namespace string) (surveyed, error) {
+func (s *snapshots) again(ctx context.Context, namespace string) (surveyed, error) {
 	answer, err, _ := s.lists.Do(namespace, func() (any, error) {
 		found, unknown, err := survey.Namespace(ctx, s.live, namespace)
 		seen := &surveyed{found: found, unknown: unknown}

@@ -65,7 +65,7 @@ func TestNamespacesAreListedOnceForAll(t *testing.T) {
 		<-time.After(snapshotMemory - time.Second)
 		ask(n.of)
 		want(1, 1)
-		ask(n.anew)
+		ask(n.again)
 		want(2, 1)
 		<-time.After(snapshotMemory - time.Second)
 		ask(n.of)
