@@ -89,7 +89,7 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 		return nil
 	}
 	if owner := metav1.GetControllerOf(&existing); owner != nil && (owner.Kind != "BatchRelease" || owner.Name != v.release.Name) {
-		return &takenError{existing.Name, *owner}
+		return &takenError{"ControllerRevision " + existing.Name, owner.Kind + " " + owner.Name}
 	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); err != nil {
 		return fmt.Errorf("delete ControllerRevision %s: %w", existing.Name, client.IgnoreNotFound(err))
@@ -97,14 +97,11 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	return errOutdated
 }
 
-// takenError is the refusal to keep a template under the name of what belongs to somebody else.
-type takenError struct {
-	name  string
-	owner metav1.OwnerReference
-}
+// takenError is the refusal to take the name of what belongs to somebody else.
+type takenError struct{ object, owner string }
 
 func (e *takenError) Error() string {
-	return fmt.Sprintf("ControllerRevision %s belongs to %s %s: delete it, or give the release another name", e.name, e.owner.Kind, e.owner.Name)
+	return fmt.Sprintf("%s belongs to %s: delete it, or give the release another name", e.object, e.owner)
 }
 
 // keptObject is the name of the ControllerRevision that keeps a template. The native controllers of StatefulSets and DaemonSets

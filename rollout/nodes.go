@@ -10,6 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
@@ -63,12 +65,17 @@ func (p nodes) size(v *view) int32 {
 	return max(belong-int32(len(v.pods.lost)), 0)
 }
 
-// named is the name that the native controller gave the version of a template, and what its pods were labelled with when that was
-// found out.
+// named is the name that the native controller gave the version of a template. It is empty where the label of its ControllerRevision is that of
+// another version too, as forged says.
 type named struct {
 	digest, revision string
-	labels           map[string]bool
+	forged           *forgedLabel
+	// labels are what the pods were labelled with when that was found out.
+	labels map[types.UID]string
 }
+
+// forgedLabel is a label of the ControllerRevision of a template that another version has.
+type forgedLabel struct{ object, label string }
 
 // smallHistory is how many ControllerRevisions are read at once: more than a DaemonSet has by default. Where there are more, maxHistory of
 // its own are read one by one, from maxPages lists of pageSize names: anybody may make some that look like its own, and each may be large.
@@ -87,85 +94,117 @@ func (p nodes) learnName(ctx context.Context, r *Reconciler, v *view) error {
 	if p.d.Seen() < p.d.Generation || !v.inProgress() && keptName(v.facts.Kept, digest) != "" {
 		return nil
 	}
-	labels := map[string]bool{}
+	labels := map[types.UID]string{}
 	for _, pod := range v.pods.pods {
-		labels[pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
+		labels[pod.UID] = pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	}
-	if known := &v.process.named; known.digest == digest && known.has(labels) {
+	if known := &v.process.named; known.digest == digest && known.revision != "" && known.holds(labels) {
 		return nil
 	}
 	v.process.named = named{}
-	hash, err := p.find(ctx, r, v, digest)
-	if err == nil && hash != "" {
-		v.process.named = named{digest, hash, labels}
+	latest, err := p.find(ctx, r, v, digest)
+	if err != nil || latest.label == "" {
+		return err
+	}
+	v.process.named = named{digest: digest, revision: latest.label, labels: labels}
+	forged, err := p.forged(ctx, r, v, latest)
+	if err != nil || forged {
+		v.process.named = named{digest: digest, forged: &forgedLabel{latest.object, latest.label}}
 	}
 	return err
 }
 
-// has reports whether no pod has a label that none had when the name was found out: the native controller labels all of them again when it
-// finds two ControllerRevisions of one template (dedupCurHistories in pkg/controller/daemon of Kubernetes).
-func (n *named) has(labels map[string]bool) bool {
+// holds reports whether the name still is the one by which pods are labelled: no pod has another label than when it was found out, and none
+// has come with another name. The native controller labels all of them again when it finds two ControllerRevisions of one template
+// (dedupCurHistories in pkg/controller/daemon of Kubernetes), which may be the label of another version.
+func (n *named) holds(labels map[types.UID]string) bool {
 	if len(n.labels) == 0 { // no pods were known yet
 		n.labels = labels
 	}
-	for label := range labels {
-		if label != n.revision && !n.labels[label] {
+	for uid, label := range labels {
+		if was, known := n.labels[uid]; known && label != was || !known && label != n.revision {
 			return false
 		}
 	}
 	return true
 }
 
-// find is the name of the version that a template has: the label of the ControllerRevision with it. It is empty if there is none.
-func (p nodes) find(ctx context.Context, r *Reconciler, v *view, digest string) (string, error) {
+// find is the newest ControllerRevision of a template; its label, which is the name of the version, is empty if there is none.
+func (p nodes) find(ctx context.Context, r *Reconciler, v *view, digest string) (latest, error) {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
-		return "", err
+		return latest{}, err
 	}
 	var all appsv1.ControllerRevisionList
 	if err := r.live.List(ctx, &all, client.InNamespace(v.release.Namespace), selector, client.Limit(smallHistory)); err != nil {
-		return "", fmt.Errorf("list ControllerRevisions: %w", err)
+		return latest{}, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
-	latest := latest{digest: digest}
+	found := latest{digest: digest, others: map[string]bool{}}
 	if all.Continue == "" {
 		for i := range all.Items {
 			if ownedBy(&all.Items[i], p.d.UID) {
-				latest.see(&all.Items[i])
+				found.see(&all.Items[i])
 			}
 		}
-		return latest.label, nil
+		return found, nil
 	}
 	names, err := p.historyNames(ctx, r, v, selector)
 	if err != nil {
-		return "", err
+		return latest{}, err
 	}
 	for _, name := range names {
 		revision, err := r.history(ctx, v, name)
 		if err != nil {
-			return "", err
+			return latest{}, err
 		}
 		if revision != nil {
-			latest.see(revision)
+			found.see(revision)
 		}
 	}
-	return latest.label, nil
+	return found, nil
 }
 
 // latest is the newest of the ControllerRevisions of a template, which is the one that the native controller goes by.
 type latest struct {
-	digest, label string
-	number        int64
+	digest, object, label string
+	number                int64
+	// others are the labels of those of other templates.
+	others map[string]bool
 }
 
 func (l *latest) see(revision *appsv1.ControllerRevision) {
+	label := revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	var decoded corev1.PodTemplateSpec
 	template, err := podtemplate.OfHistory(revision.Data.Raw)
 	if err != nil || json.Unmarshal(template, &decoded) != nil || digestOf(&decoded) != l.digest { // whatever else somebody has put there
+		l.others[label] = true
 		return
 	}
 	if l.label == "" || revision.Revision >= l.number {
-		l.label, l.number = revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], revision.Revision
+		l.object, l.label, l.number = revision.Name, label, revision.Revision
 	}
+}
+
+// forged reports whether another version has the label, so that pods of it would count as updated, or it is none that a name can have. Of those that
+// the cluster has it is the one's with the native controller's name. What is kept of a version that was released is not somebody else's to delete.
+func (p nodes) forged(ctx context.Context, r *Reconciler, v *view, found latest) (bool, error) {
+	if found.others[found.label] && found.object != p.d.RevisionName(found.label) || len(validation.IsDNS1123Label(found.label)) > 0 {
+		return true, nil
+	}
+	for _, kept := range v.facts.Kept {
+		if kept.Revision != found.label || kept.Digest == found.digest {
+			continue
+		}
+		raw, err := r.keptTemplate(ctx, v, kept.Name)
+		if err != nil {
+			return false, err
+		}
+		var template corev1.PodTemplateSpec
+		if json.Unmarshal(raw, &template) == nil && digestOf(&template) != found.digest {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // historyNames name the ControllerRevisions of the DaemonSet.
@@ -201,8 +240,23 @@ func (p nodes) name(v *view, digest string) string {
 	}
 }
 
+// unnamed says why nobody can tell which pods are of the version that the template has; empty if it can, or the native controller has not seen that.
+func (p nodes) unnamed(v *view) string {
+	forged := v.process.named.forged
+	switch {
+	case p.d.Seen() < p.d.Generation || !v.inProgress() || p.name(v, digestOf(p.d.PodTemplate())) != "":
+		return ""
+	case forged != nil:
+		return fmt.Sprintf("ControllerRevision %s has the template of the DaemonSet, and label %q, which is another version's or none: delete it, and "+
+			"the native controller makes one of its own", forged.object, forged.label)
+	default:
+		return "no ControllerRevision of the DaemonSet has its template"
+	}
+}
+
 func (p nodes) mover(v *view) mover.Mover {
 	m := hold.DaemonSet(p.d)
+	m.Unnamed = p.unnamed(v)
 	m.Digest, m.Listed, m.Live = digestOf(p.d.PodTemplate()), v.pods.listed, v.pods.live
 	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.nodes()
 	for _, pod := range v.pods.pods {
@@ -242,10 +296,10 @@ func (nodes) move(ctx context.Context, r *Reconciler, v *view, write mover.Write
 }
 
 func (p nodes) failing(ctx context.Context, r *Reconciler, v *view) (string, error) {
-	revision := p.name(v, digestOf(p.d.PodTemplate()))
-	if revision == "" {
-		return "no ControllerRevision of the DaemonSet has its template", nil
+	if why := p.unnamed(v); why != "" {
+		return why, nil
 	}
+	revision := p.name(v, digestOf(p.d.PodTemplate()))
 	return r.failingPods(ctx, v, false, func(pod *corev1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision
 	})

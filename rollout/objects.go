@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -49,8 +50,8 @@ func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) err
 }
 
 // refreshGate remembers the gate that has the name. One that is bound to something else, left
-// by somebody who made it by hand or by a release object of the same name, makes room. One that is
-// being deleted is shown to the plan, which waits: the watch says when it is gone.
+// by somebody who made it by hand or by a release object of the same name, makes room, but not one of another
+// release that is there. One that is being deleted is shown to the plan, which waits: the watch says when it is gone.
 func (r *Reconciler) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate) error {
 	var existing v1alpha1.Gate
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
@@ -64,10 +65,23 @@ func (r *Reconciler) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.
 		v.process.gates.Saw(&existing)
 		return errOutdated
 	}
+	if other, err := r.releaseOfGate(ctx, &existing); err != nil || other && existing.Spec.ReleaseRef.UID != v.release.UID {
+		return cmp.Or(err, error(&takenError{"Gate " + existing.Name, "BatchRelease " + existing.Spec.ReleaseRef.Name}))
+	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Gate %s: %w", existing.Name, err)
 	}
 	return errOutdated
+}
+
+// releaseOfGate reports whether the release is there that a gate is bound to.
+func (r *Reconciler) releaseOfGate(ctx context.Context, gate *v1alpha1.Gate) (bool, error) {
+	var release v1alpha1.BatchRelease
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: gate.Namespace, Name: gate.Spec.ReleaseRef.Name}, &release, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("get BatchRelease: %w", err)
+	}
+	return err == nil && release.UID == gate.Spec.ReleaseRef.UID, nil
 }
 
 func (r *Reconciler) closeGate(ctx context.Context, v *view, a plan.CloseGate) error {

@@ -31,8 +31,9 @@ const (
 	// Action: find out who did it, by the field manager in the message, and see the reason.
 	ConditionDrifted = "Drifted"
 	// ConditionBeyondStep: more pods run the new revision than the current step approves, and they can't be taken back in
-	// the release: nodes were added to a DaemonSet, or its pods were deleted or evicted, while Sluice held it, and the native
-	// controller made new ones. The message has the numbers. Absent otherwise. It begins with an event.
+	// the release: nodes were added to a DaemonSet, or its pods were deleted or evicted, or somebody deleted the ControllerRevision that
+	// a StatefulSet had before, while Sluice held it, and the native controller made new pods. The message has the numbers. Absent otherwise.
+	// It begins with an event.
 	// Action: check the new pods before you approve the step, or roll back.
 	ConditionBeyondStep = "BeyondStep"
 	// ConditionPreflightFailed: true if the namespace has no room for the release, false if it has and preflight has
@@ -48,7 +49,7 @@ const (
 	ConditionAvailable = "Available"
 	// ConditionReplicaFailure: a ReplicaSet can't create or delete pods, because a quota, a policy or a webhook refuses
 	// them. The message is the newest one of any ReplicaSet. Absent otherwise, and for StatefulSets and DaemonSets, which say so only in
-	// their events.
+	// their events; of a DaemonSet also while nobody can tell which of its pods are updated.
 	// Action: fix what the message names. The progress deadline keeps running.
 	ConditionReplicaFailure = "ReplicaFailure"
 	// ConditionForgeReady: the forge of a ReleaseSource lets Sluice work on the repository. Known before anything has to

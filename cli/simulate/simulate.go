@@ -61,6 +61,9 @@ func Run(release *v1alpha1.BatchRelease, manifest runtime.Object, trace *Trace) 
 		return nil, fmt.Errorf("simulate BatchRelease %s: trace: %w", release.Name, err)
 	}
 	o := ownOf(manifest)
+	if err := o.fits(); err != nil {
+		return nil, fmt.Errorf("simulate BatchRelease %s: %s %s: %w", release.Name, release.Spec.WorkloadRef.Kind, release.Spec.WorkloadRef.Name, err)
+	}
 	before := setup(release, o, trace)
 	unavailable := before.MaxUnavailable
 	before.MaxUnavailable = most(&before, release.Spec.Rollback)

@@ -52,6 +52,36 @@ func playOn(t *testing.T, kind, manifest, strategy, trace string) *simulate.Time
 	return timeline
 }
 
+// TestHostileManifests: what a manifest says of its workload, and no API server has checked, is an error where it can't be simulated.
+func TestHostileManifests(t *testing.T) {
+	t.Parallel()
+	for manifest, want := range map[string]string{
+		"spec: {replicas: 2147483647}":                                      "spec.replicas: must be from 0 to 10000",
+		"spec: {replicas: -1}":                                              "spec.replicas: must be from 0 to 10000",
+		"spec: {replicas: 3, ordinals: {start: 2147483647}}":                "spec.ordinals.start: must be from 0 to",
+		"spec: {replicas: 3, ordinals: {start: -3}}":                        "spec.ordinals.start: must be from 0 to",
+		"spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 'x'}}}":    "maxUnavailable of its strategy: must be a number",
+		"spec: {updateStrategy: {rollingUpdate: {maxUnavailable: -2}}}":     "maxUnavailable of its strategy: must be a number",
+		"spec: {updateStrategy: {rollingUpdate: {maxUnavailable: '999%'}}}": "",
+	} {
+		of := workload.New("StatefulSet")
+		if err := yaml.UnmarshalStrict([]byte(manifest), of.Object()); err != nil {
+			t.Fatal(err)
+		}
+		release := &v1alpha1.BatchRelease{}
+		release.Spec.WorkloadRef = v1alpha1.WorkloadReference{Kind: "StatefulSet", Name: "db"}
+		if err := yaml.UnmarshalStrict([]byte("steps: [{replicas: 1, gates: [{none: {}}]}, {replicas: 100%}]"), &release.Spec.Strategy); err != nil {
+			t.Fatal(err)
+		}
+		switch _, err := simulate.Run(release, of.Object(), &simulate.Trace{}); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", manifest, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: got %v, want an error that says %s", manifest, err, want)
+		}
+	}
+}
+
 // TestGolden tells whole releases.
 func TestGolden(t *testing.T) {
 	t.Parallel()

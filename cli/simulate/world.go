@@ -2,6 +2,9 @@ package simulate
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,6 +51,25 @@ func ownOf(object runtime.Object) own {
 		}
 	}
 	return o
+}
+
+// fits reports what of the manifest can't be simulated: nobody but the API server has checked it.
+func (o own) fits() error {
+	problems := []error{countable("spec.replicas", o.replicas), limit("maxSurge", o.maxSurge), limit("maxUnavailable", o.maxUnavailable)}
+	if o.first < 0 || o.first > math.MaxInt32-MaxPods {
+		problems = append(problems, fmt.Errorf("spec.ordinals.start: must be from 0 to %d", math.MaxInt32-MaxPods))
+	}
+	return errors.Join(problems...)
+}
+
+func limit(field string, of *intstr.IntOrString) error {
+	if of == nil {
+		return nil
+	}
+	if n, err := intstr.GetScaledValueFromIntOrPercent(of, MaxPods, true); err != nil || n < 0 {
+		return fmt.Errorf("%s of its strategy: must be a number of pods >= 0 or a percentage such as 25%%", field)
+	}
+	return nil
 }
 
 // setup is the world before the release.

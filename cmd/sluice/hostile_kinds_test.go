@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -95,13 +96,45 @@ func TestHostileKinds(t *testing.T) {
 		}
 	}
 	s.hostileHistory()
+	for _, w := range []workload.Workload{db, log} {
+		s.hostileRevisions(w, s.release(w.GetName()))
+	}
 	for _, args := range [][]string{
 		{"get", "db"}, {"get", "log"}, {"list"}, {"list", "-o", "wide"}, {"status", "db", "--watch=false"}, {"status", "log", "--watch=false"},
 		{"history", "db"}, {"history", "log"}, {"events", "db", "--pods"}, {"trace", "statefulset/db"},
+		{"trace", "daemonset/log"}, {"trace", "pod/db-0"}, {"history", "db", "--revision", "999"}, {"history", "log", "--revision", "999"},
 	} {
 		got := s.as(viewer, args...)
 		wantHarmless(t, args, got.stdout+got.stderr, false)
 	}
+}
+
+// hostileRevisions makes ControllerRevisions that claim to be of a workload, and one that claims to be kept for its release: newer
+// than all others, of images that say it, or of no template at all.
+func (s *shop) hostileRevisions(w workload.Workload, release *v1alpha1.BatchRelease) {
+	s.Helper()
+	template := w.PodTemplate().DeepCopy()
+	template.Spec.Containers[0].Image, template.Spec.Containers[0].Name = evilWords, evilWords
+	hostile := map[string]any{"template": template}
+	none := map[string]any{"spec": map[string]any{"template": 5}}
+	for i, data := range []any{map[string]any{"spec": hostile}, map[string]any{"spec": []int{1}}, map[string]any{"spec": nil}, none} {
+		s.create(&appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: s.namespace, Name: fmt.Sprintf("%s-evil%d", w.GetName(), i), Labels: w.PodTemplate().Labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w, appsv1.SchemeGroupVersion.WithKind(w.Kind()))},
+			},
+			Data: runtime.RawExtension{Raw: s.encode(data)}, Revision: int64(900 + i),
+		})
+	}
+	s.create(&appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: w.GetName() + "-evil.sluice",
+			Labels:          map[string]string{v1alpha1.ReleaseLabel: release.Name, v1alpha1.RevisionLabel: "evil"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))},
+			Annotations:     map[string]string{v1alpha1.NumberAnnotation: "999", v1alpha1.OutcomeAnnotation: evilWords, v1alpha1.CommitAnnotation: evilWords},
+		},
+		Data: runtime.RawExtension{Raw: s.encode(hostile)}, Revision: 999,
+	})
 }
 
 // hostileHistory has every ControllerRevision say it.

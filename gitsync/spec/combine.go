@@ -7,17 +7,26 @@ import (
 	"strings"
 )
 
+// workloads are all that the repository has, and which ones each kustomization has built.
+type workloads struct {
+	by    map[workloadKey][]located
+	built map[string][]located
+}
+
 // combine makes releases of the manifests of all files: it finds those that are
 // given more than once, and templates that stand in another file.
 func (p *pass) combine() []*Release {
-	workloads := map[workloadKey][]located{}
+	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}}
 	releases := map[objectKey][]located{}
 	for _, l := range p.manifests {
 		key := objectKey{cmp.Or(l.namespace, p.opts.Namespace), l.name}
 		switch {
 		case l.kind.isWorkload():
 			workload := workloadKey{l.kind, key.namespace, key.name}
-			workloads[workload] = append(workloads[workload], l)
+			workloads.by[workload] = append(workloads.by[workload], l)
+			if l.kustomization != "" {
+				workloads.built[l.kustomization] = append(workloads.built[l.kustomization], l)
+			}
 		case !p.allowed(key.namespace):
 			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
 		default:
@@ -101,16 +110,16 @@ func workloadOf(release located, namespace string) workloadKey {
 
 // complete finds the workload of a release, and with it the template if the
 // release has none.
-func (p *pass) complete(l located, namespace string, workloads map[workloadKey][]located) *Release {
+func (p *pass) complete(l located, namespace string, all workloads) *Release {
 	key := workloadOf(l, namespace)
-	found := workloads[key]
+	found := all.by[key]
 	switch {
 	case len(found) > 1:
 		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", key, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
 		p.fail(l.file, l.at, "spec.template is missing, and "+key.String()+", whose template it would be, is not in the repository"+
-			parted(l, workloads))
+			p.parted(l, key, all))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
 		return p.makeRelease(l, namespace, located{})
@@ -129,26 +138,28 @@ func (p *pass) complete(l located, namespace string, workloads map[workloadKey][
 
 // parted names the workload that was probably meant by a release: one of the same name and another kind or, where a
 // kustomization has built the release, one whose name it has made another; empty if there is none.
-func parted(l located, workloads map[workloadKey][]located) string {
-	var near, others []string
-	for key, ls := range workloads {
-		switch like := strings.Contains(key.name, l.workload) || strings.Contains(l.workload, key.name); {
-		case key.kind == l.workloadKind && like:
-			near = append(near, key.String()+" of "+place(ls[0].file, ls[0].at.line))
-		case key.name == l.workload:
-			others = append(others, fmt.Sprintf("; the %s of that name in %s is another workload", key.kind, place(ls[0].file, ls[0].at.line)))
+func (p *pass) parted(l located, key workloadKey, all workloads) string {
+	for _, of := range workloadKinds {
+		if ls := all.by[workloadKey{of, key.namespace, key.name}]; of != key.kind && len(ls) > 0 {
+			return fmt.Sprintf("; the %s of that name in %s is another workload", of, place(ls[0].file, ls[0].at.line))
 		}
 	}
-	slices.Sort(near)
-	slices.Sort(others)
-	switch {
-	case len(others) > 0:
-		return others[0]
-	case l.kustomization == "":
+	if l.kustomization == "" {
 		return ""
-	case len(near) == 0:
+	}
+	near := ""
+	for _, other := range all.built[l.kustomization] {
+		if other.kind != key.kind || !strings.Contains(other.name, key.name) && !strings.Contains(key.name, other.name) {
+			continue
+		}
+		named := workloadKey{other.kind, cmp.Or(other.namespace, p.opts.Namespace), other.name}.String() + " of " + place(other.file, other.at.line)
+		if near == "" || named < near {
+			near = named
+		}
+	}
+	if near == "" {
 		return " as " + l.kustomization + " builds it"
 	}
 	return fmt.Sprintf(" as %s builds it, which has %s: a namePrefix, nameSuffix or namespace must be set for both of them, in one kustomization",
-		l.kustomization, near[0])
+		l.kustomization, near)
 }

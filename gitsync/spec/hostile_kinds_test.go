@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,25 @@ func TestHostileWorkloads(t *testing.T) {
 			releaseOf("DaemonSet", "db", "strategy: {maxUnavailable: 2147483648, steps: [{replicas: 100%}]}\n"), daemonSet("db", "db:1"),
 			[]string{"a.yaml:7: spec.strategy.maxUnavailable: "},
 		},
+		"annotation of a workload that is held": {
+			releaseOf("StatefulSet", "db", strategy), edited("  uid: 6f1c2d3e", `  annotations: {rollouts.sluice.dev/hold: '{"release":"db"}', rollouts.sluice.dev/break-glass: x}`),
+			[]string{
+				"d.yaml:5: metadata.annotations: Forbidden: rollouts.sluice.dev/break-glass can't come from Git",
+				"d.yaml:5: metadata.annotations: Forbidden: rollouts.sluice.dev/hold can't come from Git",
+			},
+		},
+		"annotations that are a list": {
+			releaseOf("StatefulSet", "db", strategy), edited("  uid: 6f1c2d3e", "  annotations: [rollouts.sluice.dev/hold]"),
+			[]string{"a.yaml:1: spec.template is missing", "d.yaml:5: metadata.annotations: must be an object, not a list"},
+		},
+		"a key that is given twice": {
+			releaseOf("StatefulSet", "db", strategy), edited("replicas: 10", "replicas: 10\n  replicas: 11"),
+			[]string{"a.yaml:1: spec.template is missing", "d.yaml:"},
+		},
+		"a merge key that makes it another kind": {
+			releaseOf("StatefulSet", "db", strategy), edited("kind: StatefulSet", "x: &x {kind: DaemonSet}\n<<: *x"),
+			[]string{"a.yaml:1: spec.template is missing, and StatefulSet shop/db, whose template it would be, is not in the repository; the DaemonSet of that name"},
+		},
 		"long name of a workload": {
 			strings.Replace(releaseOf("StatefulSet", "db", strategy), "name: db}", "name: "+long+"x}", 1), statefulSet("db", "db:1", "1Gi"),
 			[]string{"a.yaml:6: spec.workloadRef.name: "},
@@ -64,5 +84,24 @@ func TestHostileWorkloads(t *testing.T) {
 				t.Errorf("want nothing released, got %d releases", len(result.Releases))
 			}
 		})
+	}
+}
+
+// TestManyReleasesWithoutAWorkload: what to say of a release whose workload there is not takes no look at all others.
+func TestManyReleasesWithoutAWorkload(t *testing.T) {
+	t.Parallel()
+	const perFile, files = 1_000, 20
+	tree := map[string]string{}
+	for i := range files {
+		var releases, workloads strings.Builder
+		for j := range perFile {
+			releases.WriteString("---\n" + release(fmt.Sprintf("r%d-%d", i, j), strategy))
+			fmt.Fprintf(&workloads, "---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: w%d-%d}}\n", i, j)
+		}
+		tree[fmt.Sprintf("r%d.yaml", i)], tree[fmt.Sprintf("w%d.yaml", i)] = releases.String(), workloads.String()
+	}
+	result := read(t, tree)
+	if len(result.Releases) > 0 || len(result.Errors) < maxErrors {
+		t.Errorf("%d releases and %d errors, want errors alone", len(result.Releases), len(result.Errors))
 	}
 }

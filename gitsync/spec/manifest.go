@@ -44,8 +44,9 @@ type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
+		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace"`
+		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 }
 
@@ -200,12 +201,25 @@ func parseWorkload(of kind, data []byte, object map[string]any) (*manifest, []pa
 		name:      workload.Metadata.Name,
 		object:    data,
 	}
-	problems := claimProblems(of, object)
+	problems := append(claimProblems(of, object), heldProblems(workload.Metadata.Annotations)...)
 	if len(workload.Spec.Template) > 0 {
 		problems = append(problems, m.setTemplate(workload.Spec.Template, field.NewPath("spec", "template"))...)
 	}
 	m.faulty = problems != nil
 	return m, problems
+}
+
+// heldProblems refuse annotations by which a workload that is created would look as if it were taken over, or be let past the policies: the
+// manifest was copied out of a cluster.
+func heldProblems(annotations map[string]string) []pathProblem {
+	var problems []pathProblem
+	for _, name := range []string{v1alpha1.HoldAnnotation, v1alpha1.BreakGlassAnnotation} {
+		if _, found := annotations[name]; found {
+			at := field.NewPath("metadata", "annotations")
+			problems = append(problems, pathProblem{at.String(), field.Forbidden(at, name+" can't come from Git: take it out").Error()})
+		}
+	}
+	return problems
 }
 
 // setTemplate checks the types of a pod template. Fields that are unknown here may be

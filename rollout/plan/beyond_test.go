@@ -49,7 +49,7 @@ func (k *rack) toldBeyond() int {
 	return n
 }
 
-const why = "nodes came or went, or pods were deleted or failed, while the Rack was taken over, and its controller makes pods of the new revision; " +
+const why = "pods were added or lost while the Rack was taken over, and its controller makes pods of the new revision; " +
 	"they stay; to take them back: sluice rollback web -n"
 
 func TestPodsThatComeUpdatedAreTold(t *testing.T) {

@@ -64,14 +64,14 @@ func (l *look) followed(unreadable bool) int32 {
 }
 
 // only is how many pods run the update revision whatever the step says: those there are, if there
-// is no other version left; in a rollback those too, and what spec.replicas asks for beyond the
-// bad ones, which are not added to.
+// is no other version left, unless they came to be past the steps, which is told (beyond); in a rollback those too, and what
+// spec.replicas asks for beyond the bad ones, which are not added to.
 func (l *look) only() int32 {
 	replicas, have := l.Workload.Replicas, l.updated()
 	switch {
 	case l.isRollback():
 		return max(replicas-l.oldReplicas(), have)
-	case !l.pods.Others.Known:
+	case !l.pods.Others.Known && !l.pods.Final:
 		return have
 	default:
 		return 0

@@ -52,8 +52,23 @@ func start(d Decision, at Start) Decision {
 	if !proven {
 		return d.read(ReadRelease)
 	}
+	if d, guarded := guard(d); !guarded {
+		return failIfRefused(d)
+	}
 	return failIfRefused(takeOver(d))
 }
+
+// guard sees to it that a release that holds a workload does not go away before it has handed it back. Where somebody has written the
+// annotation, or a release object of the same name was there before, nothing was prepared. It reports whether that is done.
+func guard(d Decision) (Decision, bool) {
+	if slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer) || !d.held() {
+		return d, true
+	}
+	d, _ = d.try(Annotate{Reason: guardReason, Finalizer: new(true)})
+	return d, false
+}
+
+const guardReason Reason = "the workload is handed back before the release goes away"
 
 // takenOver reports whether the workload is as the release holds it, so that its pods can be moved.
 func (l *look) takenOver() bool { return l.heldAsMeant() && l.empty == l.empties() }
@@ -63,6 +78,10 @@ func (l *look) takenOver() bool { return l.heldAsMeant() && l.empty == l.empties
 func goOn(d Decision) Decision {
 	if d.record.Attempt != d.Release.Status.Attempt && !d.Live.Has(ReadRelease) {
 		return d.read(ReadRelease)
+	}
+	d, guarded := guard(d)
+	if !guarded {
+		return d
 	}
 	d = d.with(func(r *record) {
 		if r.StableRevision == "" {
@@ -96,7 +115,7 @@ func prepare(d Decision) (next Decision, written, ready bool) {
 		return d, false, ready
 	}
 	change := Annotate{
-		Reason:    "the workload is handed back before the release goes away",
+		Reason:    guardReason,
 		Set:       map[string]string{v1alpha1.CurrentStableAnnotation: stable},
 		Finalizer: new(true),
 	}

@@ -44,10 +44,11 @@ func stayFailed(d Decision, t mover.Task) Decision {
 	return keepScale(d, t)
 }
 
-// waitForRoom runs the progress deadline of a batch whose pods have nothing to be in, because that is refused.
+// waitForRoom runs the progress deadline of a batch whose pods have nothing to be in, because that is refused, or nobody can tell which pods are
+// updated.
 func waitForRoom(d Decision) Decision {
 	switch {
-	case d.refused == nil:
+	case d.refused == nil && !d.pods.Final:
 		return d
 	case d.failed():
 		d, _ = rollBackFailed(d)

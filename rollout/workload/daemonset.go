@@ -100,10 +100,10 @@ func (*DaemonSet) Describe(held v1alpha1.HeldWorkload) string {
 	return fmt.Sprintf("update strategy %s", daemonSetStrategy(held.Strategy).Type)
 }
 
-// daemonSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, is the default strategy.
+// daemonSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no API server takes, is the default strategy.
 func daemonSetStrategy(text string) appsv1.DaemonSetUpdateStrategy {
 	var strategy appsv1.DaemonSetUpdateStrategy
-	if err := json.Unmarshal([]byte(text), &strategy); err != nil || strategy.Type == "" {
+	if err := json.Unmarshal([]byte(text), &strategy); err != nil || !takesDaemonSet(strategy) {
 		return appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType}
 	}
 	return strategy

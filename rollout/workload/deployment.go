@@ -113,10 +113,10 @@ func (*Deployment) Describe(held v1alpha1.HeldWorkload) string {
 	return fmt.Sprintf("strategy %s, %s", deploymentStrategy(held.Strategy).Type, paused)
 }
 
-// deploymentStrategy reads what Own wrote. What somebody else wrote there, and can't be read, is the default strategy.
+// deploymentStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no API server takes, is the default strategy.
 func deploymentStrategy(text string) appsv1.DeploymentStrategy {
 	var strategy appsv1.DeploymentStrategy
-	if err := json.Unmarshal([]byte(text), &strategy); err != nil || strategy.Type == "" {
+	if err := json.Unmarshal([]byte(text), &strategy); err != nil || !takesDeployment(strategy) {
 		return appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}
 	}
 	return strategy

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -50,14 +52,34 @@ func (s *StatefulSet) Foretell() string {
 	return podtemplate.RevisionHash(&s.Spec.Template, ptr.Deref(s.Status.CollisionCount, 0))
 }
 
-// Revision is the hash in the name of a ControllerRevision, which is also the label of its pods.
+// Revision is the hash in the name of a ControllerRevision, which is also the label of its pods. For a name that the native controller would not
+// give it is one of ours: anyone who may make ControllerRevisions may give one the hash of another as its name.
 func (s *StatefulSet) Revision(name string) string {
-	return strings.TrimPrefix(name, s.RevisionName(""))
+	hash, found := strings.CutPrefix(name, s.revisionPrefix())
+	if name == "" || found && isHash(hash) {
+		return hash
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "other-" + hex.EncodeToString(sum[:8])
 }
 
-// RevisionName is the name of the ControllerRevision of a hash.
-func (s *StatefulSet) RevisionName(hash string) string {
-	return s.Name[:min(len(s.Name), maxRevisionPrefix)] + "-" + hash
+// isHash reports whether a text may be a hash of the native controller: it has no dash.
+func isHash(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+}
+
+// RevisionName is the name of the ControllerRevision of a revision.
+func (s *StatefulSet) RevisionName(revision string) string {
+	for _, name := range []string{s.Status.UpdateRevision, s.Status.CurrentRevision} {
+		if name != "" && s.Revision(name) == revision {
+			return name
+		}
+	}
+	return s.revisionPrefix() + revision
+}
+
+func (s *StatefulSet) revisionPrefix() string {
+	return s.Name[:min(len(s.Name), maxRevisionPrefix)] + "-"
 }
 
 // maxRevisionPrefix is how much of a StatefulSet's name the name of a ControllerRevision has (ControllerRevisionName in
@@ -149,10 +171,10 @@ func (s *StatefulSet) Describe(held v1alpha1.HeldWorkload) string {
 	return fmt.Sprintf("update strategy %s", own.Type)
 }
 
-// statefulSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, is the default strategy.
+// statefulSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no API server takes, is the default strategy.
 func statefulSetStrategy(text string) appsv1.StatefulSetUpdateStrategy {
 	var strategy appsv1.StatefulSetUpdateStrategy
-	if err := json.Unmarshal([]byte(text), &strategy); err != nil || strategy.Type == "" {
+	if err := json.Unmarshal([]byte(text), &strategy); err != nil || !takesStatefulSet(strategy) {
 		return appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
 	}
 	return strategy

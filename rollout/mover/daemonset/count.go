@@ -79,7 +79,7 @@ func (m Mover) Count(digest string) mover.Counts {
 	c := mover.Counts{
 		Updated: t.count(t.updated), Others: t.count(t.others),
 		Settled: m.Observed && !t.going && length(t.others)+length(t.updated) == t.counted,
-		Unseen:  !m.Observed, Self: true, Final: true,
+		Unseen:  !m.Observed, Self: true, Final: true, Failure: m.failure(),
 	}
 	c.All = c.Updated.And(c.Others)
 	c.All.Known, c.All.Wanted = true, t.wanted
@@ -123,7 +123,7 @@ func one(is bool) int32 {
 func (m Mover) countStatus(digest string) mover.Counts {
 	wanted, s := max(m.Replicas, 0), m.Status
 	all := tallied(wanted, min(s.Current, wanted), min(s.Ready, wanted), min(s.Available, wanted))
-	c := mover.Counts{Unseen: !m.Observed, Self: true, Final: true, Settled: m.Observed && s.Current >= wanted}
+	c := mover.Counts{Unseen: !m.Observed, Self: true, Final: true, Settled: m.Observed && s.Current >= wanted, Failure: m.failure()}
 	if m.released(digest) {
 		updated := min(s.Updated, wanted)
 		others := max(all.Current-updated, 0)

@@ -24,7 +24,9 @@ type Mover struct {
 	Replicas int32
 	// Digest is that of spec.template, and Update the revision of the template, as its pods are labelled.
 	Digest, Update string
-	Status         Status
+	// Unnamed says why Update is not known, though the native controller has seen the template; empty if it is.
+	Unnamed string
+	Status  Status
 	// Listed says that Pods is known, and Live that it was read in this pass.
 	Listed, Live bool
 	// Pods are those that the DaemonSet owns, those that are terminating too.
@@ -74,6 +76,14 @@ func (Mover) Bounds(_, unavailable *intstr.IntOrString, replicas int32) mover.Bo
 func (m Mover) Has(revision string) bool {
 	of := func(pod inplace.Pod) bool { return pod.Revision == revision }
 	return revision != "" && (m.Observed && m.Update == revision || slices.ContainsFunc(m.Pods, of))
+}
+
+// failure says that no pod is deleted while nobody can tell the versions apart.
+func (m Mover) failure() *mover.Failure {
+	if m.Unnamed == "" {
+		return nil
+	}
+	return &mover.Failure{Reason: v1alpha1.ReasonFailedDelete, Message: m.Unnamed}
 }
 
 // MayAct implements mover.Mover: until the native controller has seen the strategy, it may delete pods under the one before (D9).

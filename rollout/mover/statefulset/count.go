@@ -11,7 +11,7 @@ import (
 // controller has seen the template no pod counts as updated: the update revision may be that of an earlier one.
 func (m Mover) Count(digest string) mover.Counts {
 	known := m.Observed && digest == m.Digest
-	c := mover.Counts{Unseen: !m.Observed, Self: true}
+	c := mover.Counts{Unseen: !m.Observed, Self: true, Final: known && m.oneRevision()}
 	switch {
 	case !m.listed():
 		c.Updated, c.Others = m.countStatus(known)
