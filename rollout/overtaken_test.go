@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -39,7 +40,11 @@ func (p *podsThere) Watch(context.Context, client.ObjectList, ...client.ListOpti
 	return p.events, nil
 }
 
-func (p *podsThere) Delete(_ context.Context, pod client.Object, _ ...client.DeleteOption) error {
+func (p *podsThere) Delete(_ context.Context, pod client.Object, opts ...client.DeleteOption) error {
+	asked := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
+	if asked == nil || asked.UID == nil || *asked.UID != "web-1" || asked.ResourceVersion == nil || *asked.ResourceVersion != "2" {
+		return errors.New("want the deletion guarded by the pod's UID and version")
+	}
 	p.deleted = append(p.deleted, pod.GetName())
 	return nil
 }
@@ -98,6 +103,11 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 			err := r.act(ctx, v, []plan.Action{plan.MovePods{Write: inplace.Replace{Pods: []inplace.Pod{{Name: "web-1", UID: "web-1", Version: "2"}}}}})
 			if outdated(err) == test.deletes || len(there.deleted) > 0 != test.deletes {
 				t.Errorf("deleted %v, error %v, want a deletion: %t", there.deleted, err, test.deletes)
+			}
+			for _, pod := range v.pods.pods {
+				if pod.Name == "web-1" && active(pod) == test.deletes {
+					t.Errorf("the pod counts as there: %t, and deleted it is: %t", active(pod), test.deletes)
+				}
 			}
 		})
 	}
