@@ -16,21 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// keep records the workload's template as a ControllerRevision. The ReplicaSet is no place
-// to keep it: the native controller deletes those beyond revisionHistoryLimit.
+// keep records a template as a ControllerRevision. The ReplicaSet is no place to keep it: the native controller deletes those beyond
+// revisionHistoryLimit.
 func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) error {
-	if v.wholeTemplate() == nil {
-		if err := r.readWorkload(ctx, v); err != nil {
-			return err
-		}
+	template, err := r.templateToKeep(ctx, v, &a)
+	if err != nil {
+		return err
 	}
-	if v.workload == nil || digestOfWorkload(v.workload) != a.Digest {
-		return errOutdated
-	}
-	revision := newRevision(v, a)
+	revision := newRevision(v, a, template)
 	if err := r.client.Create(ctx, revision); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ControllerRevision: %w", err)
 	} else if err != nil {
@@ -38,6 +35,32 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) e
 	}
 	v.sawKept(revision.ObjectMeta)
 	return nil
+}
+
+// templateToKeep is the template to record, with the defaults of the API server. One that the workload never had may have others by
+// now: it is recorded as it would be.
+func (r *Reconciler) templateToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
+	if a.Template != nil {
+		template, err := r.template(ctx, v, *a.Template)
+		if err != nil {
+			return nil, err
+		}
+		answer, raw, err := r.try(ctx, v, template)
+		if err != nil {
+			return nil, fmt.Errorf("try template: %w", r.wroteWorkload(ctx, v, kube.OutcomeOf(err)))
+		}
+		a.Digest = digestOfWorkload(answer)
+		return raw, nil
+	}
+	if v.wholeTemplate() == nil {
+		if err := r.readWorkload(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	if v.workload == nil || digestOfWorkload(v.workload) != a.Digest {
+		return nil, errOutdated
+	}
+	return v.wholeTemplate(), nil
 }
 
 // sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.
@@ -108,7 +131,7 @@ func (e *takenError) Error() string {
 // call theirs NAME-HASH, and a hash has no dot: no name of ours is one of theirs.
 func keptObject(release, revision string) string { return release + "-" + revision + ".sluice" }
 
-func newRevision(v *view, a plan.RecordRevision) *appsv1.ControllerRevision {
+func newRevision(v *view, a plan.RecordRevision, template json.RawMessage) *appsv1.ControllerRevision {
 	annotations := recorded(a.Number, a.Record)
 	annotations[v1alpha1.DigestAnnotation] = a.Digest
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })
@@ -124,7 +147,7 @@ func newRevision(v *view, a plan.RecordRevision) *appsv1.ControllerRevision {
 			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
-		Data:     runtime.RawExtension{Raw: v.wholeTemplate()},
+		Data:     runtime.RawExtension{Raw: template},
 		Revision: a.Number,
 	}
 }

@@ -66,7 +66,7 @@ func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	if labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels"); labels["pod-template-hash"] != "abc" || labels["app"] != "web" {
 		t.Errorf("the pods' labels are %v, want the Deployment's and the hash", labels)
 	}
-	if unknown := unknownIn(t, newRevision(v, plan.RecordRevision{Revision: "abc"}).Data); unknown != want {
+	if unknown := unknownIn(t, newRevision(v, plan.RecordRevision{Revision: "abc"}, v.wholeTemplate()).Data); unknown != want {
 		t.Errorf("what is kept has %s of these fields, want %s", unknown, want)
 	}
 }

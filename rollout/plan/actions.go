@@ -36,9 +36,11 @@ type Annotate struct {
 	Finalizer *bool
 }
 
-// RecordRevision records the workload's current template as a ControllerRevision.
+// RecordRevision records a template as a ControllerRevision.
 type RecordRevision struct {
 	Reason
+	// Template, if nil, is the workload's current one.
+	Template *Template
 	// Revision is the pod template hash it is kept under.
 	Revision string
 	Digest   string

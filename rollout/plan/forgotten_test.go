@@ -46,6 +46,14 @@ func TestRollbackIsRecalled(t *testing.T) {
 		"what was stable before is gone back to, as if Git reverted": {
 			lost(completed(10).keep("v2")), recalled{Phase: v1alpha1.PhaseRollingBack, To: "v2", From: "v1", Trigger: v1alpha1.TriggerGitRevert},
 		},
+		"what was about to be gone back to is gone back to from what was left, not from itself": {
+			lost(rollingBack(10).but(rolledBack).but(func(o *Observation) { o.Given = "given-v1" }).resolved("v1")),
+			recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", From: "v2", Trigger: v1alpha1.TriggerGitRevert},
+		},
+		"... or from what nobody knows": {
+			lost(rollingBack(10).but(func(o *Observation) { o.Given, o.Kept = "given-v1", o.Kept[:1] }).resolved("v1")),
+			recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", Trigger: v1alpha1.TriggerGitRevert},
+		},
 		"what is given for the first time is released": {lost(completed(10)), released},
 		"a status that is there is what counts":        {completed(10).keep("v2").but(rolledBack), released},
 	}
@@ -82,8 +90,17 @@ func TestRollbackIsRecordedFirst(t *testing.T) {
 		want  []string
 	}{
 		"in mid-release": {held(10).but(rollback("true")), []string{"keep template v2 (RolledBack)"}},
-		"in mid-release without pods, the workload has the stable template, and what it has is all that can be recorded": {
-			withoutPods().but(rollback("true")), nil,
+		"in mid-release without pods, when the workload has the stable template": {
+			withoutPods().but(rollback("true")), []string{"keep template v2 (RolledBack)"},
+		},
+		"... and another one is given by now, so that nobody knows what it was": {
+			withoutPods().but(rollback("true")).but(func(o *Observation) { o.Given = "given-v3" }), nil,
+		},
+		"before it has begun, when the workload never had it": {
+			completed(10).keep("v0").stable("v1", "v0").but(rollback("true")).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Phase, s.CurrentStepState, s.Attempt, s.Resolved, s.UpdateRevision = v1alpha1.PhaseInitial, v1alpha1.StepInitial, 2, resolved("v2"), "v2"
+			}),
+			[]string{"keep template v2 (RolledBack)"},
 		},
 		"after the end": {completed(10).keep("v0").stable("v1", "v0").but(rollback("true")), []string{"mark template web-v1 (RolledBack)"}},
 	} {

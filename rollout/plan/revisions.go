@@ -102,16 +102,37 @@ func keepBefore(d Decision) (Decision, bool) {
 	}
 }
 
-// keepLeft keeps a template that is rolled back in mid-release, for the record. While the workload is scaled to 0 it has another.
+// keepLeft keeps a template that is rolled back in mid-release, for the record.
 func keepLeft(d Decision) Decision {
-	w, rollback := d.Workload, d.record.Rollback
-	if d.empty || rollback == nil || w.Revision != rollback.From || w.Digest == d.record.Resolved.Digest || d.keptWorkload() != nil {
+	const why Reason = "rolled back: kept for the record"
+	if d.record.Rollback == nil {
 		return d
 	}
 	record := d.origin(d.leftCommit())
 	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
-	d, _ = keepWorkload(d, "rolled back: kept for the record", record)
+	switch w, unwritten := d.Workload, d.leftUnwritten(); {
+	case !d.empty && w.Revision == d.record.Rollback.From && w.Digest != d.record.Resolved.Digest && d.keptWorkload() == nil:
+		d, _ = keepWorkload(d, why, record)
+	case unwritten != nil:
+		d, _ = d.try(RecordRevision{
+			Reason: why, Template: &Template{Given: true}, Revision: unwritten.Revision, Digest: unwritten.Digest,
+			Number: d.nextNumber(), Record: record,
+		})
+	}
 	return d
+}
+
+// leftUnwritten is what a rollback that is about to be recorded leaves where the workload has another template: it was not taken over
+// with this one yet (mover.Native.Stale), or is scaled to 0. Nil if it has it, if it is kept, or if it is not the one that is given.
+func (l *look) leftUnwritten() *v1alpha1.ResolvedTemplate {
+	left := l.Release.Status.Resolved
+	if left == nil || left.Given != l.Given || left.Revision != l.record.Rollback.From {
+		return nil
+	}
+	if left.Digest == l.Workload.Digest && !l.empty || left.Digest == l.record.Resolved.Digest || l.keptAs(left.Digest) != nil {
+		return nil
+	}
+	return left
 }
 
 // leaves reports whether a rollback in progress leaves a template.

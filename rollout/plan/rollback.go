@@ -187,10 +187,7 @@ type noTargetError struct {
 // rollBack makes a rollback durable before anything is done for it: from here on nothing raises the
 // bad revision again, and the template that brought it is not released as long as nothing else is given.
 func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
-	if why.From = l.left(); why.From == target.Revision {
-		why.From = l.record.UpdateRevision
-	}
-	if l.unrecorded() && l.Workload.Revision != target.Revision {
+	if why.From = l.leftFor(target.Revision); l.unrecorded() && l.Workload.Revision != target.Revision {
 		why.From = l.Workload.Revision
 	}
 	given := l.Given
@@ -218,6 +215,33 @@ func (l *look) left() string {
 		return runs
 	}
 	return cmp.Or(l.record.UpdateRevision, l.Workload.Revision)
+}
+
+// leftFor is the revision that a rollback to another one leaves; empty if nobody knows. Where the status was lost after the
+// workload had been given the template to go back to, only the history knows: it had what is left before that.
+func (l *look) leftFor(to string) string {
+	if left := l.left(); left != to {
+		return left
+	}
+	if left := l.record.UpdateRevision; left != to {
+		return cmp.Or(left, l.lastKeptBeside(to))
+	}
+	return ""
+}
+
+// lastKeptBeside is the revision of the last template that was kept, apart from one, of a release whose status was lost while it held
+// the workload; empty otherwise.
+func (l *look) lastKeptBeside(revision string) string {
+	if !l.forgotten() || !l.held() {
+		return ""
+	}
+	last := Kept{}
+	for _, k := range l.Kept {
+		if k.Revision != revision && k.Number > last.Number {
+			last = k
+		}
+	}
+	return last.Revision
 }
 
 // quarantine keeps a template, as given, from being released until another one is given.

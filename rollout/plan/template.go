@@ -112,7 +112,7 @@ func (l *look) refusedTemplate() *Resolved {
 func startTemplate(d Decision, template v1alpha1.ResolvedTemplate) Decision {
 	var why *v1alpha1.RollbackRecord
 	if d.returns(&template) {
-		why = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: d.left(), Message: d.revertMessage()}
+		why = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: d.leftFor(template.Revision), Message: d.revertMessage()}
 	}
 	d = begin(endRollback(d), template, why)
 	return d.with(func(r *record) { r.Quarantined = nil })
