@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/podwatch"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -241,8 +242,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if process.nodesLeft {
 		wake = earlier(wake, nextNodes)
 	}
-	if len(process.vacant.since) > 0 {
-		wake = earlier(wake, vacantFor)
+	if process.vacant.Any() {
+		wake = earlier(wake, daemonset.VacantFor)
 	}
 	return ctrl.Result{RequeueAfter: wake}, err
 }

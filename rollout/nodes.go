@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -45,11 +46,17 @@ func (p nodes) read(ctx context.Context, r *Reconciler, v *view) error {
 // seePlaces notes which nodes lack their pod, while the pods are known.
 func (p nodes) seePlaces(v *view, now time.Time) {
 	if !v.pods.listed {
-		v.process.vacant = vacancies{}
+		v.process.vacant = daemonset.Vacancies{}
 		return
 	}
+	occupied := map[string]bool{}
+	for _, pod := range v.pods.pods {
+		if node := nodeOf(pod); node != "" {
+			occupied[node] = true
+		}
+	}
 	status := &p.d.Status
-	v.process.vacant.see(v.pods.pods, status.DesiredNumberScheduled-status.CurrentNumberScheduled, now)
+	v.process.vacant = v.process.vacant.See(occupied, status.DesiredNumberScheduled-status.CurrentNumberScheduled, now)
 }
 
 // size is on how many nodes pods belong, less those that are lost: no batch waits for these. The status says so only after the
@@ -258,7 +265,7 @@ func (p nodes) mover(v *view) mover.Mover {
 	m := hold.DaemonSet(p.d)
 	m.Unnamed = p.unnamed(v)
 	m.Digest, m.Listed, m.Live = digestOf(p.d.PodTemplate()), v.pods.listed, v.pods.live
-	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.nodes()
+	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.Nodes()
 	for _, pod := range v.pods.pods {
 		if nodeOf(pod) == "" { // nor does the native controller count it
 			continue

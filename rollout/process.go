@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -33,7 +34,7 @@ type process struct {
 	named         named
 	nodes         map[string]knownNode
 	nodesLeft     bool // some are to be read yet
-	vacant        vacancies
+	vacant        daemonset.Vacancies
 	fits          knownFit
 	statusWritten time.Time
 	ending        ending

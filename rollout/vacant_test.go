@@ -1,11 +1,9 @@
 package rollout
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,71 +66,5 @@ func TestPodOfADeletedNodeCountsInNobodysStead(t *testing.T) {
 		if got := pass(step.after, step.desired, step.current, step.pods...); got != step.writes {
 			t.Errorf("%s: %d writes, want %d", step.name, got, step.writes)
 		}
-	}
-}
-
-func TestVacantNodes(t *testing.T) {
-	t.Parallel()
-	var places vacancies
-	a, b := serving("a"), serving("b")
-	for _, step := range []struct {
-		name    string
-		after   time.Duration
-		lacking int32
-		pods    []*corev1.Pod
-		want    []string
-	}{
-		{"nothing is missed yet", 0, 0, []*corev1.Pod{a, b}, nil},
-		{"one is gone", 0, 0, []*corev1.Pod{b}, []string{"a"}},
-		{"it is there again", 0, 0, []*corev1.Pod{a, b}, nil},
-		{"both are gone", 0, 0, nil, []string{"a", "b"}},
-		{"the status says that two nodes lack one", vacantFor, 2, nil, []string{"a", "b"}},
-		{"it says that only one does", vacantFor, 1, nil, []string{"a"}},
-		{"it says that none does", vacantFor, 0, nil, nil},
-		{"there are more than it knows of", vacantFor, -1, nil, nil},
-	} {
-		places.see(step.pods, step.lacking, noon.Add(step.after))
-		if diff := cmp.Diff(step.want, places.nodes()); diff != "" {
-			t.Errorf("%s: nodes (-want +got):\n%s", step.name, diff)
-		}
-	}
-}
-
-// One node never gets its pod, because that is refused for example, and meanwhile others are deleted and made again under other names, as
-// an autoscaler does. Their places are not kept: they would add up, and the release would wait for pods that never come.
-func TestVacantNodesDoNotAddUp(t *testing.T) {
-	t.Parallel()
-	var places vacancies
-	now, lacks := noon, serving("lacks")
-	places.see([]*corev1.Pod{lacks, serving("node-0")}, 0, now)
-	for i := range 1000 {
-		now = now.Add(time.Second)
-		places.see([]*corev1.Pod{serving(fmt.Sprintf("node-%d", i+1))}, 1, now)
-	}
-	if n, most := len(places.since), int(vacantFor/time.Second)+1; n > most {
-		t.Errorf("%d places are vacant, of which one lacks its pod, and one a second is deleted: want at most %d", n, most)
-	}
-	places.see([]*corev1.Pod{serving("node-1000")}, 1, now.Add(vacantFor))
-	if n := len(places.since); n != 1 {
-		t.Errorf("%d places are vacant in the end, want one", n)
-	}
-}
-
-// A node that is deleted and made again under its name keeps its place, and counts once.
-func TestNodeMadeAgain(t *testing.T) {
-	t.Parallel()
-	var places vacancies
-	a, b := serving("a"), serving("b")
-	places.see([]*corev1.Pod{a, b}, 0, noon)
-	places.see([]*corev1.Pod{b}, 0, noon)                  // the node is deleted, and its pod
-	places.see([]*corev1.Pod{b}, 1, noon.Add(2*vacantFor)) // it is there again, and lacks its pod
-	if diff := cmp.Diff([]string{"a"}, places.nodes()); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
-	again := serving("a")
-	again.UID = "a2"
-	places.see([]*corev1.Pod{again, b}, 1, noon.Add(2*vacantFor)) // the status is late
-	if got := places.nodes(); got != nil {
-		t.Errorf("vacant are %v, though the node has a pod", got)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -75,10 +76,16 @@ func (x *pass) annotate(a plan.Annotate) {
 	x.sawRelease()
 }
 
-// keep records the template that the workload has, if that is the one that was decided on.
+// keep records a template: that of the workload, if it is the one that was decided on, or another one.
 func (x *pass) keep(a plan.RecordRevision) {
 	w := x.world
-	if w.Workload.Absent || Digest(w.Workload.Template) != a.Digest {
+	switch {
+	case a.Template != nil:
+		x.request()
+		if given := x.templateOf(*a.Template); Digest(given) != a.Digest {
+			w.breach("the history has what was released", fmt.Sprintf("%s is recorded as %s", given, a.Revision))
+		}
+	case w.Workload.Absent || Digest(w.Workload.Template) != a.Digest:
 		x.sawWorkload()
 		x.outdated("the template of the workload")
 		return

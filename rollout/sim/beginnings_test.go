@@ -107,6 +107,22 @@ func scaledToZero(setup Setup) *State {
 	return s
 }
 
+// heldAsItIs is a release that holds a StatefulSet of strategy OnDelete with the template that it has.
+func heldAsItIs(setup Setup) *State {
+	setup.Strategy = OnDelete
+	return calmed(releasing(setup), func(s *State) bool { return s.Workload.Hold != nil })
+}
+
+// surging is a release of a DaemonSet that its native controller rolls with maxSurge: one node has two pods.
+func surging(setup Setup) *State {
+	s := releasing(setup)
+	if s.Kind() == DaemonSet {
+		s.Places[0].Revision = "v0"
+		s.addPlace(Place{Name: s.Places[0].Name + "-too", Node: s.Places[0].Node, Revision: "v1"})
+	}
+	return s
+}
+
 // calmed lets things go their way until something is so, or to the end.
 func calmed(s *State, until func(*State) bool) *State {
 	for !until(s) {

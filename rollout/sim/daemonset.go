@@ -10,8 +10,19 @@ import (
 )
 
 // daemonSets is the kind DaemonSet. Its native controller is that of pkg/controller/daemon of Kubernetes 1.36, with one pod on each
-// node. Nodes come and go; maxSurge, taints and nodes that are lost are left out.
+// node, or two that maxSurge has made. Nodes come and go; those that are lost are left out.
 type daemonSets struct{ placed }
+
+// Leaving is what becomes of the pods of nodes that leave.
+type Leaving uint8
+
+// With the node they go, unless it is tainted: then the native controller leaves them there. PodGC takes its time with those of a node
+// that is deleted.
+const (
+	PodsGo Leaving = iota
+	PodsStayAWhile
+	PodsStay
+)
 
 var _ kind = daemonSets{}
 
@@ -63,14 +74,22 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 		w.leave(node)
 		w.Past.Losses = true
 	}
+	if w.Leaving != PodsGo {
+		w.Workload.nodes = nodes
+	}
 	w.next()
 	return true
 }
 
-// leave has the pods of a node that is gone go: at once, unless pods take a while to go.
+// leave says of the pods of a node that is gone, or is tainted, what becomes of them. They go at once, unless pods take a while to go.
 func (w *World) leave(node string) {
 	for _, p := range slices.Clone(w.Places) {
-		if p.Node == node && !p.Going {
+		switch {
+		case p.Node != node:
+		case w.Leaving != PodsGo:
+			at := findPlace(w.Places, p.UID)
+			at.Orphan, at.Misplaced = w.Leaving == PodsStayAWhile, w.Leaving == PodsStay
+		case !p.Going:
 			w.deletePlace(p.UID)
 		}
 	}
@@ -92,15 +111,54 @@ func (daemonSets) bounds(d *Workload, replicas int32) (surge, unavailable int32)
 func (daemonSets) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := daemonset.Mover{
-		OnDelete: d.Strategy == OnDelete, Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0, Replicas: d.Replicas,
+		OnDelete: d.Strategy == OnDelete, Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0, Replicas: d.kind.size(d, x.places),
 		Digest: Digest(d.Template), Update: d.Template,
-		Status: daemonset.Status{Updated: d.Status.Updated, Ready: d.Status.Ready, Available: d.Status.Available, Current: d.Status.Replicas},
-		Listed: x.listed, Live: x.live,
+		Status: daemonset.Status{
+			Updated: d.Status.Updated, Ready: d.Status.Ready, Available: d.Status.Available, Current: d.Status.Replicas, Misscheduled: d.Status.Misscheduled,
+		},
+		Listed: x.listed, Live: x.live, Vacant: x.process.vacant.Nodes(),
 	}
 	if x.listed {
 		m.Pods = x.pods()
 	}
 	return m
+}
+
+// size is how many nodes count by what a process sees: a status does not count one with a pod that the native controller has not seen
+// yet, or that is deleted.
+func (daemonSets) size(d *Workload, places []Place) int32 {
+	standing := int32(0)
+	for i := range places {
+		standing += one(places[i].stands())
+	}
+	return max(d.Replicas, standing-d.Status.Misscheduled)
+}
+
+func (k daemonSets) observe(x *pass) {
+	k.placed.observe(x)
+	k.see(x)
+}
+
+func (k daemonSets) read(x *pass) {
+	k.placed.read(x)
+	k.see(x)
+}
+
+// see notes which nodes lack their pod. Where pods go with their nodes it would tell the same.
+func (daemonSets) see(x *pass) {
+	if x.world.Leaving == PodsGo {
+		return
+	}
+	if !x.listed {
+		x.process.vacant = daemonset.Vacancies{}
+		return
+	}
+	occupied := map[string]bool{}
+	for i := range x.places {
+		occupied[x.places[i].Node] = true
+	}
+	d := &x.workload
+	x.process.vacant = x.process.vacant.See(occupied, d.Replicas-d.Status.Replicas, x.world.Now)
 }
 
 // turn is syncDaemonSet. It rolls only once it has seen what it made and deleted before.
@@ -135,7 +193,8 @@ func (w *World) on(node string) *Place {
 	return nil
 }
 
-// manage makes a pod for each node that lacks one, and deletes those that have ended. It reports whether there are any.
+// manage makes a pod for each node that lacks one, and deletes those that have ended, some of them later, and the younger of two on one
+// node. It reports whether there are any.
 func (n nodes) manage() bool {
 	changed := false
 	for _, node := range n.Nodes {
@@ -143,9 +202,20 @@ func (n nodes) manage() bool {
 		case p == nil:
 			n.addPlace(Place{Name: podOn(node), Node: node, Revision: n.Template})
 			changed = true
-		case p.Stage == Ended && !p.Going:
+		case p.Stage == Ended && !p.Going && !n.Backoff:
 			n.deletePlace(p.UID)
 			changed = true
+		}
+	}
+	last := "" // node that has a pod, which is older: pods are in the order of nodes and of their age
+	for _, p := range slices.Clone(n.Places) {
+		switch {
+		case p.Orphan || p.Going:
+		case p.Misplaced && p.Stage == Ended && !n.Backoff, p.Stage != Ended && p.Node == last:
+			n.deletePlace(p.UID)
+			changed = true
+		case p.Stage != Ended:
+			last = p.Node
 		}
 	}
 	return changed
@@ -180,6 +250,9 @@ func (n nodes) count() {
 	status := Places{}
 	for i := range n.Places {
 		p := &n.Places[i]
+		if status.Misscheduled += one(p.Misplaced); !p.belongs() {
+			continue
+		}
 		status.Replicas++
 		if p.ready() {
 			status.Ready++
@@ -207,10 +280,12 @@ func (daemonSets) comes(_ *Workload, spec *Spec, _ *Place) string { return spec.
 // reached counts the nodes of a revision: those that lack a pod get one of the template. Nodes count that the status counts, or that
 // have a pod.
 func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
-	n, others := int32(0), int32(0)
+	n, others, gone := int32(0), int32(0), int32(0)
 	for i := range places {
 		switch p := &places[i]; {
+		case !p.belongs():
 		case !p.stands():
+			gone++
 		case same(p.Revision, revision):
 			n++
 		default:
@@ -218,12 +293,12 @@ func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
 		}
 	}
 	if same(d.Template, revision) {
-		return max(d.Replicas, int32(len(places))) - others
+		return max(min(or(d.nodes, d.Replicas), d.Replicas), n+others+gone) - others
 	}
 	return n
 }
 
-// serving are the available pods that the native controller leaves alone.
+// serving are the available pods that the native controller leaves alone, on the nodes that are to have one.
 func (daemonSets) serving(_ *Workload, places []Place) int32 {
 	return serving(places, math.MaxInt32)
 }

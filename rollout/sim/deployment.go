@@ -12,6 +12,8 @@ type deployments struct{}
 
 var _ kind = deployments{}
 
+func (deployments) size(d *Workload, _ []Place) int32 { return d.Replicas }
+
 func (deployments) born(spec Spec) Spec { return spec }
 
 func (deployments) name() string { return Deployment }

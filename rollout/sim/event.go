@@ -52,6 +52,7 @@ const (
 	Crowd                        // a quota leaves no room for a release
 	Cure                         // the sick revision's pods can become available, and what was refused is not
 	Scale                        // spec.replicas becomes N
+	Shift                        // the first ordinal becomes N more
 	Give                         // the release gets another template
 	Rollback                     // somebody asks for a rollback
 	Retry                        // somebody asks for a retry
@@ -84,7 +85,7 @@ const (
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "shift", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"lose status", "touch", "elapse", "away", "leap", "wait",
 }
@@ -126,7 +127,7 @@ func (e Event) Apply(s *State) bool {
 		return true
 	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost, PodEnds:
 		return s.Workload.kind.podEvent(s.World, e)
-	case Scale, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
+	case Scale, Shift, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
@@ -147,7 +148,7 @@ func (e Event) idle(s *State) bool {
 	case Thaw:
 		return !s.Lag.any()
 	case Wait:
-		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry()
+		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.Process.vacant.Any()
 	default:
 		return false
 	}
@@ -157,6 +158,8 @@ func (e Event) applyToWorkload(s *State) bool {
 	switch e.Kind {
 	case Scale:
 		return s.World.Scale(e.N)
+	case Shift:
+		return s.World.Shift(e.N)
 	case SyncWorkload:
 		return s.World.SyncWorkload()
 	case SyncWorkloadLate:
@@ -239,6 +242,9 @@ func (e Event) applyToCaches(s *State) bool {
 // tick is how long a pass takes: longer than a plan collects small changes for.
 const tick = time.Second
 
+// soon is how long a pass may put off what the native controller is about to do by itself.
+const soon = 5 * time.Second
+
 // pass runs one pass. It changed nothing if nothing was written and nothing new remembered.
 func (e Event) pass(s *State) bool {
 	s.Process.recall(s.World)
@@ -258,6 +264,10 @@ func (e Event) pass(s *State) bool {
 	}
 	s.watched(tick)
 	report := s.Process.Pass(s.World, mishaps)
+	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Wake > 0 && report.Wake <= soon {
+		s.Until(s.Now.Add(report.Wake)) // nobody else has done anything until then
+		report = s.Process.Pass(s.World, mishaps)
+	}
 	s.writes, s.requests = len(report.Done)+report.Parts, report.Requests
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		s.judgeAnswers()
@@ -266,6 +276,9 @@ func (e Event) pass(s *State) bool {
 		s.Workload.kind.judgeRest(s.World)
 		if len(s.Process.refusals) == 0 { // or a write is held back until its time
 			s.Workload.kind.judgeFollowed(s.World)
+			if e.Kind == Pass { // or the workload has changed since it was read
+				s.judgeNumbers()
+			}
 		}
 	}
 	s.Process.recall(s.World)

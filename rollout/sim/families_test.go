@@ -196,6 +196,10 @@ func families() map[string]family {
 		begin:       ending,
 		Exploration: Exploration{Limit: atTheEnd, Offers: []Event{{Kind: LoseStatus}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}, {Kind: Give, Text: "v1"}}},
 	}
+	all["the status is lost, reverted"] = family{
+		begin:       midway,
+		Exploration: Exploration{Limit: atTheEnd, Offers: []Event{{Kind: LoseStatus}, {Kind: Give, Text: "v1"}, {Kind: PassDies}, {Kind: Rollback, Text: "true"}}},
+	}
 	all["invalid, rolled back"] = family{
 		begin:       invalidSteps(rollbackSteps),
 		Exploration: Exploration{Offers: append(scales(2, 4), Event{Kind: Rollback, Text: "true"}, Event{Kind: Repair})},

@@ -61,3 +61,66 @@ func TestStatusLostInARollbackAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestRollbackOfWhatNeverRanIsRecalled: the workload does not have the template of what is rolled back, and the status is lost. The
+// history has it all the same, and it is not released again.
+func TestRollbackOfWhatNeverRanIsRecalled(t *testing.T) {
+	t.Parallel()
+	base := Setup{Replicas: 2, Steps: Steps("1", "100%"), HistoryLimit: 2, MaxUnavailable: intstr.FromInt32(1)}
+	for _, kind := range workload.Kinds {
+		base.Kind = kind
+		tests := map[string]struct {
+			begin func(Setup) *State
+			ends  string
+		}{
+			"a quota leaves no room for it": {crowded, "v2"},
+			"the workload is scaled to 0":   {scaledToZero, "v1"},
+		}
+		if kind == StatefulSet {
+			tests["OnDelete, between the two writes"] = struct {
+				begin func(Setup) *State
+				ends  string
+			}{heldAsItIs, "v1"}
+		}
+		for name, test := range tests {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				s := test.begin(base)
+				for _, e := range []Event{{Kind: Rollback, Text: "true"}, {Kind: Pass}, {Kind: LoseStatus}} {
+					e.Apply(s)
+				}
+				s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
+				if left := s.Unfinished(); len(s.Broken) > 0 || left != "" || s.Workload.Template != test.ends {
+					t.Errorf("it runs %s, want %s: %s, broken: %v", s.Workload.Template, test.ends, left, s.Broken)
+				}
+			})
+		}
+	}
+}
+
+// A version whose status is lost while it is taken back is rolled back from to the one that is given, and not that one to itself,
+// wherever a pass has died.
+func TestWhatIsTakenBackIsRecalled(t *testing.T) {
+	t.Parallel()
+	for _, kind := range workload.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			setup := Setup{Kind: kind, Replicas: 2, Steps: Steps("1", "100%"), HistoryLimit: 2, MaxUnavailable: intstr.FromInt32(1)}
+			for n := int32(1); ; n++ {
+				s := calmed(releasing(setup), atStep(0))
+				for _, e := range []Event{{Kind: LoseStatus}, {Kind: Give, Text: "v1"}, {Kind: PassDies, N: n}} {
+					e.Apply(s)
+				}
+				died := s.writes == int(n)
+				s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
+				status, left := s.Release.Status, s.Unfinished()
+				if len(s.Broken) > 0 || left != "" || status.Rollback == nil || status.Rollback.From != "v2" || status.RolledBackTo() != "v1" {
+					t.Errorf("after write %d it is rolled back to %q, %+v: %s, broken: %v", n, status.RolledBackTo(), status.Rollback, left, s.Broken)
+				}
+				if !died {
+					break
+				}
+			}
+		})
+	}
+}

@@ -87,6 +87,8 @@ type shellKind interface {
 
 // movingKind carries out the writes of a mover.
 type movingKind interface {
+	// size is how many pods there are to be, as far as a process knows.
+	size(*Workload, []Place) int32
 	move(*pass, mover.Write)
 	// refused is what refusals of a write are called; empty if it is taken always.
 	refused(mover.Write) Writes

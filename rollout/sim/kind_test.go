@@ -24,6 +24,12 @@ var ofDeployments = []string{
 	"one version at a time", "pods take time to go", "pods that go are waited for", "written otherwise", "written otherwise, after",
 }
 
+// ofDaemonSets are families about nodes, and about what only pods on nodes do.
+var ofDaemonSets = []string{"nodes are deleted", "nodes are tainted", "pods that have ended stay", "two pods on a node"}
+
+// ofStatefulSets are families about ordinals.
+var ofStatefulSets = []string{"the first ordinal changes"}
+
 // kindSetups are the cases of a kind: up to 4 replicas, of which one or two may be unavailable.
 func kindSetups(kind string) []Setup {
 	var all []Setup
@@ -48,8 +54,17 @@ func kindSetups(kind string) []Setup {
 	return all
 }
 
-// kindFamilies are those of Deployments that suit the other kinds, and some of their own.
-func kindFamilies() map[string]family {
+// kindFamilies are those of Deployments that suit another kind, and some of its own.
+func kindFamilies(kind string) map[string]family {
+	all := placedFamilies()
+	maps.DeleteFunc(all, func(name string, _ family) bool {
+		return kind != DaemonSet && slices.Contains(ofDaemonSets, name) || kind != StatefulSet && slices.Contains(ofStatefulSets, name)
+	})
+	return all
+}
+
+// placedFamilies are those of all kinds whose pods have places.
+func placedFamilies() map[string]family {
 	all := families()
 	maps.DeleteFunc(all, func(name string, _ family) bool { return slices.Contains(ofDeployments, name) })
 	all["pods go slowly"] = family{
@@ -62,6 +77,41 @@ func kindFamilies() map[string]family {
 			Offers: []Event{{Kind: PodEnds, Text: "v1"}, {Kind: PodEnds, Text: "v2"}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}},
 			Budget: map[Kind]uint8{PodEnds: 2},
 		},
+	}
+	all["pods that have ended stay"] = family{
+		begin: func(s Setup) *State {
+			w := calmed(releasing(s), atStep(0))
+			w.Backoff = true
+			return w
+		},
+		Exploration: Exploration{
+			Offers: []Event{{Kind: PodEnds, Text: "v1"}, {Kind: PodEnds, Text: "v2"}, {Kind: Rollback, Text: "true"}},
+			Budget: map[Kind]uint8{PodEnds: 2},
+		},
+	}
+	for how, leaving := range map[string]Leaving{"deleted": PodsStayAWhile, "tainted": PodsStay} {
+		all["nodes are "+how] = family{
+			begin: func(s Setup) *State {
+				s.Steps, s.Graceful = Steps("1", "2", "100%"), true
+				w := releasing(s)
+				w.Leaving = leaving
+				return w
+			},
+			Exploration: Exploration{
+				Offers: append(scales(1, 2, 3), Event{Kind: PodLost, Text: "v1"}, Event{Kind: PodFails, Text: "v1"}, Event{Kind: Rollback, Text: "true"}),
+				Budget: map[Kind]uint8{Scale: 2},
+			},
+		}
+	}
+	all["two pods on a node"] = family{
+		begin: surging,
+		Exploration: Exploration{Offers: []Event{
+			{Kind: PodLost, Text: "v1"}, {Kind: PodFails, Text: "v1"}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}, {Kind: DeleteRelease},
+		}},
+	}
+	all["the first ordinal changes"] = family{
+		begin:       releasing,
+		Exploration: Exploration{Offers: []Event{{Kind: Shift, N: 1}, {Kind: Shift, N: -1}, {Kind: PassDies}, {Kind: PodLost, Text: "v2"}}, Budget: map[Kind]uint8{Shift: 2}},
 	}
 	all["its own partition"] = family{
 		begin: func(s Setup) *State {
@@ -77,6 +127,10 @@ func kindFamilies() map[string]family {
 		begin: func(s Setup) *State { s.Strategy = OnDelete; return releasing(s) },
 		Exploration: Exploration{Offers: append(scales(1, 4), Event{Kind: PodLost, Text: "v1"}, Event{Kind: Rollback, Text: "true"},
 			Event{Kind: DeleteRelease}, Event{Kind: PassDies}, Event{Kind: Give, Text: "v3"})},
+	}
+	all["OnDelete, the status is lost"] = family{
+		begin:       func(s Setup) *State { s.Strategy = OnDelete; return releasing(s) },
+		Exploration: Exploration{Offers: []Event{{Kind: LoseStatus}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}}},
 	}
 	all["several are deleted"] = family{
 		begin: func(s Setup) *State {
@@ -136,7 +190,7 @@ func kindsWithPlaces() []string {
 func TestEveryOrderOfEventsOfEachKind(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kindsWithPlaces() {
-		for name, family := range ofPart(t, kindFamilies()) {
+		for name, family := range ofPart(t, kindFamilies(kind)) {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				t.Parallel()
 				var states, passes, cut atomic.Int64

@@ -197,7 +197,11 @@ func keepsOld(w *World, c change) string {
 // share is how many pods may run the update revision, at most, by what the pass can have seen of spec.replicas.
 func (c change) share() int32 {
 	w := c.pass.world
-	return c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
+	limit := c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
+	if w.Leaving != PodsGo { // a node that is deleted counts as long as it has a pod
+		limit = max(limit, w.share(c.pass.intent, w.Workload.kind.size(&c.workload, c.places)))
+	}
+	return limit
 }
 
 // share is the largest target of the steps up to the last one whose predecessors' gates have all passed. A percentage

@@ -77,7 +77,7 @@ func (x *pass) observedWorkload() *plan.Workload {
 	}
 	w := &plan.Workload{
 		UID: d.UID, Name: Name, Behind: d.behind(),
-		Replicas: d.Replicas, Mover: d.kind.mover(x),
+		Replicas: d.kind.size(d, x.places), Mover: d.kind.mover(x),
 		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
 	}
 	if d.ownStrategy() == RollingUpdate {

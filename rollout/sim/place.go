@@ -15,14 +15,19 @@ type Place struct {
 	Name    string
 	UID     types.UID
 	Version int64
-	// Index is the ordinal, and Node the node.
+	// Index is the ordinal less the first, and Node the node.
 	Index    int32
 	Node     string
 	Revision string
 	Stage    Stage
 	// Going says that it is being deleted, and is not gone yet.
 	Going bool
+	// Orphan says that its node is deleted, and Misplaced that its node is to have no pod any more.
+	Orphan, Misplaced bool
 }
+
+// belongs reports whether the pod is where one is to be.
+func (p *Place) belongs() bool { return !p.Orphan && !p.Misplaced }
 
 // Stage is how far a pod has come.
 type Stage uint8
@@ -41,6 +46,8 @@ type Places struct {
 	// Current and Update are the revisions of a StatefulSet.
 	Current, Update                     string
 	Replicas, Ready, Available, Updated int32
+	// Misscheduled are nodes that have a pod of a DaemonSet, and are to have none.
+	Misscheduled int32
 }
 
 func (p *Place) ready() bool { return p.Stage == Warming || p.Stage == Available }
@@ -50,6 +57,9 @@ func (p *Place) available() bool { return p != nil && !p.Going && p.Stage == Ava
 
 // stands reports whether there is a pod that is not going away.
 func (p *Place) stands() bool { return p != nil && !p.Going && p.Stage != Ended }
+
+// inside reports whether the pod is one of so many.
+func (p *Place) inside(replicas int32) bool { return p.Index >= 0 && p.Index < replicas }
 
 // String shows a pod by its revision and how it is.
 func (p *Place) String() string {
@@ -133,7 +143,7 @@ func happensTo(kind Kind, p *Place) bool {
 	case PodAvailable:
 		return !p.Going && p.Stage == Warming
 	case PodGone: // or somebody deletes one that has ended: of several that are to go in order none goes by itself
-		return p.Going || p.Stage == Ended
+		return p.Going || p.Stage == Ended || p.Orphan
 	case PodFails, PodLost, PodEnds:
 		return !p.Going && p.Stage == Available
 	case PodHeals:
@@ -221,7 +231,11 @@ func (placed) key(e *encoder, s *State) {
 	}
 	e.flag(s.Past.Let)
 	e.number(int64(s.Past.Opened))
+	e.number(int64(s.Start))
 	for _, node := range s.Nodes {
+		e.text(node)
+	}
+	for _, node := range p.vacant.Nodes() {
 		e.text(node)
 	}
 	for _, uid := range p.gone {
@@ -240,7 +254,7 @@ func (e *encoder) placedWorkload(d *Workload) {
 	for _, revision := range []string{d.Status.Current, d.Status.Update} {
 		e.text(revision)
 	}
-	for _, n := range []int32{d.Status.Replicas, d.Status.Ready, d.Status.Available, d.Status.Updated} {
+	for _, n := range []int32{d.Status.Replicas, d.Status.Ready, d.Status.Available, d.Status.Updated, d.Status.Misscheduled} {
 		e.number(int64(n))
 	}
 	if d.Hold != nil {
@@ -254,7 +268,7 @@ func (e *encoder) places(places []Place) {
 	for i := range places {
 		p := &places[i]
 		present := findPlace(e.world.Places, p.UID)
-		e.flag(present != nil && present.Version == p.Version, p.Going)
+		e.flag(present != nil && present.Version == p.Version, p.Going, p.Orphan, p.Misplaced)
 		e.text(p.Name)
 		e.text(p.Revision)
 		e.number(int64(p.Stage))

@@ -33,6 +33,8 @@ func (w *World) coming(revision string) int32 {
 
 func (placed) wanted(w *World) int32 { return w.Workload.Replicas }
 
+func (placed) size(d *Workload, _ []Place) int32 { return d.Replicas }
+
 func (placed) passed(before, after *World) (grown, lost int32) {
 	update := after.Workload.Template // which the status may not tell of yet
 	k := after.Workload.places()
@@ -45,7 +47,7 @@ func (placed) passed(before, after *World) (grown, lost int32) {
 func (placed) allUpdated(c change) bool {
 	d := &c.pass.world.Workload
 	for i := range c.pass.world.Places {
-		if p := &c.pass.world.Places[i]; p.stands() && p.Index < d.Replicas && !same(p.Revision, d.Template) {
+		if p := &c.pass.world.Places[i]; p.stands() && p.inside(d.Replicas) && !same(p.Revision, d.Template) {
 			return false
 		}
 	}
@@ -64,7 +66,7 @@ func (placed) counts(w *World, _ string) counts {
 		if !p.stands() {
 			continue
 		}
-		inside := p.Index < d.Replicas
+		inside := p.inside(d.Replicas)
 		ready, available := one(p.ready()), one(p.Stage == Available)
 		if same(p.Revision, d.Template) && d.behind() <= 0 {
 			is.updated++
@@ -92,8 +94,13 @@ func (placed) left(w *World) []string {
 		return []string{"the workload is held"}
 	case w.Release.Purged && d.Strategy == OnDelete:
 		return nil // what runs then is up to its user
-	case int32(len(w.Places)) != d.Replicas:
-		return []string{fmt.Sprintf("there are %d pods, wanted %d", len(w.Places), d.Replicas)}
+	}
+	belong := int32(0)
+	for i := range w.Places {
+		belong += one(w.Places[i].belongs())
+	}
+	if belong != d.Replicas {
+		return []string{fmt.Sprintf("there are %d pods, wanted %d", belong, d.Replicas)}
 	}
 	for i := range w.Places {
 		if p := &w.Places[i]; !p.available() || !same(p.Revision, d.Template) {

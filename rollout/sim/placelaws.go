@@ -79,6 +79,10 @@ func staysServed(w *World, c change) string {
 		return ""
 	}
 	least, lost := c.pass.window.leastAvailable(w), c.pass.window.lost
+	if n := int32(len(w.Nodes)); w.Leaving != PodsGo { // nobody counts the nodes that are left before the native controller has
+		_, unavailable := w.Workload.bounds(n)
+		least = min(least, n-unavailable)
+	}
 	was, is := w.Workload.places().serving(&c.workload, c.places), w.Workload.places().serving(&w.Workload, w.Places)
 	switch write.(type) {
 	case inplace.Window: // a pod that was not available when the partition was chosen may have become so since
@@ -111,11 +115,13 @@ func (c change) served() int32 {
 	return max(k.serving(&c.workload, c.places)-k.serving(&c.pass.world.Workload, c.pass.world.Places), 0)
 }
 
-// serving counts the available pods that there are to be.
+// serving counts the available pods that there are to be, one on a node.
 func serving(places []Place, replicas int32) int32 {
-	n := int32(0)
+	n, last := int32(0), ""
 	for i := range places {
-		n += one(places[i].available() && places[i].Index < replicas)
+		if p := &places[i]; p.available() && p.inside(replicas) && p.belongs() && (p.Node == "" || p.Node != last) {
+			n, last = n+1, p.Node
+		}
 	}
 	return n
 }
@@ -292,7 +298,7 @@ func (w *World) judgeUpdated(revision string) {
 	}
 	n := int32(0)
 	for i := range w.Places {
-		if p := &w.Places[i]; p.stands() && same(p.Revision, revision) && p.Index < d.Replicas {
+		if p := &w.Places[i]; p.stands() && same(p.Revision, revision) && p.inside(d.Replicas) {
 			n++
 		}
 	}
@@ -308,11 +314,39 @@ func (w *World) judgeUpdated(revision string) {
 // judgeRest has nothing to say of a pass that knows of refused writes.
 func (placed) judgeRest(*World) {}
 
+// judgeReturns: where a pass finds that an updated pod of a StatefulSet has ended or goes away, and leaves it at that, it comes back
+// updated (S1, S7), unless a pod beyond it is to stay as it is.
+func (w *World) judgeReturns() {
+	d, status := &w.Workload, w.Release.Status
+	k := d.places()
+	if w.Lag.any() || d.behind() > 0 || !k.goesBack() || k.single(w) || status.Rollback != nil || !status.Entered() || status.Held == nil {
+		return
+	}
+	missing := status.TargetReplicas - k.reached(d, w.Places, status.UpdateRevision)
+	for i := d.Replicas - 1; i >= 0 && missing > 0; i-- {
+		p := w.at(i)
+		switch {
+		case p.stands() && same(p.Revision, status.UpdateRevision):
+		case p == nil || p.stands():
+			return
+		case same(k.comes(d, &d.Spec, p), status.UpdateRevision):
+		case same(p.Revision, status.UpdateRevision):
+			w.breach("an updated pod that goes comes back updated", p.Name+" is "+p.String())
+			return
+		default:
+			return
+		}
+	}
+}
+
 // judgeFollowed: once everybody has come to rest, no partition is open over pods that are not updated, and no more pods are updated than the steps allow.
 func (placed) judgeFollowed(w *World) {
 	d, status := &w.Workload, w.Release.Status
 	under := d.Hold != nil && !w.Release.Deleting && !w.Past.OutOfBand && w.Refusing == "" && status.Attempt == w.Past.Attempt
-	if !under || !w.settled() || d.places().lacks(w) {
+	if !under {
+		return
+	}
+	if w.judgeReturns(); !w.settled() || d.places().lacks(w) {
 		return
 	}
 	all := w.share(status, d.Replicas) >= d.Replicas && w.running(status.UpdateRevision) >= d.Replicas
@@ -347,7 +381,7 @@ func (placed) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	d := &x.workload
 	if x.listed { // it has seen the pods, which a status may not count yet
 		for i := range x.places {
-			if p := &x.places[i]; p.stands() && p.Index < d.Replicas && !same(p.Revision, status.UpdateRevision) {
+			if p := &x.places[i]; p.stands() && p.inside(d.Replicas) && !same(p.Revision, status.UpdateRevision) {
 				x.world.breach("what the status says of pods is true", status.UpdateRevision+" is completed, and "+p.Name+" is "+p.String())
 			}
 		}

@@ -90,7 +90,10 @@ func (x *pass) replace(a inplace.Replace) {
 		}
 		x.world.deletePlace(pod.UID)
 		x.process.gone = append(slices.Clone(x.process.gone), pod.UID)
-		x.places = slices.DeleteFunc(slices.Clone(x.places), func(p Place) bool { return p.UID == pod.UID })
+		x.places = slices.Clone(x.places)
+		if seen := findPlace(x.places, pod.UID); seen != nil { // its place is there until another takes it
+			seen.Going = true
+		}
 	}
 	x.process.scaled = x.world.Now
 	if outdated {

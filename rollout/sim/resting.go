@@ -125,12 +125,23 @@ func (w *World) mistold() string {
 		return "" // a status does not say which of its pods are to go
 	}
 	available := d.kind.counts(w, "").available
-	_, unavailable := d.bounds(d.Replicas)
-	enough := available >= d.Replicas-unavailable
+	replicas := d.kind.size(d, w.Places)
+	_, unavailable := d.bounds(replicas)
+	enough := available >= replicas-unavailable
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
 		return fmt.Sprintf("%d of %d are available, %d may be missing: Available is %t", available, d.Replicas, unavailable, told)
 	}
 	return w.miscounted()
+}
+
+// judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it could not see them.
+func (w *World) judgeNumbers() {
+	if w.Lag.any() {
+		return
+	}
+	if how := w.mistold(); how != "" {
+		w.breach("what the status says of pods is true", how)
+	}
 }
 
 // miscounted says how the numbers of a release in progress differ from the pods; empty if they don't.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/turns"
 )
@@ -22,8 +23,9 @@ type Process struct {
 	workload *Workload
 	sets     []Set
 	gates    []Gate
-	// gone are pods that it has deleted, and that the cache may still have.
+	// gone are pods that it has deleted, and that the cache may still have, and vacant the nodes of which it knows that they lack theirs.
 	gone     []types.UID
+	vacant   daemonset.Vacancies
 	scaled   time.Time
 	wrote    bool
 	refusals plan.Refusals
@@ -68,6 +70,8 @@ type Report struct {
 	Refused int
 	// Ended is why the pass ended before its end; empty if it did not.
 	Ended string
+	// Wake is after how long the process wants to look again; 0 if it need not.
+	Wake time.Duration
 }
 
 // Write is one write of the process: an action, or the status.
@@ -262,6 +266,7 @@ func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) (tim
 	if x.report.Ended == "" {
 		x.Tell(told)
 		x.judgeTold(last)
+		x.report.Wake = last.Wake
 	}
 	return 0, x.ended()
 }
@@ -342,6 +347,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	w.Past.recorded(w, status)
 	x.judgeCompleted(status)
 	w.judgeStep(&x.release, status)
+	w.judgeTurned(status)
 	x.judgeFailed(status)
 	w.judgeJump(status)
 	w.Release.Status, w.Release.Version = status, w.next()

@@ -10,8 +10,7 @@ import (
 )
 
 // statefulSets is the kind StatefulSet. Its native controller is that of pkg/controller/statefulset of Kubernetes 1.36, with and
-// without the feature gate MaxUnavailableStatefulSet. Volumes are left out. Ordinals that begin elsewhere than at 0 make no difference: it counts
-// places, and partitions, from the first.
+// without the feature gate MaxUnavailableStatefulSet. Volumes are left out. It counts places, and partitions, from the first ordinal.
 type statefulSets struct{ placed }
 
 var _ kind = statefulSets{}
@@ -26,7 +25,7 @@ func (statefulSets) start(w *World, newborn bool) {
 		return
 	}
 	for i := range d.Replicas {
-		w.addPlace(Place{Name: ordinalName(i), Index: i, Revision: d.Template, Stage: Available})
+		w.addPlace(Place{Name: w.ordinalName(i), Index: i, Revision: d.Template, Stage: Available})
 	}
 	n := d.Replicas
 	d.Status = Places{Current: d.Template, Update: d.Template, Replicas: n, Ready: n, Available: n, Updated: n}
@@ -35,7 +34,7 @@ func (statefulSets) start(w *World, newborn bool) {
 	}
 }
 
-func ordinalName(index int32) string { return fmt.Sprintf("%s-%d", Name, index) }
+func (w *World) ordinalName(index int32) string { return fmt.Sprintf("%s-%d", Name, w.Start+index) }
 
 func (statefulSets) scale(w *World, replicas int32) bool {
 	d := &w.Workload
@@ -47,6 +46,28 @@ func (statefulSets) scale(w *World, replicas int32) bool {
 	}
 	w.Past.Sizes.become(d.Replicas, replicas)
 	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
+	return true
+}
+
+// Shift changes where the ordinals begin (spec.ordinals.start): pods below go, and others are made at the end, or the other way round.
+func (w *World) Shift(by int32) bool {
+	d := &w.Workload
+	if d.Absent || d.kind.name() != StatefulSet || w.Start+by < 0 {
+		return false
+	}
+	w.Start += by
+	w.Places = slices.Clone(w.Places)
+	for i := range w.Places {
+		w.Places[i].Index -= by
+	}
+	if !d.kind.secured(d) || windowOf(d.Hold) != inplace.Held || d.behind() > 0 {
+		w.Past.Let = true
+	}
+	w.Past.Losses = true
+	before := d.Spec
+	w.updateWorkload(func(*Workload) {})
+	d.Generation++
+	d.Earlier = append(slices.Clip(d.Earlier), before)
 	return true
 }
 
@@ -185,7 +206,7 @@ func (n ordinals) create(index int32) {
 	if current := n.Workload.Status.Current; n.Strategy == RollingUpdate && index < n.Partition && current != "" {
 		revision = current
 	}
-	n.addPlace(Place{Name: ordinalName(index), Index: index, Revision: revision})
+	n.addPlace(Place{Name: n.ordinalName(index), Index: index, Revision: revision})
 	if n.Spec == n.Workload.Spec { // or it goes by a partition that was right when it was set
 		n.judgeUpdated(revision)
 	}
@@ -195,7 +216,7 @@ func (n ordinals) create(index int32) {
 func (n ordinals) condemned() bool {
 	var pods []Place
 	for _, p := range slices.Backward(n.Places) {
-		if p.Index >= n.Replicas {
+		if !p.inside(n.Replicas) {
 			pods = append(pods, p)
 		}
 	}
@@ -286,7 +307,7 @@ func (statefulSets) serving(d *Workload, places []Place) int32 {
 	for i := range places {
 		p := &places[i]
 		leaves := d.Strategy == OnDelete || p.Index < d.Partition || same(p.Revision, d.Template)
-		if p.available() && p.Index < d.Replicas && leaves {
+		if p.available() && p.inside(d.Replicas) && leaves {
 			n++
 		}
 	}

@@ -46,6 +46,13 @@ func turning(step v1alpha1.Step) bool {
 	return slices.ContainsFunc(step.Gates, func(g v1alpha1.GatePolicy) bool { return g.OnReject == v1alpha1.RejectRollback })
 }
 
+// judgeTurned: no version is ever rolled back to itself.
+func (w *World) judgeTurned(status *v1alpha1.BatchReleaseStatus) {
+	if back := status.Rollback; back != nil && back.From != "" && same(back.From, status.RolledBackTo()) {
+		w.breach("no version is rolled back to itself", back.From+": "+back.Message)
+	}
+}
+
 // recorded notes what a status that is about to be written means for I6.
 func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status

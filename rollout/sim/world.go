@@ -39,10 +39,17 @@ type World struct {
 	// Nodes are those that a DaemonSet is to have a pod on, and NodeLabels what labels they have.
 	Nodes      []string
 	NodeLabels map[string]map[string]string
+	// Leaving is what becomes of the pods of nodes that leave.
+	Leaving Leaving
 	// Ordered says that a StatefulSet makes its pods one after the other (podManagementPolicy OrderedReady).
 	Ordered bool
+	// Start is its first ordinal.
+	Start int32
 	// Several says that its native controller replaces several at once (feature gate MaxUnavailableStatefulSet).
 	Several bool
+	// Backoff says that pods of a DaemonSet that have failed stay for a while: it is not the first time on their nodes
+	// (failedPodsBackoff).
+	Backoff bool
 	Gates   []Gate
 	Kept    []plan.Kept
 	// Lag is what the caches show instead of the present.
@@ -101,6 +108,8 @@ type Workload struct {
 	HistoryLimit int
 	// Status is that of a workload whose pods have places.
 	Status Places
+	// nodes is how many nodes are to have a pod of a DaemonSet, if some have left that its status may still count; 0 otherwise.
+	nodes int32
 }
 
 // Spec is what the native controller goes by.
