@@ -13,7 +13,7 @@ import (
 // node, or two that maxSurge has made. Nodes come and go; those that are lost are left out.
 type daemonSets struct{ placed }
 
-// Leaving is what becomes of the pods of nodes that leave.
+// Leaving is what happens to the pods of nodes that leave.
 type Leaving uint8
 
 // With the node they go, unless it is tainted: then the native controller leaves them there. PodGC takes its time with those of a node
@@ -81,7 +81,7 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 	return true
 }
 
-// leave says of the pods of a node that is gone, or is tainted, what becomes of them. They go at once, unless pods take a while to go.
+// leave says of the pods of a node that is gone, or is tainted, what happens to them. They go at once, unless pods take a while to go.
 func (w *World) leave(node string) {
 	for _, p := range slices.Clone(w.Places) {
 		switch {

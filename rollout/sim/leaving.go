@@ -117,7 +117,7 @@ func (w *World) HandBack(gone bool) bool {
 	if gone {
 		policy, status = v1alpha1.DeletionRevert, nil
 	}
-	left := plan.LetGo((&pass{world: w, workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
+	left := plan.LetGo((&pass{world: w, process: &Process{}, workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
 	w.updateWorkload(func(d *Workload) {
 		d.kind.giveBack(d, left.HeldWorkload)
 		d.Hold = nil

@@ -39,7 +39,7 @@ type World struct {
 	// Nodes are those that a DaemonSet is to have a pod on, and NodeLabels what labels they have.
 	Nodes      []string
 	NodeLabels map[string]map[string]string
-	// Leaving is what becomes of the pods of nodes that leave.
+	// Leaving is what happens to the pods of nodes that leave.
 	Leaving Leaving
 	// Ordered says that a StatefulSet makes its pods one after the other (podManagementPolicy OrderedReady).
 	Ordered bool
