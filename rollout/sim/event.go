@@ -272,7 +272,7 @@ func (e Event) pass(s *State) bool {
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		s.judgeAnswers()
 	}
-	if len(report.Done) == 0 && report.Ended == "" {
+	if putsOff := report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
 		s.Workload.kind.judgeRest(s.World)
 		if len(s.Process.refusals) == 0 { // or a write is held back until its time
 			s.Workload.kind.judgeFollowed(s.World)

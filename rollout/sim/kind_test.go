@@ -130,7 +130,7 @@ func placedFamilies() map[string]family {
 	}
 	all["OnDelete, the status is lost"] = family{
 		begin:       func(s Setup) *State { s.Strategy = OnDelete; return releasing(s) },
-		Exploration: Exploration{Offers: []Event{{Kind: LoseStatus}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}}},
+		Exploration: Exploration{Offers: []Event{{Kind: LoseStatus}, {Kind: Rollback, Text: "true"}}},
 	}
 	all["several are deleted"] = family{
 		begin: func(s Setup) *State {
