@@ -105,6 +105,7 @@ func restConfig(cfg *rest.Config, opts Options) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.UserAgent = "sluice/" + opts.Version
+	cfg.Wrap(kube.LimitEvents())
 	return cfg
 }
 
