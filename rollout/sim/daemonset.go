@@ -88,8 +88,9 @@ func (w *World) leave(node string) {
 		case p.Node != node:
 		case w.Leaving != PodsGo:
 			at := findPlace(w.Places, p.UID)
-			at.Orphan, at.Misplaced = w.Leaving == PodsStayAWhile, w.Leaving == PodsStay
+			at.Orphan, at.Misplaced, at.Uncounted = w.Leaving == PodsStayAWhile, w.Leaving == PodsStay, true
 		case !p.Going:
+			findPlace(w.Places, p.UID).Orphan = true
 			w.deletePlace(p.UID)
 		}
 	}
@@ -250,6 +251,7 @@ func (n nodes) count() {
 	status := Places{}
 	for i := range n.Places {
 		p := &n.Places[i]
+		p.Uncounted = false
 		if status.Misscheduled += one(p.Misplaced); !p.belongs() {
 			continue
 		}

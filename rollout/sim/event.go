@@ -286,8 +286,8 @@ func (e Event) pass(s *State) bool {
 }
 
 // known tells two memories of a process apart by the versions they hold.
-func (p *Process) known() [5]int64 {
-	known := [5]int64{}
+func (p *Process) known() [6]int64 {
+	known := [6]int64{}
 	if p.release != nil {
 		known[0] = p.release.Version
 	}
@@ -298,6 +298,7 @@ func (p *Process) known() [5]int64 {
 		known[2] += p.sets[i].Version
 	}
 	known[3] = int64(len(p.gates))
+	known[5] = int64(len(p.vacant.Nodes()))
 	if p.ending != nil {
 		known[4]++
 	}

@@ -8,7 +8,8 @@ import (
 
 // Past is what the laws remember of what has happened.
 type Past struct {
-	// Attempt is the last one that a write belonged to, and Had how many pods ran its revision before.
+	// Attempt is the last one that a write belonged to, and Had how many pods ran its revision before,
+	// or were about to.
 	Attempt int64
 	Had     int32
 	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it was entered.
@@ -59,7 +60,7 @@ type Own struct {
 func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 	if p.Attempt != intent.Attempt {
 		p.Attempt, p.Step, p.Let = intent.Attempt, -1, p.Let && w.Workload.isOpen() // the status may be lost while a partition is open
-		p.Had = w.coming(intent.UpdateRevision)
+		p.Had = w.let(intent.UpdateRevision)
 	}
 	switch {
 	case !intent.Entered(): // no step is entered yet

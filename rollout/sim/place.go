@@ -24,6 +24,8 @@ type Place struct {
 	Going bool
 	// Orphan says that its node is deleted, and Misplaced that its node is to have no pod any more.
 	Orphan, Misplaced bool
+	// Uncounted says that it has left its place, or its place it, and that the native controller has not seen that yet.
+	Uncounted bool
 }
 
 // belongs reports whether the pod is where one is to be.
@@ -268,7 +270,7 @@ func (e *encoder) places(places []Place) {
 	for i := range places {
 		p := &places[i]
 		present := findPlace(e.world.Places, p.UID)
-		e.flag(present != nil && present.Version == p.Version, p.Going, p.Orphan, p.Misplaced)
+		e.flag(present != nil && present.Version == p.Version, p.Going, p.Orphan, p.Misplaced, p.Uncounted)
 		e.text(p.Name)
 		e.text(p.Revision)
 		e.number(int64(p.Stage))

@@ -31,6 +31,15 @@ func (w *World) coming(revision string) int32 {
 	return n
 }
 
+// let is coming with the pods that are updated through an open partition.
+func (w *World) let(revision string) int32 {
+	n, d := w.coming(revision), &w.Workload
+	if d.isOpen() {
+		n = max(n, d.places().reached(d, w.Places, revision))
+	}
+	return n
+}
+
 func (placed) wanted(w *World) int32 { return w.Workload.Replicas }
 
 func (placed) size(d *Workload, _ []Place) int32 { return d.Replicas }

@@ -89,6 +89,7 @@ func staysServed(w *World, c change) string {
 		is += c.came()
 	case inplace.Replace:
 		was, is = serving(c.places, w.Workload.Replicas), serving(w.Places, w.Workload.Replicas)
+		lost += c.uncounted()
 	}
 	if is < was && is+lost < least {
 		return fmt.Sprintf("%d -> %d available, at least %d", was, is, least)
@@ -102,6 +103,24 @@ func (c change) came() int32 {
 	for i := range c.pass.places {
 		p := &c.pass.places[i]
 		n += one(!p.available() && findPlace(c.pass.world.Places, p.UID).available())
+	}
+	return n
+}
+
+// uncounted is how many available pods the pass counted whose nodes have left: as the native controller had not seen that either, or in
+// the stead of nodes that lack a pod which the process has never seen.
+func (c change) uncounted() int32 {
+	n, orphans := int32(0), int32(0)
+	for i := range c.pass.places {
+		p := &c.pass.places[i]
+		n += one(p.available() && p.Uncounted)
+		orphans += one(p.available() && p.Orphan && !p.Uncounted)
+	}
+	known := c.pass.process.vacant.Nodes()
+	for _, node := range c.pass.world.Nodes {
+		if orphans > 0 && !slices.ContainsFunc(c.pass.world.Places, func(p Place) bool { return p.Node == node }) && !slices.Contains(known, node) {
+			n, orphans = n+1, orphans-1
+		}
 	}
 	return n
 }
@@ -166,7 +185,7 @@ func reachesStep(w *World, c change) string {
 	if status.Rollback != nil { // what does not serve is replaced whatever the step says
 		is = min(is, was+c.served())
 	}
-	if is > was && is-c.pass.window.grown > limit {
+	if is > was && is-c.pass.window.grown-c.uncounted() > limit {
 		return fmt.Sprintf("%d -> %d updated pods, at most %d", was, is, limit)
 	}
 	return ""

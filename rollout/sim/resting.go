@@ -134,14 +134,31 @@ func (w *World) mistold() string {
 	return w.miscounted()
 }
 
-// judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it could not see them.
+// judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it could not see them. The status that a
+// workload has once it is handed back may be late, and of two pods on a node nobody knows yet which one stays.
 func (w *World) judgeNumbers() {
-	if w.Lag.any() {
+	if w.Lag.any() || w.Workload.Hold == nil && !w.settled() || w.doubled() {
 		return
 	}
 	if how := w.mistold(); how != "" {
 		w.breach("what the status says of pods is true", how)
 	}
+}
+
+// doubled reports whether a node has two pods that stand.
+func (w *World) doubled() bool {
+	on := map[string]bool{}
+	for i := range w.Places {
+		p := &w.Places[i]
+		if p.Node == "" || !p.stands() {
+			continue
+		}
+		if on[p.Node] {
+			return true
+		}
+		on[p.Node] = true
+	}
+	return false
 }
 
 // miscounted says how the numbers of a release in progress differ from the pods; empty if they don't.
