@@ -169,6 +169,25 @@ func TestCheck(t *testing.T) {
 			"a StatefulSet can be wrong beside its template", set(release), strings.Replace(set(deployment), "spec:\n", "spec:\n  serviceName: 5\n", 1),
 			[]string{"deployment.yaml:5:3: error: spec.serviceName: must not be a number: the API server refuses the StatefulSet"},
 		},
+		"OneByOneStep": {
+			"a step may let more go than the release", set(strings.Replace(release, "replicas: 1\n", "replicas: 1\n      maxUnavailable: 3\n", 1)) + "    maxUnavailable: 1\n", set(deployment),
+			[]string{"release.yaml:9:7: warning: spec.strategy.steps[0].maxUnavailable: StatefulSet web has podManagementPolicy OrderedReady: " +
+				"pods that go together come back one by one, the lowest ordinal first"},
+		},
+		"NoRoomInStep": {
+			"a step may leave less room than the release", set(strings.Replace(release, "replicas: 1\n", "replicas: 1\n      maxUnavailable: 0\n", 1)) + "    maxUnavailable: 1\n", set(deployment),
+			[]string{"release.yaml:9:7: warning: spec.strategy.steps[0]: maxUnavailable is 0, which leaves no room: one pod may be unavailable all the same"},
+		},
+		"StrategyOfDeployment": {
+			"a StatefulSet was made out of a Deployment", set(release), strings.Replace(set(deployment), "spec:\n", "spec:\n  strategy: {type: RollingUpdate}\n", 1),
+			[]string{"deployment.yaml:5:3: warning: spec.strategy: unknown field, as of Kubernetes 1.37: the API server refuses to create a StatefulSet with it; " +
+				"did you mean spec.updateStrategy?"},
+		},
+		"ReplicasOfDaemonSet": {
+			"a DaemonSet has a pod on each node", strings.Replace(release, "kind: Deployment", "kind: DaemonSet", 1),
+			strings.Replace(strings.Replace(deployment, "kind: Deployment", "kind: DaemonSet", 1), "spec:\n", "spec:\n  replicas: 3\n", 1),
+			[]string{"deployment.yaml:5:3: warning: spec.replicas: unknown field, as of Kubernetes 1.37: the API server refuses to create a DaemonSet with it"},
+		},
 		"Surge": {
 			"nothing would follow it", set(release) + "    maxSurge: 1\n", set(deployment),
 			[]string{"release.yaml:10:5: error: spec.strategy.maxSurge: Forbidden: is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,7 @@ func (r *Report) review(files fs.FS, release *spec.Release) error {
 		if !it.decodeWorkload() {
 			return nil
 		}
+		it.checkFields()
 		it.checkSelector()
 		it.checkRecreate()
 		it.checkOneByOne()
@@ -109,6 +111,34 @@ func (r *review) checkTemplate() {
 	}
 }
 
+// checkFields looks for fields beside the template that the workload's kind does not have: people take them over from another kind.
+func (r *review) checkFields() {
+	unknown, err := unknownFields(r.release.WorkloadObject())
+	if err != nil {
+		r.find(Error, r.release.WorkloadPlace(), "spec", err.Error())
+	}
+	for _, path := range unknown {
+		if strings.HasPrefix(path, "spec.template.") {
+			continue // checkTemplate has it
+		}
+		kind := r.release.WorkloadKind
+		r.find(Warning, r.release.WorkloadPlace(), path, fmt.Sprintf(
+			"%s: unknown field, as of Kubernetes 1.37: the API server refuses to create a %s with it%s", path, kind, otherName(kind, path)))
+	}
+}
+
+// otherName says what a field of one kind is called in another.
+func otherName(kind, path string) string {
+	switch {
+	case kind != "Deployment" && path == "spec.strategy":
+		return "; did you mean spec.updateStrategy?"
+	case kind == "Deployment" && path == "spec.updateStrategy":
+		return "; did you mean spec.strategy?"
+	default:
+		return ""
+	}
+}
+
 // checkGenerated looks for what the pods need and Sluice does not make.
 func (r *review) checkGenerated() {
 	for _, name := range r.release.Generated {
@@ -144,13 +174,36 @@ func (r *review) checkRecreate() {
 // checkOneByOne looks for a StatefulSet whose pods come back one after the other, in a release that lets several go at once: they
 // are missing for longer than that saves.
 func (r *review) checkOneByOne() {
-	limit := first(r.object.Spec.Strategy.MaxUnavailable, r.workload.unavailable)
-	if !r.workload.orderedReady || limit == nil || isOne(limit) {
+	if !r.workload.orderedReady {
 		return
 	}
-	r.find(Warning, r.place(), "spec.strategy.maxUnavailable", fmt.Sprintf(
-		"spec.strategy.maxUnavailable: %s has podManagementPolicy OrderedReady: pods that go together come back one by one, the lowest ordinal first",
-		r.workload.name))
+	for _, limit := range r.unavailable() {
+		if limit.value != nil && !isOne(limit.value) {
+			r.find(Warning, r.place(), limit.path, fmt.Sprintf(
+				"%s: %s has podManagementPolicy OrderedReady: pods that go together come back one by one, the lowest ordinal first", limit.path, r.workload.name))
+		}
+	}
+}
+
+// limit is how many pods may be unavailable, and where the release says so.
+type limit struct {
+	path  string
+	value *intstr.IntOrString
+}
+
+// unavailable is the limit of the release, which may be its workload's or none, and those of steps that have their own.
+func (r *review) unavailable() []limit {
+	strategy := r.object.Spec.Strategy
+	limits := []limit{{"spec.strategy.maxUnavailable", strategy.MaxUnavailable}}
+	if r.workload != nil {
+		limits[0].value = first(strategy.MaxUnavailable, r.workload.unavailable)
+	}
+	for i, step := range strategy.Steps {
+		if step.MaxUnavailable != nil {
+			limits = append(limits, limit{fmt.Sprintf("spec.strategy.steps[%d].maxUnavailable", i), step.MaxUnavailable})
+		}
+	}
+	return limits
 }
 
 // isOne reports whether a limit comes to one pod at most, whatever the size.
@@ -160,19 +213,21 @@ func isOne(limit *intstr.IntOrString) bool {
 
 // checkLimits looks for limits that leave no room, of the release or of its workload.
 func (r *review) checkLimits() {
-	strategy := r.object.Spec.Strategy
-	surge, unavailable := strategy.MaxSurge, strategy.MaxUnavailable
+	surge := r.object.Spec.Strategy.MaxSurge
 	if r.workload != nil {
-		surge, unavailable = first(surge, r.workload.surge), first(unavailable, r.workload.unavailable)
+		surge = first(surge, r.workload.surge)
 	}
 	inPlace := r.release.WorkloadKind != "Deployment"
-	switch {
-	case inPlace && isZero(unavailable):
-		r.find(Warning, r.place(), "spec.strategy.maxUnavailable",
-			"spec.strategy: maxUnavailable is 0, which leaves no room: one pod may be unavailable all the same")
-	case isZero(surge) && isZero(unavailable):
-		r.find(Warning, r.place(), "spec.strategy.maxUnavailable",
-			"spec.strategy: maxSurge and maxUnavailable are both 0, which leaves no room: one pod may be unavailable all the same")
+	for _, limit := range r.unavailable() {
+		within := strings.TrimSuffix(limit.path, ".maxUnavailable")
+		switch {
+		case inPlace && isZero(limit.value):
+			r.find(Warning, r.place(), limit.path,
+				within+": maxUnavailable is 0, which leaves no room: one pod may be unavailable all the same")
+		case isZero(surge) && isZero(limit.value):
+			r.find(Warning, r.place(), limit.path,
+				within+": maxSurge and maxUnavailable are both 0, which leaves no room: one pod may be unavailable all the same")
+		}
 	}
 }
 

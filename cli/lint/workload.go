@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	strictjson "sigs.k8s.io/json"
 )
 
 // workload is what lint checks of a workload's manifest, whatever its kind.
@@ -51,6 +52,32 @@ func workloadOf(object *unstructured.Unstructured) (*workload, error) {
 	}
 	read.name = object.GetKind() + " " + object.GetName()
 	return read, err
+}
+
+// unknownFields are the paths of fields that the workload's kind does not have, as of our libraries.
+func unknownFields(object *unstructured.Unstructured) ([]string, error) {
+	var into any = &appsv1.Deployment{}
+	switch object.GetKind() {
+	case "StatefulSet":
+		into = &appsv1.StatefulSet{}
+	case "DaemonSet":
+		into = &appsv1.DaemonSet{}
+	}
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", object.GetKind(), err)
+	}
+	unknown, err := strictjson.UnmarshalStrict(data, into)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", object.GetKind(), err)
+	}
+	var paths []string
+	for _, problem := range unknown {
+		if located, ok := errors.AsType[strictjson.FieldError](problem); ok {
+			paths = append(paths, located.FieldPath())
+		}
+	}
+	return paths, nil
 }
 
 func (w *workload) fromDeployment(object *unstructured.Unstructured) error {

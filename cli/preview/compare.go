@@ -93,7 +93,8 @@ func (c *comparison) detail(change *Change, was *spec.Release) {
 	}
 	if names := changedClaims(was, change.release); len(names) > 0 {
 		change.note(fmt.Sprintf("Volume claim templates of StatefulSet %s differ (%s): Kubernetes does not let them change, and the release is not applied while "+
-			"the cluster has others than Git.", change.Workload, strings.Join(names, ", ")))
+			"the cluster has others than Git. Put back in Git what the cluster has, or delete the StatefulSet with --cascade=orphan.",
+			change.Workload, strings.Join(names, ", ")))
 	}
 }
 

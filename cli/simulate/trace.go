@@ -166,7 +166,7 @@ func (t *Trace) fits(kind string) error {
 	case kind == sim.DaemonSet && t.Replicas != nil:
 		return errors.New("replicas: a DaemonSet has a pod on each node; use nodes")
 	case kind != sim.DaemonSet && len(t.Nodes) > 0:
-		return fmt.Errorf("nodes: those of a %s do not matter; use replicas", kind)
+		return fmt.Errorf("nodes: they are for DaemonSets, and a %s has no pods by node; use replicas", kind)
 	}
 	return nil
 }

@@ -76,6 +76,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if kind := chosen.WorkloadKind; cmd.Flags().Changed("nodes") && kind != "DaemonSet" {
+		return fmt.Errorf("--nodes is for DaemonSets, and %s %s has no pods by node: use replicas in a trace", kind, chosen.Workload)
+	}
 	timeline, err := play(chosen, trace)
 	if err != nil {
 		return err
