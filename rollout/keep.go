@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +19,9 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/turns"
 )
 
 // keep records a template as a ControllerRevision. The ReplicaSet is no place to keep it: the native controller deletes those beyond
@@ -26,6 +30,9 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) e
 	template, err := r.templateToKeep(ctx, v, &a)
 	if err != nil {
 		return err
+	}
+	if template == nil {
+		return nil
 	}
 	revision := newRevision(v, a, template)
 	if err := r.client.Create(ctx, revision); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -37,20 +44,10 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) e
 	return nil
 }
 
-// templateToKeep is the template to record, with the defaults of the API server. One that the workload never had may have others by
-// now: it is recorded as it would be.
+// templateToKeep is the template to record, with the defaults of the API server; nil if there is none to record.
 func (r *Reconciler) templateToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
 	if a.Template != nil {
-		template, err := r.template(ctx, v, *a.Template)
-		if err != nil {
-			return nil, err
-		}
-		answer, raw, err := r.try(ctx, v, template)
-		if err != nil {
-			return nil, fmt.Errorf("try template: %w", r.wroteWorkload(ctx, v, kube.OutcomeOf(err)))
-		}
-		a.Digest = digestOfWorkload(answer)
-		return raw, nil
+		return r.unwrittenToKeep(ctx, v, a)
 	}
 	if v.wholeTemplate() == nil {
 		if err := r.readWorkload(ctx, v); err != nil {
@@ -61,6 +58,29 @@ func (r *Reconciler) templateToKeep(ctx context.Context, v *view, a *plan.Record
 		return nil, errOutdated
 	}
 	return v.wholeTemplate(), nil
+}
+
+// unwrittenToKeep is a template to record that the workload never had. It may have other defaults by now, and is recorded as it would be. Where it
+// comes to one that is kept, which may be the one to go back to, that one's record stands.
+func (r *Reconciler) unwrittenToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
+	template, err := r.template(ctx, v, *a.Template)
+	if err != nil {
+		return nil, err
+	}
+	decided := v.workload
+	answer, raw, err := r.try(ctx, v, template)
+	if err != nil {
+		told := r.wroteWorkload(ctx, v, kube.OutcomeOf(err))
+		if outdated(told) && hold.SameDecided(v.workload, decided) { // it is admission that says so, and may each time: no rollback waits for that
+			return nil, fmt.Errorf("%w: try template: %w", turns.ErrUnanswered, err)
+		}
+		return nil, fmt.Errorf("try template: %w", told)
+	}
+	a.Digest = digestOfWorkload(answer)
+	if slices.ContainsFunc(v.facts.Kept, func(k plan.Kept) bool { return k.Digest == a.Digest }) {
+		return nil, nil
+	}
+	return raw, nil
 }
 
 // sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.
@@ -113,6 +133,9 @@ func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.
 	}
 	if owner := metav1.GetControllerOf(&existing); owner != nil && (owner.Kind != "BatchRelease" || owner.Name != v.release.Name) {
 		return &takenError{"ControllerRevision " + existing.Name, owner.Kind + " " + owner.Name}
+	}
+	if existing.DeletionTimestamp != nil { // to delete it again, pass after pass, would hold up a rollback
+		return &takenError{"ControllerRevision " + existing.Name, "whoever set its finalizers " + strings.Join(existing.Finalizers, ", ")}
 	}
 	if err := r.client.Delete(ctx, &existing, client.Preconditions{UID: &existing.UID}); err != nil {
 		return fmt.Errorf("delete ControllerRevision %s: %w", existing.Name, client.IgnoreNotFound(err))

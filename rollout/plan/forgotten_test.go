@@ -17,6 +17,14 @@ func TestRollbackIsRecalled(t *testing.T) {
 	lost := func(s *scene) *scene {
 		return s.status(func(status *v1alpha1.BatchReleaseStatus) { *status = v1alpha1.BatchReleaseStatus{} })
 	}
+	// writtenBack has given the workload v1 again, which Git gives too by now.
+	writtenBack := func(o *Observation) {
+		o.Workload.Digest, o.Workload.Revision, o.Workload.Hold.Stable = "digest-v1", "v1", ""
+		o.Given, o.Resolved = "given-v1", &Resolved{ResolvedTemplate: *resolved("v1")}
+	}
+	older := func(o *Observation) {
+		o.Kept = append(o.Kept, Kept{Name: "web-v0", Revision: "v0", Digest: "digest-v0", Number: 1})
+	}
 	back := recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", From: "v2", Trigger: v1alpha1.TriggerHistory, Quarantined: []string{"given-v2"}}
 	released := recalled{Phase: v1alpha1.PhaseInitial}
 	tests := map[string]struct {
@@ -53,6 +61,18 @@ func TestRollbackIsRecalled(t *testing.T) {
 		"... or from what nobody knows": {
 			lost(rollingBack(10).but(func(o *Observation) { o.Given, o.Kept = "given-v1", o.Kept[:1] }).resolved("v1")),
 			recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", Trigger: v1alpha1.TriggerGitRevert},
+		},
+		"... but not from what is stable: that stays one to go back to": {
+			lost(held(10).but(writtenBack).but(func(o *Observation) { o.Kept[0].Number = 2 }).but(older)),
+			recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", Trigger: v1alpha1.TriggerGitRevert},
+		},
+		"... also where that was kept after what was left, which was rolled back before": {
+			lost(held(10).but(writtenBack).keep("v2").but(rolledBack).keep("v0")),
+			recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", From: "v2", Trigger: v1alpha1.TriggerGitRevert},
+		},
+		"... and from what is stable where that was released": {
+			lost(held(10).but(writtenBack).keep("v2").stable("v2", "v1")),
+			recalled{Phase: v1alpha1.PhaseRollingBack, To: "v1", From: "v2", Trigger: v1alpha1.TriggerGitRevert},
 		},
 		"what is given for the first time is released": {lost(completed(10)), released},
 		"a status that is there is what counts":        {completed(10).keep("v2").but(rolledBack), released},
@@ -95,6 +115,9 @@ func TestRollbackIsRecordedFirst(t *testing.T) {
 		},
 		"... and another one is given by now, so that nobody knows what it was": {
 			withoutPods().but(rollback("true")).but(func(o *Observation) { o.Given = "given-v3" }), nil,
+		},
+		"... and none is, whatever the status says that was": {
+			withoutPods().but(rollback("true")).but(func(o *Observation) { o.Given, o.Release.Status.Resolved.Given = "", "" }), nil,
 		},
 		"before it has begun, when the workload never had it": {
 			completed(10).keep("v0").stable("v1", "v0").but(rollback("true")).status(func(s *v1alpha1.BatchReleaseStatus) {

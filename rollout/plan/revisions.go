@@ -126,7 +126,7 @@ func keepLeft(d Decision) Decision {
 // with this one yet (mover.Native.Stale), or is scaled to 0. Nil if it has it, if it is kept, or if it is not the one that is given.
 func (l *look) leftUnwritten() *v1alpha1.ResolvedTemplate {
 	left := l.Release.Status.Resolved
-	if left == nil || left.Given != l.Given || left.Revision != l.record.Rollback.From {
+	if left == nil || l.Given == "" || left.Given != l.Given || left.Revision != l.record.Rollback.From {
 		return nil
 	}
 	if left.Digest == l.Workload.Digest && !l.empty || left.Digest == l.record.Resolved.Digest || l.keptAs(left.Digest) != nil {

@@ -229,15 +229,19 @@ func (l *look) leftFor(to string) string {
 	return ""
 }
 
-// lastKeptBeside is the revision of the last template that was kept, apart from one, of a release whose status was lost while it held
-// the workload; empty otherwise.
+// lastKeptBeside is what the workload had before a version, by the history of a release whose status was lost while it held the workload; empty
+// otherwise. That is what the release names as stable, or else the last that was rolled back: what is left is not to be gone back to, and
+// the other stable ones are.
 func (l *look) lastKeptBeside(revision string) string {
 	if !l.forgotten() || !l.held() {
 		return ""
 	}
+	if named := l.stable(l.Release.Annotations[v1alpha1.CurrentStableAnnotation]); named != nil && named.Revision != revision {
+		return named.Revision
+	}
 	last := Kept{}
 	for _, k := range l.Kept {
-		if k.Revision != revision && k.Number > last.Number {
+		if k.Revision != revision && !k.stable() && k.Number > last.Number {
 			last = k
 		}
 	}
