@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/turns"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // keep records a template as a ControllerRevision. The ReplicaSet is no place to keep it: the native controller deletes those beyond
@@ -68,7 +70,7 @@ func (r *Reconciler) unwrittenToKeep(ctx context.Context, v *view, a *plan.Recor
 		return nil, err
 	}
 	decided := v.workload
-	answer, raw, err := r.try(ctx, v, template)
+	answer, raw, err := r.tryWithin(ctx, v, template)
 	if err != nil {
 		told := r.wroteWorkload(ctx, v, kube.OutcomeOf(err))
 		if outdated(told) && hold.SameDecided(v.workload, decided) { // it is admission that says so, and may each time: no rollback waits for that
@@ -81,6 +83,15 @@ func (r *Reconciler) unwrittenToKeep(ctx context.Context, v *view, a *plan.Recor
 		return nil, nil
 	}
 	return raw, nil
+}
+
+// triedWithin is how long a template is tried for the history's sake: a webhook may take its time, or ask to be asked again, and client-go does so.
+const triedWithin = 10 * time.Second
+
+func (r *Reconciler) tryWithin(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, triedWithin)
+	defer cancel()
+	return r.try(ctx, v, template)
 }
 
 // sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +38,7 @@ type recorder struct {
 	client.Client
 	workload  string
 	refuses   error
+	hangs     bool
 	makes     string
 	revisions map[string]*appsv1.ControllerRevision
 	deletes   int
@@ -56,7 +59,11 @@ func (c *recorder) Get(_ context.Context, key client.ObjectKey, into client.Obje
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name) // or it is in no cache
 }
 
-func (c *recorder) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+func (c *recorder) Patch(ctx context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	if c.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if c.refuses != nil {
 		return c.refuses
 	}
@@ -138,6 +145,18 @@ func TestNoAnswerHoldsARollbackUp(t *testing.T) {
 	if err := gone.records(t); !outdated(err) {
 		t.Errorf("the workload is gone, and the error is %v, want that it is decided anew", err)
 	}
+}
+
+// A webhook that takes its time, or has client-go ask again and again, holds a rollback up for seconds.
+func TestSlowAnswerHoldsNoRollbackUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c := &recorder{workload: withWeb1, hangs: true}
+		if err := c.records(t); !errors.Is(err, turns.ErrUnanswered) || time.Since(began) > triedWithin {
+			t.Errorf("after %s the error is %v, want that it goes on after %s", time.Since(began), err, triedWithin)
+		}
+	})
 }
 
 // What admission makes of a template may be what is to be gone back to by now: that one is not recorded as rolled back. Else it is recorded as
