@@ -29,13 +29,13 @@ func (w *world) applyAs(manager string, manifest map[string]any, options ...clie
 	return object
 }
 
-// live is the Deployment as it is now.
-func (w *world) live() *unstructured.Unstructured {
+// live is the workload of a kind as it is now.
+func (w *world) live(kind string) *unstructured.Unstructured {
 	w.Helper()
 	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind))
 	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, live); err != nil {
-		w.Fatalf("read deployment: %v", err)
+		w.Fatalf("read %s: %v", kind, err)
 	}
 	return live
 }
@@ -75,28 +75,96 @@ func (w *world) atEachMoment(do func(when string)) {
 func TestArgoCDLeavesReleasesAlone(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
+	w.applyAs("argocd-controller", inGit(t, "web:1"))
+	w.atEachMoment(func(when string) { w.wantLeftByArgoCD(when, inGit(t, "web:2")) })
+}
+
+// wantLeftByArgoCD wants Argo CD to show no difference between a manifest and the cluster, and a sync of it to change nothing.
+func (w *world) wantLeftByArgoCD(when string, manifest map[string]any) {
+	w.Helper()
+	kind, _ := manifest["kind"].(string)
+	live, ignored := w.live(kind), ignoredByArgoCD(w.T, kind)
+	for _, path := range differences("", manifest, live.Object) {
+		if !slices.ContainsFunc(ignored, func(pointer string) bool { return strings.HasPrefix(path+"/", pointer+"/") }) {
+			w.Errorf("%s: want no difference that Argo CD shows, have %s", when, path)
+		}
+	}
+	synced := w.applyAs("argocd-controller", respecting(w.T, runtime.DeepCopyJSON(manifest), live, ignored))
+	if diff := cmp.Diff(live.Object["spec"], synced.Object["spec"]); diff != "" {
+		w.Errorf("%s: want a sync to leave the spec as it is, -before +after:\n%s", when, diff)
+	}
+}
+
+// ignoredByArgoCD are the fields of a kind that the docs have it ignore.
+func ignoredByArgoCD(t *testing.T, kind string) []string {
+	t.Helper()
 	var application struct {
 		Spec struct {
 			IgnoreDifferences []struct {
+				Kind         string   `json:"kind"`
 				JSONPointers []string `json:"jsonPointers"`
 			} `json:"ignoreDifferences"`
 		} `json:"spec"`
 	}
 	readInterop(t, "argocd-application.yaml", &application)
-	ignored := application.Spec.IgnoreDifferences[0].JSONPointers
-	w.applyAs("argocd-controller", inGit(t, "web:1"))
-	w.atEachMoment(func(when string) {
-		live := w.live()
-		for _, path := range differences("", inGit(t, "web:2"), live.Object) {
-			if !slices.ContainsFunc(ignored, func(pointer string) bool { return strings.HasPrefix(path+"/", pointer+"/") }) {
-				t.Errorf("%s: want no difference that Argo CD shows, have %s", when, path)
+	for _, ignored := range application.Spec.IgnoreDifferences {
+		if ignored.Kind == kind {
+			return ignored.JSONPointers
+		}
+	}
+	t.Fatalf("the docs have Argo CD ignore nothing of a %s", kind)
+	return nil
+}
+
+// So with StatefulSets and DaemonSets, for both tools.
+func TestGitOpsToolsLeaveInPlaceReleasesAlone(t *testing.T) {
+	onBothKinds(t, func(w *world, p inPlace) {
+		w.startController()
+		workload := p.workload(w, 4)
+		inGit := func(image string) map[string]any {
+			*templateOf(workload) = p.template(w, image, nil)
+			manifest := withoutStatus(workload)
+			manifest["apiVersion"], manifest["kind"] = "apps/v1", p.kind
+			if err := unstructured.SetNestedField(manifest, "RollingUpdate", "spec", "updateStrategy", "type"); err != nil {
+				w.Fatalf("set update strategy: %v", err)
 			}
+			if p.kind == "StatefulSet" {
+				if err := unstructured.SetNestedField(manifest, int64(0), "spec", "updateStrategy", "rollingUpdate", "partition"); err != nil {
+					w.Fatalf("set partition: %v", err)
+				}
+			}
+			return manifest
 		}
-		synced := w.applyAs("argocd-controller", respecting(t, inGit(t, "web:2"), live, ignored))
-		if diff := cmp.Diff(live.Object["spec"], synced.Object["spec"]); diff != "" {
-			t.Errorf("%s: want a sync to leave the spec as it is, -before +after:\n%s", when, diff)
+		leftAlone := func(when string) {
+			w.Helper()
+			w.wantLeftByArgoCD(when, inGit("web:2"))
+			w.wantLeftByFlux(when, partialOf(w.T, p.kind), inGit("web:9"))
 		}
+		w.applyAs("argocd-controller", inGit("web:1"))
+		w.await(all(web.serves("web:1", 4), seenInPlace))
+		leftAlone("before the release")
+		w.create(p.release(w))
+		w.await(all(web.observed, halfInPlace))
+		leftAlone("in mid-release")
+		w.confirm("web")
+		w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))
+		leftAlone("after the release")
+		w.rollBack()
+		w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4)))
+		leftAlone("after a rollback")
 	})
+}
+
+// partialOf is the manifest that the docs give Flux, for a kind.
+func partialOf(t *testing.T, kind string) map[string]any {
+	t.Helper()
+	var partial map[string]any
+	readInterop(t, "flux-deployment-fields.yaml", &partial)
+	partial["kind"] = kind
+	if kind == "DaemonSet" {
+		unstructured.RemoveNestedField(partial, "spec") // it has no replicas
+	}
+	return partial
 }
 
 // differences are the paths at which a manifest has something else than the cluster.
@@ -143,17 +211,20 @@ func TestFluxLeavesReleasesAlone(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(4, rolling(1, 0)))
-	var partial map[string]any
-	readInterop(t, "flux-deployment-fields.yaml", &partial)
-	w.atEachMoment(func(when string) {
-		live := w.live()
-		applied := w.applyAs("kustomize-controller", partial)
-		if diff := cmp.Diff(live.Object["spec"], applied.Object["spec"]); diff != "" || applied.GetLabels()["team"] != "shop" {
-			t.Errorf("%s: want the label set and the spec left as it is, have labels %v, -before +after:\n%s", when, applied.GetLabels(), diff)
-		}
-		whole := w.applyAs("kustomize-controller", inGit(t, "web:9"), client.DryRunAll)
-		if cmp.Equal(live.Object["spec"], whole.Object["spec"]) {
-			t.Errorf("%s: a whole manifest changes nothing: the docs need not warn of it", when)
-		}
-	})
+	w.atEachMoment(func(when string) { w.wantLeftByFlux(when, partialOf(t, "Deployment"), inGit(t, "web:9")) })
+}
+
+// wantLeftByFlux wants a partial manifest to change nothing that Sluice manages, and a whole one to.
+func (w *world) wantLeftByFlux(when string, partial, whole map[string]any) {
+	w.Helper()
+	kind, _ := partial["kind"].(string)
+	live := w.live(kind)
+	applied := w.applyAs("kustomize-controller", partial)
+	if diff := cmp.Diff(live.Object["spec"], applied.Object["spec"]); diff != "" || applied.GetLabels()["team"] != "shop" {
+		w.Errorf("%s: want the label set and the spec left as it is, have labels %v, -before +after:\n%s", when, applied.GetLabels(), diff)
+	}
+	tried := w.applyAs("kustomize-controller", whole, client.DryRunAll)
+	if cmp.Equal(live.Object["spec"], tried.Object["spec"]) {
+		w.Errorf("%s: a whole manifest changes nothing: the docs need not warn of it", when)
+	}
 }
