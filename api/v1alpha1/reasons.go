@@ -251,7 +251,8 @@ const (
 	// files are applied.
 	// Action: correct these files.
 	ReasonFilesInvalid = "FilesInvalid"
-	// ReasonApplyFailed: a write failed. Sluice retries.
+	// ReasonApplyFailed: a write failed, or was not tried, since a StatefulSet's volume claim templates in Git differ from the
+	// cluster's. Sluice retries.
 	// Action: see the message.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonPruneHeld: more of the source's releases are missing from the repository than are in it. Sluice deletes none of
