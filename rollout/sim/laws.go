@@ -71,7 +71,8 @@ var deploymentLaws = []law{
 
 // judge checks a write against the laws.
 func (w *World) judge(c change) {
-	w.Past.begin(w, c.pass.intent)
+	w.Past.begin(w, c.pass.intent, !c.pass.judged)
+	c.pass.judged = true
 	w.Past.wrote(w, c)
 	for _, l := range w.Workload.kind.laws() {
 		if how := l.holds(w, c); how != "" {

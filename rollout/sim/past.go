@@ -56,8 +56,8 @@ type Own struct {
 	Disputed bool
 }
 
-// begin forgets what happened in an earlier attempt, and in an earlier step.
-func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
+// begin forgets what happened in an earlier attempt, and in an earlier step. First says that it is the first write of a pass.
+func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) {
 	if p.Attempt != intent.Attempt {
 		p.Attempt, p.Step, p.Let = intent.Attempt, -1, p.Let && w.Workload.isOpen() // the status may be lost while a partition is open
 		p.Had = w.let(intent.UpdateRevision)
@@ -65,6 +65,8 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus) {
 	switch {
 	case !intent.Entered(): // no step is entered yet
 		p.Step = -1
+	case first && !w.Release.Status.Entered(): // a pass before may have opened a partition, and not have written that it has entered a step
+		p.Step, p.Had = intent.CurrentStepIndex, max(p.Had, w.let(intent.UpdateRevision))
 	case p.Step != intent.CurrentStepIndex:
 		p.Step = intent.CurrentStepIndex
 	default:

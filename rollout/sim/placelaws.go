@@ -248,7 +248,7 @@ func neverTakesBack(w *World, c change) string {
 // asksWhenBack is opensWhenBack.
 func asksWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
+	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
 		return ""
 	}
 	target := w.Past.Sizes.most(step, w.Workload.Replicas)

@@ -106,8 +106,8 @@ type pass struct {
 	refusedIn            int64
 	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after it.
 	partly bool
-	// died says that the process ended in this pass.
-	died bool
+	// died says that the process ended in this pass, and judged that it has written something.
+	died, judged bool
 }
 
 // Pass observes, and asks and carries out the plan until there is nothing left to do now.
@@ -343,7 +343,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 		x.outdated("the release")
 		return
 	}
-	w.Past.begin(w, status)
+	w.Past.begin(w, status, !x.judged)
 	w.Past.recorded(w, status)
 	x.judgeCompleted(status)
 	w.judgeStep(&x.release, status)
