@@ -19,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// process is what this process knows of one release beyond what the caches say. Losing it costs requests, nothing else.
+// process is what this process knows of one release beyond what the caches say. Losing it costs requests, and for seconds the places of pods of a
+// DaemonSet that are gone (vacant).
 type process struct {
 	overlays
 
