@@ -34,6 +34,8 @@ type Past struct {
 	OutOfBand, Acknowledged bool
 	// Let says that somebody scaled a StatefulSet up in this attempt while pods of it were being replaced.
 	Let bool
+	// Entered says that a status told of a step of this attempt.
+	Entered bool
 	// Turned says that a status was lost, and none written since, that told of a rollback.
 	Turned bool
 	// Opened is how many places a partition that is open was opened for, in the attempt that did it.
@@ -59,13 +61,14 @@ type Own struct {
 // begin forgets what happened in an earlier attempt, and in an earlier step. First says that it is the first write of a pass.
 func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) {
 	if p.Attempt != intent.Attempt {
+		p.Entered = false
 		p.Attempt, p.Step, p.Let = intent.Attempt, -1, p.Let && w.Workload.isOpen() // the status may be lost while a partition is open
 		p.Had = w.let(intent.UpdateRevision)
 	}
 	switch {
 	case !intent.Entered(): // no step is entered yet
 		p.Step = -1
-	case first && !w.Release.Status.Entered(): // a pass before may have opened a partition, and not have written that it has entered a step
+	case first && !p.Entered && !w.Release.Status.Entered(): // a pass before may have opened a partition, and not have written that it has entered a step
 		p.Step, p.Had = intent.CurrentStepIndex, max(p.Had, w.let(intent.UpdateRevision))
 	case p.Step != intent.CurrentStepIndex:
 		p.Step = intent.CurrentStepIndex

@@ -57,7 +57,7 @@ func (w *World) judgeTurned(status *v1alpha1.BatchReleaseStatus) {
 func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	p.approved(w, was)
-	p.Turned = false
+	p.Turned, p.Entered = false, p.Entered || status.Entered()
 	if status.Rollback == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return
 	}
