@@ -81,6 +81,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 	o := plan.Observation{
 		Now:       now,
 		Release:   v.release,
+		Begun:     v.release.Status.Attempt != v.persisted.Attempt,
 		Given:     v.given,
 		Workload:  v.planned(),
 		Gates:     v.gates,

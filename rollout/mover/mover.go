@@ -47,8 +47,9 @@ type Edges interface {
 	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
 	// moved. It has not seen the latest changes of the workload, as many as behind says.
 	MayAct(digest string, replicas int32, behind int64) bool
-	// Prepare returns what must be written before the release of another template may begin on a workload that is held.
-	Prepare(Beginning) []Write
+	// Prepare returns what must be written before the release of another template may begin on a workload that is held. It reports
+	// whether that has to wait for pods to go, or for the native controller.
+	Prepare(Beginning) (writes []Write, waits bool)
 	// Finish returns what must be written before the workload, whose pods are all updated, is handed back.
 	Finish(digest string) []Write
 	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
@@ -159,6 +160,10 @@ type Beginning struct {
 	AtHand bool
 	// Left is the revision that is being rolled back; empty if none is.
 	Left string
+	// Replicas is spec.replicas.
+	Replicas int32
+	Bounds
+	Mode
 }
 
 // Write is one write to what the pods of a workload are in, or to the pods. Each kind has writes of its own, which

@@ -11,8 +11,10 @@ func prepareToBegin(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 	if w := d.Workload; !d.held() || !w.secured() || w.Replicas == 0 || d.returns(template) {
 		return d, true
 	}
-	writes := d.Workload.Mover.Prepare(d.beginning(template))
+	writes, waits := d.Workload.Mover.Prepare(d.beginning(template))
 	switch reads := ReadWorkload | ReadCounts | ReadRelease; {
+	case waits:
+		return d, false
 	case len(writes) == 0:
 		return d, true
 	case d.nativeMayAct():
@@ -25,10 +27,13 @@ func prepareToBegin(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 
 // beginning is the start of the release of a template.
 func (l *look) beginning(template *v1alpha1.ResolvedTemplate) mover.Beginning {
-	b := mover.Beginning{Template: template.Digest, Digest: l.Workload.Digest, Stable: l.stableRevision()}
+	b := mover.Beginning{
+		Template: template.Digest, Digest: l.Workload.Digest, Stable: l.stableRevision(),
+		Replicas: l.Workload.Replicas, Bounds: l.bounds(), Mode: mover.Mode{AwaitTermination: l.awaitsTermination()},
+	}
 	if l.rollingBack() {
 		b.Stable, b.Left = l.record.RolledBackTo(), l.left()
 	}
-	b.AtHand = l.Workload.Revision == b.Stable
+	b.AtHand = l.empty || l.Workload.Revision == b.Stable
 	return b
 }

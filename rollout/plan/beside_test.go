@@ -48,6 +48,24 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 		"nothing is written while the native controller may act on an earlier spec": {
 			begun("v3", set("v1", 0), set("v2", 10)).but(func(o *Observation) { o.Workload.Behind = 2 }), nil,
 		},
+		"it waits for the room of pods that are to go": {
+			begun("v3", set("v1", 0), set("v2", 10), set("v4", 0, current(1))).bounds("1", "0"), nil,
+		},
+		"... which pods that are gone have made": {
+			begun("v3", set("v1", 0), set("v2", 10), set("v4", 0)).bounds("1", "0"), []string{"scale v1 0 -> 1" + beside},
+		},
+		"without surge it is one beyond": {
+			begun("v3", set("v1", 0), set("v2", 10)).bounds("0", "1"), []string{"scale v1 0 -> 1" + beside},
+		},
+		"its own pods are to be gone, for nobody could tell them from new ones": {
+			begun("v3", set("v1", 0, current(2)), set("v2", 10)).bounds("50%", "0"), nil,
+		},
+		"where none has pods the native controller gives them to the version whose template there is": {
+			begun("v3", set("v1", 0, current(1)), set("v2", 0)), nil,
+		},
+		"... or the newest, if there is no ReplicaSet of that": {
+			superseding(set("v1", 0)), []string{"scale v1 0 -> 1" + beside},
+		},
 		"what is approved in full stands alone": {
 			superseding(set("v1", 0), set("v2", 10)), released,
 		},

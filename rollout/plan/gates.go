@@ -105,10 +105,11 @@ func noteForced(d Decision) Decision {
 }
 
 // reach is how many updated pods the steps allow whose predecessors' gates have passed. There may be as many
-// though the record is about an earlier step: the status that began the later step was lost.
+// though the record is about an earlier step: the status that began the later step was lost. While the steps can't be read nobody
+// knows which they were, and those that are there stay.
 func (l *look) reach(target int32) int32 {
 	if l.standsStill() {
-		return target
+		return max(target, min(l.updated(), l.share().most(l.Workload.Replicas)))
 	}
 	most, replicas := target, l.Workload.Replicas
 	for step := l.stepIndex(); int(step) < len(l.steps())-1 && l.letsThrough(step); step++ {

@@ -89,8 +89,8 @@ func goOn(d Decision) Decision {
 		}
 		r.Held, r.WorkloadUID = &d.Workload.Hold.HeldWorkload, d.Workload.UID
 	})
-	if d.record.Attempt == d.Release.Status.Attempt {
-		// Not before the attempt is on record: the one before may be gone on with after a crash, and its
+	if d.record.Attempt == d.Release.Status.Attempt && !d.Begun {
+		// Not before the attempt is stored: the one before may be gone on with after a crash, and its
 		// gates are the evidence for how far it is.
 		d = closeGates(d, "a new attempt voids the gates of the one before")
 	}

@@ -209,6 +209,12 @@ func TestGoOnWithAWorkloadThatIsTakenOver(t *testing.T) {
 				"close gate web-v2-1-1-0: a new attempt voids the gates of the one before",
 			},
 		},
+		"not before the attempt is stored: without it the one before goes on": {
+			held(10).resolved("v2").status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).
+				gates(gate(1, 0, 0), gate(1, 1, 0, passed), gate(2, 0, 0)).sets(set("v1", 10), set("v2", 1, available(0))).
+				but(func(o *Observation) { o.Begun = true }),
+			nil,
+		},
 		"the same attempt needs no look at the release": {
 			held(10).cached().sets(set("v1", 10), set("v2", 1, available(0))), nil,
 		},

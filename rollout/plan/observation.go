@@ -31,6 +31,8 @@ type Observation struct {
 	// NativeSince is when this process first saw that the native controller had seen the latest change of the workload; zero if it
 	// has not seen that.
 	NativeSince time.Time
+	// Begun says that this pass has begun the attempt of Release: what is stored tells of another yet.
+	Begun bool
 	// Wrote says that this process has written the status of the release: it knows what the process before this one has.
 	Wrote bool
 	Facts

@@ -51,7 +51,7 @@ func (l *look) task(target int32) mover.Task {
 			Grown:        l.grown(),
 			SteppingBack: l.stepsBack(),
 
-			AwaitTermination: l.Release.Spec.Strategy.PodReplacement == v1alpha1.ReplaceWhenTerminated,
+			AwaitTermination: l.awaitsTermination(),
 		},
 	}
 	if t.Grown {
@@ -61,4 +61,9 @@ func (l *look) task(target int32) mover.Task {
 		t.Foreign = l.Workload.Hold.Foreign
 	}
 	return t
+}
+
+// awaitsTermination reports whether a pod makes room for another only once it is gone.
+func (l *look) awaitsTermination() bool {
+	return l.Release.Spec.Strategy.PodReplacement == v1alpha1.ReplaceWhenTerminated
 }

@@ -24,6 +24,7 @@ func (x *pass) observation() plan.Observation {
 	o := plan.Observation{
 		Now:      x.world.Now.Add(x.world.Skew),
 		Release:  x.release.object(),
+		Begun:    x.release.Status.Attempt != x.stored.Attempt,
 		Given:    Given(x.release.Template),
 		Workload: x.observedWorkload(),
 		Facts:    x.facts,

@@ -153,8 +153,13 @@ func (x *pass) judgeTold(next plan.Plan) {
 	}
 }
 
-// heldUp reports whether a refused write keeps a release from making progress that could make some.
+// heldUp reports whether a refused write keeps a release from making progress that could make some. One that holds its workload
+// enters its first step only once the pods are counted.
 func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
+	uncounted := slices.ContainsFunc(x.world.Sets, func(s Set) bool { return !s.Observed })
+	if uncounted && !status.Entered() && x.world.Workload.Hold != nil {
+		return false
+	}
 	moving := slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack}, status.Phase)
 	return moving && !x.stands() && !x.release.Deleting && status.CurrentStepState != v1alpha1.StepBlocking && status.CurrentStepState != v1alpha1.StepCompleted
 }

@@ -162,8 +162,10 @@ func TestNothingElseIsWritten(t *testing.T) {
 	} {
 		task.Replicas, task.Unavailable = 3, 3
 		moved, kept, now := m.Move(task), m.Keep(task), m.Now(task)
-		all := slices.Concat(moved.Grow, moved.Shrink, kept.Grow, kept.Shrink, now.Grow, now.Shrink, m.Clear(task), m.Finish(digest),
-			m.Prepare(mover.Beginning{}))
+		all := slices.Concat(moved.Grow, moved.Shrink, kept.Grow, kept.Shrink, now.Grow, now.Shrink, m.Clear(task), m.Finish(digest))
+		if before, waits := m.Prepare(mover.Beginning{}); len(before) > 0 || waits {
+			t.Errorf("%s: before it begins there is to be written: %v, waits %t", name, before, waits)
+		}
 		if m.Make(task) != nil || m.Restore(nil) != nil || m.Refill("v1", 3) != nil || len(all) > 0 {
 			t.Errorf("%s: something is written: %v", name, all)
 		}

@@ -7,13 +7,12 @@ import (
 )
 
 // Prepare implements mover.Mover: no ReplicaSet that nobody has approved in full is alone, or complete, to the native
-// controller. It would give a lone one every pod that somebody scales the Deployment to (T1), and would empty all others for
-// a new one that it has given all its pods itself (T2). So the stable version gets a pod, and the new one loses that
-// controller's note, before anything shows the release.
-func (m Mover) Prepare(b mover.Beginning) []mover.Write {
+// controller. It would give a lone one every pod that somebody scales the Deployment to, and where none has pods, the newest
+// (T1); it would empty all others for a new one that it has given all its pods itself (T2). So the stable version gets a pod, and
+// the new one loses that controller's note, before anything shows the release. That waits until pods that are to go make room.
+func (m Mover) Prepare(b mover.Beginning) (all []mover.Write, waits bool) {
 	single, stable := lone(m.Sets), m.setOf(b.Stable)
 	alone := single != nil && single != stable && (single.Digest == b.Template || b.Left != "" && single.Revision == b.Left)
-	var all []mover.Write
 	for i := range m.Sets {
 		set := &m.Sets[i]
 		isNew := set.Digest == b.Template || alone && set == single && set.Digest == b.Digest
@@ -21,14 +20,37 @@ func (m Mover) Prepare(b mover.Beginning) []mover.Write {
 			all = append(all, Scale{Set: *set, From: set.Replicas, To: set.Replicas, Why: mover.KeepOthersAtStart})
 		}
 	}
-	switch {
-	case !alone:
+	switch none := active(m.Sets) == 0; {
+	case !alone && !none:
+		return all, false
+	case none && b.AtHand && stable != nil: // the native controller gives it all the pods itself
+		return nil, true
+	case stable == nil && !b.AtHand:
+		return all, false
+	case !m.hasRoom(b, stable):
+		return nil, true
 	case stable != nil:
-		all = append(all, Scale{Set: *stable, To: 1, Why: mover.Beside})
-	case b.AtHand:
-		all = append(all, Create{Revision: b.Stable, Replicas: 1, Why: mover.Beside})
+		return append(all, Scale{Set: *stable, To: 1, Why: mover.Beside}), false
+	default:
+		return append(all, Create{Revision: b.Stable, Replicas: 1, Why: mover.Beside}), false
 	}
-	return all
+}
+
+// hasRoom reports whether a set, which is nil if it is yet to be made, may get its first pod. Beside a lone one that may be one
+// beyond spec.replicas without surge (T1).
+func (m Mover) hasRoom(b mover.Beginning, set *Set) bool {
+	table := task{mover.Task{Digest: b.Digest, Replicas: b.Replicas, Bounds: b.Bounds, Mode: b.Mode}, m.Sets}.table()
+	var of *row
+	for _, r := range table.rows() {
+		if r.Set == set {
+			of = r
+		}
+	}
+	if of != nil && of.shrinking() {
+		return false
+	}
+	room, known := table.room(of)
+	return known && (room > 0 || room == 0 && b.Surge == 0 && lone(m.Sets) != nil)
 }
 
 // setOf returns the ReplicaSet of a revision, nil if there is none.

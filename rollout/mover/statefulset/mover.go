@@ -113,7 +113,7 @@ func (m Mover) Keep(t mover.Task) mover.Moves {
 func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
 
 // Prepare implements mover.Mover.
-func (Mover) Prepare(mover.Beginning) []mover.Write { return nil }
+func (Mover) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
 
 // Finish implements mover.Mover.
 func (Mover) Finish(string) []mover.Write { return nil }
