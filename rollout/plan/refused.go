@@ -166,9 +166,6 @@ func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
 // failIfRefused fails a release that a refused write has held up for longer than the progress deadline before its
 // workload is taken over, or while somebody else's template is in it: the clock of a batch does not run there.
 func failIfRefused(d Decision) Decision {
-	if d.refused != nil && d.entered() {
-		d = count(d) // pods come up all the same
-	}
 	if d.refused == nil || d.stopped().any() || d.record.CurrentStepState == v1alpha1.StepBlocking {
 		return d
 	}

@@ -71,7 +71,7 @@ func (l *look) rollbackTarget(asked string) (*Kept, noTargetError) {
 	case target.Revision == l.record.UpdateRevision && l.completed() && !l.unrecorded():
 		problem.why, problem.revision = runsAlready, target.Revision
 		return nil, problem
-	case asked == Previous && l.releasing(target.Revision):
+	case asked == Previous && l.releasing(target.Revision, target.Digest):
 		problem.why, problem.revision = isReleased, target.Revision
 		return nil, problem
 	default:
@@ -79,10 +79,14 @@ func (l *look) rollbackTarget(asked string) (*Kept, noTargetError) {
 	}
 }
 
-// releasing reports whether a revision is the one that is being released. Where the workload had its template already, and not all
-// pods ran it, it is the stable one too: to go back to that would be to go on without gates.
-func (l *look) releasing(revision string) bool {
-	return revision != "" && revision == l.record.UpdateRevision && !l.completed() && !l.isRollback() && !l.unrecorded()
+// releasing reports whether a revision, or another of the same template, is the one that is being released. Where the workload had its
+// template already, and not all pods ran it, it is the stable one too: to go back to that would be to go on without gates.
+func (l *look) releasing(revision, digest string) bool {
+	if revision == "" || l.completed() || l.isRollback() || l.unrecorded() {
+		return false
+	}
+	released := l.record.Resolved
+	return revision == l.record.UpdateRevision || released != nil && digest == released.Digest
 }
 
 // before is the revision to go back to: the stable one in a release, the last stable one after it. In the
@@ -109,7 +113,7 @@ func (l *look) before() string {
 // before its workload is taken over.
 func (l *look) unkept() bool {
 	before := l.before()
-	return before == l.Workload.Revision && l.record.StableRevision == "" && l.stable(before) == nil && !l.releasing(before)
+	return before == l.Workload.Revision && l.record.StableRevision == "" && l.stable(before) == nil && !l.releasing(before, l.Workload.Digest)
 }
 
 // keepForRollback keeps what runs. It reports whether that is to be done first.

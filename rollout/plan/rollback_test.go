@@ -76,6 +76,14 @@ func TestAnswerRollback(t *testing.T) {
 				Wake:   longestLook, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
 			},
 		},
+		"... whatever its name": {
+			held(10).sets(set("v1", 10), set("v2", 1, available(0))).keep("v8").but(func(o *Observation) { o.Kept[len(o.Kept)-1].Digest = "digest-v2" }).
+				status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "v8" }).but(rollback("true")),
+			outcome{
+				Script: []string{`annotate release -rollback: rollback=true: revision "v8" is the one that is being released; choose one of v8, v1`},
+				Wake:   longestLook, Is: "RollingUpdate 1/3 Upgrade StepUpgrading",
+			},
+		},
 		"what runs already is nothing to roll back to": {
 			completed(10).resolved("v1").but(rollback("v1")),
 			outcome{

@@ -273,8 +273,8 @@ func (e Event) pass(s *State) bool {
 		s.judgeAnswers()
 	}
 	if putsOff := report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
-		s.Workload.kind.judgeRest(s.World)
 		if len(s.Process.refusals) == 0 { // or a write is held back until its time
+			s.Workload.kind.judgeRest(s.World)
 			s.Workload.kind.judgeFollowed(s.World)
 			if e.Kind == Pass { // or the workload has changed since it was read
 				s.judgeNumbers()

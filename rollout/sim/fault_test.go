@@ -31,12 +31,12 @@ const afterFault = 12
 const afterMeddling = 9*4 + 6
 
 // mayCost is how many writes more than the whole story a fault may cost.
-func (f fault) mayCost(w *World) int {
+func (f fault) mayCost() int {
 	switch {
 	case f.event.Kind == Unpause, f.event.Kind == EditTemplate, f.event.Kind == StripHold:
 		return afterMeddling
-	case f.event.Text == string(GateObjects) && w.Kind() != Deployment:
-		return 2 * lag // two gates are closed in each pass as long as the cache has them; it is quickly that pods come back
+	case f.event.Text == string(GateObjects):
+		return 2 * lag // two gates of the attempt before are closed in each pass as long as the cache has them
 	default:
 		return afterFault
 	}
@@ -86,7 +86,7 @@ func wantSameEnd(t *testing.T, whole, told *telling, f fault) {
 	if diff := cmp.Diff(essence(whole.End()), essence(told.End())); diff != "" {
 		t.Fatalf("%s it ends otherwise (-want +got):\n%s\n%s", what, diff, told.text.String())
 	}
-	if told.writes > whole.writes+f.mayCost(told.World) {
+	if told.writes > whole.writes+f.mayCost() {
 		t.Errorf("%s it takes %d writes, %d without:\n%s", what, told.writes, whole.writes, told.text.String())
 	}
 }

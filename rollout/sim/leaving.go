@@ -42,13 +42,18 @@ func acknowledges(c change, a plan.TakeOver) bool {
 }
 
 // forgive has the laws hold again that somebody's change has suspended, once it is acknowledged and the pods are back that the
-// native controller has taken away, or has added, meanwhile. Where the status is lost, the template that is held tells what is released.
+// native controller has taken away, or has added, meanwhile, and the template. Where the status is lost, the template that is held tells
+// what is released.
 func (p *Past) forgive(w *World, c change) {
-	if !p.OutOfBand || !p.Acknowledged {
+	if !p.OutOfBand || !p.Acknowledged || w.Workload.behind() > 0 { // or the native controller may still act on it
 		return
 	}
 	status := c.pass.intent
-	updated, all := w.running(cmp.Or(status.UpdateRevision, w.Workload.Template)), w.Workload.kind.wanted(w)
+	released := cmp.Or(status.UpdateRevision, w.Workload.Template)
+	if !same(w.Workload.Template, released) {
+		return
+	}
+	updated, all := w.running(released), w.Workload.kind.wanted(w)
 	share, replicas := w.share(status, w.Workload.Replicas), w.Workload.Replicas
 	if updated <= share && all-updated >= replicas-share {
 		p.OutOfBand, p.Acknowledged = false, false

@@ -13,7 +13,8 @@ import (
 func (deployments) judgeRest(w *World) {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || status.Rollback != nil || !w.settled() || status.Attempt != w.Past.Attempt {
+	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || w.Refusing != "" || status.Rollback != nil || !w.settled() ||
+		status.Attempt != w.Past.Attempt {
 		return
 	}
 	if w.made == 1 {
@@ -41,7 +42,7 @@ func (deployments) judgeFollowed(w *World) {
 	if surge == 0 && w.Release.Spec.Suspend && w.Past.Sizes.unscaled() && w.updated().Replicas == 1 && pinned(w.Sets, w.updated()) {
 		most++ // I1 allows it (T1): it was added before the suspension was seen, and stands now
 	}
-	if n := total(w.Sets); n < d.Replicas || n > most {
+	if n := total(w.Sets); (n < d.Replicas || n > most) && !w.Clone().SyncWorkload() { // where none has pods the native controller adds them (T1)
 		w.breach("spec.replicas are followed while a workload is held", fmt.Sprintf("%d pods", n))
 	}
 }
@@ -166,6 +167,9 @@ func (w *World) miscounted() string {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
 	if !under || !d.kind.has(w, status.UpdateRevision) || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
+		return ""
+	}
+	if !same(d.Template, status.UpdateRevision) { // somebody has changed it, and it can't be put back
 		return ""
 	}
 	told, is := counts{

@@ -32,11 +32,20 @@ func TestInPlaceQuotaAndBudget(t *testing.T) {
 		w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
 		w.await(failed("1 of 2 not created: see 'kubectl describe " + strings.ToLower(p.kind) + " web -n " + w.namespace))
 		w.kubectl("delete", "resourcequota", "few")
+		w.nudge(p.kind)
 		w.bePatient()
 		w.kubectl("annotate", "batchrelease", "web", "retry=true")
 		w.await(all(web.blocksAt(0), p.shut, web.runs(pods{"web:1": 2, "web:2": 2})))
 		w.wantUntouched(before, all(web.completed, web.serves("web:2", 4)))
 	})
+}
+
+// nudge has the native controller look at the workload now: after each pod that it could not make it waits twice as long, up to a quarter of
+// an hour, before it tries again.
+func (w *world) nudge(kind string) {
+	w.Helper()
+	w.kubectl("annotate", kind, "web", "test/nudged=yes")
+	w.kubectl("annotate", kind, "web", "test/nudged-")
 }
 
 // A pod that takes its time to end, a day or until somebody removes its finalizer, is waited for, by name. It does not count as gone:
