@@ -113,3 +113,19 @@ func TestStatusAfterOneThatWaits(t *testing.T) {
 		t.Errorf("the status that follows it waits for %v", wait)
 	}
 }
+
+// Until a status is stored the plan knows that its attempt is not: what belongs to the one before must stay till then.
+func TestAttemptThatIsNotStored(t *testing.T) {
+	t.Parallel()
+	r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
+	stored := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
+	v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{Status: stored}, persisted: stored}
+	if v.observation(time.Now()).Begun {
+		t.Error("the attempt that is stored counts as just begun")
+	}
+	next := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseInitial, Attempt: 2}
+	shell{r, v}.Intend(&next)
+	if !v.observation(time.Now()).Begun {
+		t.Error("an attempt that is not stored counts as stored")
+	}
+}

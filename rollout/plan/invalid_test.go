@@ -76,7 +76,7 @@ func TestInvalidStepsFollowReplicas(t *testing.T) {
 		"whichever step they say it is":   {all().sets(set("v1", 0), set("v2", 14)).spoiled().scaledTo(14), nil},
 		"but not where less was approved": {half().sets(set("v1", 0), set("v2", 14)).spoiled().scaledTo(14), []string{"scale v1 0 -> 1" + more}},
 		"nobody knows how many of what has grown were approved: those that there are stay": {
-			half().sets(set("v1", 5), set("v2", 6)).spoiled().scaledTo(12), []string{"scale v1 5 -> 7" + more},
+			half().sets(set("v1", 5), set("v2", 6, available(0))).spoiled().scaledTo(12), []string{"scale v1 5 -> 7" + more},
 		},
 		"what the steps say now is not believed": {
 			half().steps(step("100%"), step("100%"), step("5"), step("100%")).scaledTo(20), []string{"scale v1 5 -> 15" + more},

@@ -220,10 +220,15 @@ func TestNoPodsComeWhereNoneMayGo(t *testing.T) {
 // The pods of a release whose workload can't be put back are counted all the same.
 func TestPodsAreCountedWhileAPutBackIsRefused(t *testing.T) {
 	t.Parallel()
-	s := held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).but(func(o *Observation) { deploymentOf(o.Workload).Paused = false })
-	p := next(t, s.but(refusing(WriteOf(takeOverOf(t, next(t, s))))))
-	if status := p.Status; status.RefusedWrite == nil || status.UpdatedReplicas != 1 || status.UpdatedAvailableReplicas != 1 {
-		t.Errorf("the plan does %q and tells of %d updated pods, %d of them available, refused is %+v",
-			script(p), status.UpdatedReplicas, status.UpdatedAvailableReplicas, status.RefusedWrite)
+	for name, change := range map[string]func(*Observation){
+		"it is put back":     func(o *Observation) { deploymentOf(o.Workload).Paused = false },
+		"it is acknowledged": func(o *Observation) { onRecord(o); retry(o) },
+	} {
+		s := held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).but(change)
+		p := next(t, s.but(refusing(WriteOf(takeOverOf(t, next(t, s))))))
+		if status := p.Status; status.RefusedWrite == nil || status.UpdatedReplicas != 1 || status.UpdatedAvailableReplicas != 1 {
+			t.Errorf("%s: the plan does %q and tells of %d updated pods, %d of them available, refused is %+v",
+				name, script(p), status.UpdatedReplicas, status.UpdatedAvailableReplicas, status.RefusedWrite)
+		}
 	}
 }
