@@ -43,11 +43,13 @@ func (w *world) createByHand(old *appsv1.ReplicaSet, replicas int32, annotations
 	return set
 }
 
-// awaitNative waits until the native controller has looked at the newest spec.
+// awaitNative waits until the native controller has looked at the spec as the API server has it now: the journal may still be behind
+// a write that this journey has just made.
 func (w *world) awaitNative() *scene {
 	w.Helper()
+	generation := w.deployment().Generation
 	return w.await(web.spec("the native controller to have seen the spec", func(d *appsv1.Deployment) bool {
-		return d.Status.ObservedGeneration == d.Generation
+		return d.Status.ObservedGeneration >= generation
 	}))
 }
 
@@ -256,11 +258,17 @@ func TestTrap7UndoIsRefused(t *testing.T) {
 // version is that of the Deployment as it is now.
 func (w *world) version() uint64 {
 	w.Helper()
+	return revisionOf(w.deployment())
+}
+
+// deployment is the Deployment as the API server has it now.
+func (w *world) deployment() *appsv1.Deployment {
+	w.Helper()
 	d := named[appsv1.Deployment]("web")
 	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, d); err != nil {
 		w.Fatalf("read Deployment: %v", err)
 	}
-	return revisionOf(d)
+	return d
 }
 
 // putBack wants the Deployment to be as Sluice has it, in a version that is not older than one
