@@ -64,9 +64,9 @@ func (name subject) serves(image string, replicas int32) check {
 
 // blocksAt wants the release to wait for its gates after a step, counted from 0.
 func (name subject) blocksAt(index int32) check {
-	return name.status(fmt.Sprintf("step %d to block", index), func(status *v1alpha1.BatchReleaseStatus) bool {
+	return all(name.observed, name.status(fmt.Sprintf("step %d to block", index), func(status *v1alpha1.BatchReleaseStatus) bool {
 		return status.CurrentStepState == v1alpha1.StepBlocking && status.CurrentStepIndex == index && len(status.Gates) > 0
-	})
+	}))
 }
 
 // attempt wants the status to speak of so many releases that were started.

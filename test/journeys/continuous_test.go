@@ -16,7 +16,7 @@ func TestContinuousRelease(t *testing.T) {
 	w.create(release("web:2", step("30%"), step("60%"), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 7, "web:2": 3})))
 	w.releaseImage("web:3")
-	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 7, "web:3": 3})))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 7, "web:3": 3})))
 	w.wantNoGatesOfAttempt(1)
 	w.confirm("web")
 	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 4, "web:3": 6})))
@@ -42,7 +42,7 @@ func TestContinuousReleaseOverBrokenVersion(t *testing.T) {
 		return nil
 	}))
 	w.releaseImage("web:3")
-	w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 7, "web:3": 3})))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 7, "web:3": 3})))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:3", 10)))
 }

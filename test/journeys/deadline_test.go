@@ -109,7 +109,7 @@ func TestFailsWithoutProgress(t *testing.T) {
 			}
 			w.bePatient()
 			w.releaseImage("web:3")
-			w.await(all(web.observed, web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
 			w.confirm("web")
 			w.await(all(web.completed, web.serves("web:3", 4)))
 		})

@@ -121,7 +121,7 @@ func TestNewCommitVoidsApproval(t *testing.T) {
 	old := w.push("web:2")
 	first := w.awaitPull(0)
 	next := w.push("web:3")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:3": 1})))
+	w.await(all(web.attempt(3), web.blocksAt(0), web.runs(pods{"web:1": 9, "web:3": 1})))
 	second := w.awaitPull(0)
 	if first == second {
 		t.Fatalf("want another pull request for another revision, got #%d twice", first)

@@ -66,7 +66,7 @@ func TestHistory(t *testing.T) {
 	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 Released "+secondCommit+" Second grace")
 
 	w.releaseFrom("web:3", fromCommit(thirdCommit, "Bob", "Third"))
-	w.await(all(web.observed, web.blocksAt(0)))
+	w.await(all(web.blocksAt(0)))
 	w.rollBack()
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:2", 4)))
 	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 RolledBackTo "+secondCommit+" Second grace",

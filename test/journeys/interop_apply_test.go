@@ -60,7 +60,7 @@ func (w *world) atEachMoment(do func(when string)) {
 	w.await(all(web.observed, web.completed))
 	do("before the release")
 	w.releaseImage("web:2")
-	w.await(all(web.observed, web.blocksAt(0)))
+	w.await(all(web.blocksAt(0)))
 	do("in mid-release")
 	w.confirm("web")
 	w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))

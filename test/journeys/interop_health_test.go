@@ -155,7 +155,7 @@ func TestReleaseHealthElsewhere(t *testing.T) {
 
 	w.releaseImage("web:2")
 	w.wantHealth("under way", w.await(all(web.observed, web.phase(v1alpha1.PhaseRollingUpdate))), "Progressing", "InProgress")
-	s := w.await(all(web.observed, web.blocksAt(0)))
+	s := w.await(all(web.blocksAt(0)))
 	w.wantHealth("at a gate", s, "Suspended", "Current")
 	for _, gate := range s.gates {
 		if got := argoHealth(t, "Gate", gate); got != "Suspended" {

@@ -87,7 +87,7 @@ func TestRestartAtGate(t *testing.T) {
 
 	second := w.startController()
 	w.patchRelease(`{"spec":{"revisionHistoryLimit":9}}`)
-	w.await(all(web.observed, web.blocksAt(0)))
+	w.await(all(web.blocksAt(0)))
 	if diff := cmp.Diff(map[string]int{"patch batchreleases/status": 1}, second.writes()); diff != "" {
 		t.Errorf("writes of a controller that starts at a gate (-want +got):\n%s", diff)
 	}
