@@ -17,7 +17,9 @@ import (
 func TestInPlaceQuotaAndBudget(t *testing.T) {
 	onBothKinds(t, func(w *world, p inPlace) {
 		before := p.served(w, 4)
-		w.quota("few", corev1.ResourcePods, "3")
+		// As many as are left when the first pods are gone: the quota controller counts from a cache, and may overlook a pod that has just
+		// been created beside them.
+		w.quota("few", corev1.ResourcePods, "2")
 		w.create(&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
 			Spec: policyv1.PodDisruptionBudgetSpec{
@@ -25,12 +27,12 @@ func TestInPlaceQuotaAndBudget(t *testing.T) {
 			},
 		})
 		w.create(p.to(w, step("50%"), step("100%")))
-		w.await(all(web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "ResourceQuota few (pods: 4 of 3 used) leaves no room"), web.handedBack,
+		w.await(all(web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "ResourceQuota few (pods: 4 of 2 used) leaves no room"), web.handedBack,
 			web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "PodDisruptionBudget web lets 1 of 4"), web.serves("web:1", 4)))
 		w.patchRelease(`{"spec":{"strategy":{"preflight":"Warn"}}}`)
-		w.await(all(web.takenOver, web.runs(pods{"web:1": 2, "web:2": 1}), going(0)))
+		w.await(all(web.takenOver, web.runs(pods{"web:1": 2}), going(0)))
 		w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
-		w.await(failed("1 of 2 not created: see 'kubectl describe " + strings.ToLower(p.kind) + " web -n " + w.namespace))
+		w.await(failed("2 of 2 not created: see 'kubectl describe " + strings.ToLower(p.kind) + " web -n " + w.namespace))
 		w.kubectl("delete", "resourcequota", "few")
 		w.nudge(p.kind)
 		w.bePatient()
