@@ -33,8 +33,7 @@ func refusedFor(err error) *plan.Refusal {
 
 // refuse records that an action is refused.
 func (p *process) refuse(release *v1alpha1.BatchRelease, action plan.Action, refused plan.Refusal, now time.Time) {
-	refused.Write, refused.Generation = plan.WriteOf(action), release.Generation
-	p.refusals = p.refusals.With(refused, now, rand.Float64()) //nolint:gosec // when to try again is no secret
+	p.refusals = p.refusals.With(refused.To(action, release.Generation), now, rand.Float64()) //nolint:gosec // when to try again is no secret
 }
 
 // tellStatusRefused tells people, once, what the status can't tell them.

@@ -10,19 +10,19 @@ func Next(o Observation) Plan {
 func decide(l *look) Decision {
 	switch s := found(l).(type) {
 	case Leaving:
-		return leave(l)
+		return retryRefused(leave(l))
 	case Absent, WorkloadHeld:
 		return nothing(l)
 	case Replaced:
 		return nothing(l).read(ReadWorkload)
 	case Unsecured:
-		return putBack(nothing(l), s)
+		return retryRefused(putBack(nothing(l), s))
 	}
 	d, ended := answer(nothing(l))
 	if ended {
 		return d
 	}
-	return proceed(d)
+	return keepLeftAgain(proceed(d))
 }
 
 // answer answers what somebody requests. It reports whether there is nothing else to decide until that is done. While the steps

@@ -26,6 +26,18 @@ type Refusal struct {
 	Tries int
 	// Until is when to send it again; zero is not before something else is asked.
 	Until time.Time
+	// Left is the write itself if it is a record for the history of a template that the workload never had: once the status tells of the
+	// rollback that leaves the template, nothing else knows its digest.
+	Left *RecordRevision
+}
+
+// To says which write was refused, and for which generation of the release.
+func (r Refusal) To(action Action, generation int64) Refusal {
+	r.Write, r.Generation = WriteOf(action), generation
+	if a, is := action.(RecordRevision); is && a.Template != nil {
+		r.Left = &a
+	}
+	return r
 }
 
 // Refusals are those that a process knows of. The zero value is none.
@@ -58,10 +70,11 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 	return append(rest[max(0, len(rest)-maxRefusals+1):], refused)
 }
 
-// After forgets the refusal of a write that was accepted; and all of them once somebody has requested a retry.
+// After forgets the refusal of a write that was accepted; and all of them once somebody has requested a retry. What nothing else would send
+// again is due then.
 func (r Refusals) After(done Action) Refusals {
 	if a, is := done.(Annotate); is && slices.Contains(a.Remove, v1alpha1.RetryAnnotation) {
-		return nil
+		return r.due()
 	}
 	taken := func(o Refusal) bool { return o.Write.Key == WriteOf(done).Key }
 	if !slices.ContainsFunc(r, taken) {
@@ -70,12 +83,35 @@ func (r Refusals) After(done Action) Refusals {
 	return slices.DeleteFunc(slices.Clone(r), taken)
 }
 
+// due are those of records of what was left, to be sent again at once.
+func (r Refusals) due() Refusals {
+	var due Refusals
+	for _, o := range r {
+		if o.Left != nil {
+			o.Tries, o.Until = 0, time.Unix(0, 0)
+			due = append(due, o)
+		}
+	}
+	return due
+}
+
 func (r Refusals) of(key string, generation int64) *Refusal {
 	i := slices.IndexFunc(r, func(o Refusal) bool { return o.Write.Key == key && o.Generation == generation })
 	if i < 0 {
 		return nil
 	}
 	return &r[i]
+}
+
+// left is the refused record of the template that a rollback leaves; nil if there is none, or it is kept by now.
+func (r Refusals) left(l *look) *RecordRevision {
+	for _, o := range r {
+		if a := o.Left; a != nil && o.Generation == l.Release.Generation && l.rollingBack() && a.Revision == l.record.Rollback.From &&
+			l.kept(a.Revision) == nil && l.keptAs(a.Digest) == nil {
+			return a
+		}
+	}
+	return nil
 }
 
 // WriteOf is which write an action is. How many pods it is about does not count: a refusal of 5 is taken for one of 4.
@@ -185,4 +221,29 @@ func failIfRefused(d Decision) Decision {
 	}
 	d, _ = rollBackFailed(d)
 	return d
+}
+
+// keepLeftAgain sends the record of what a rollback leaves again, or tells that it is refused, once there is nothing else to do: no rollback
+// waits for the history.
+func keepLeftAgain(d Decision) Decision {
+	if d.statusFirst || len(d.actions) > 0 || d.needs.Any() {
+		return d
+	}
+	left := d.Refusals.left(d.look)
+	if left == nil {
+		return d
+	}
+	again := *left
+	again.Number, again.Record.Attempt = d.nextNumber(), d.record.Attempt
+	return d.do(again)
+}
+
+// retryRefused answers the annotation retry by forgetting what was refused, where that is all there is to do and nothing else of it can be
+// answered before: a write that is sent no more is sent again only then.
+func retryRefused(d Decision) Decision {
+	_, asked := d.Release.Annotations[v1alpha1.RetryAnnotation]
+	if !asked || d.refused == nil || d.statusFirst || len(d.actions) > 0 {
+		return d
+	}
+	return d.do(Annotate{Reason: retryRecorded, Remove: []string{v1alpha1.RetryAnnotation}})
 }

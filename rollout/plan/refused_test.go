@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -230,5 +231,50 @@ func TestPodsAreCountedWhileAPutBackIsRefused(t *testing.T) {
 			t.Errorf("%s: the plan does %q and tells of %d updated pods, %d of them available, refused is %+v",
 				name, script(p), status.UpdatedReplicas, status.UpdatedAvailableReplicas, status.RefusedWrite)
 		}
+	}
+}
+
+// sentNoMore says that a write was made something else of until it is sent no more.
+func sentNoMore(action Action) func(*Observation) {
+	return func(o *Observation) {
+		o.Refusals = nil
+		for range maxWritten {
+			refused := Refusal{Why: "x", Rewritten: true, Written: true}.To(action, o.Release.Generation)
+			o.Refusals = o.Refusals.With(refused, o.Now, 0)
+		}
+	}
+}
+
+// What is sent no more before somebody requests it is sent again with a retry, wherever the release is: nothing else would ever send it.
+func TestARetrySendsAgainWhatIsSentNoMore(t *testing.T) {
+	t.Parallel()
+	const forgets = "annotate release -retry: the retry is recorded"
+	take := TakeOver{Reason: unpausedReason}
+	batch := func() *scene { return held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)) }
+	unpaused := func(o *Observation) { deploymentOf(o.Workload).Paused = false }
+	stripped := func(o *Observation) {
+		o.Release.Status.Held, o.Workload.Hold = &o.Workload.Hold.HeldWorkload, nil
+	}
+	for name, s := range map[string]*scene{
+		"to pause it again":                       batch().but(unpaused),
+		"to acknowledge what was put back":        batch().but(onRecord),
+		"to put our annotation back, at deletion": batch().but(stripped).deleted(),
+	} {
+		s.but(sentNoMore(take))
+		if got := script(next(t, s)); len(got) > 0 {
+			t.Errorf("%s, without a retry: planned is %q, want nothing", name, got)
+		}
+		if got := script(next(t, s.but(retry))); !slices.Equal(got, []string{forgets}) {
+			t.Errorf("%s: planned is %q, want %q", name, got, forgets)
+		}
+	}
+}
+
+// What is refused for a time only is acknowledged in the end by the retry that asks for it.
+func TestARetryAcknowledgesLater(t *testing.T) {
+	t.Parallel()
+	s := held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).but(onRecord).but(retry)
+	if got := script(next(t, s.but(refusing(WriteOf(TakeOver{}))))); len(got) > 0 {
+		t.Errorf("planned is %q, want nothing: the retry stays for when the write is sent again", got)
 	}
 }

@@ -10,6 +10,8 @@ import (
 // a quota or a policy may have changed.
 const refusalRetry = 5 * time.Minute
 
+const retryRecorded Reason = "the retry is recorded"
+
 // answerRetry lets a release go on that has failed, or whose workload somebody has changed, then removes
 // the annotation.
 func answerRetry(d Decision) (Decision, bool) {
@@ -17,10 +19,14 @@ func answerRetry(d Decision) (Decision, bool) {
 		return d, false
 	}
 	if d.change() != nil {
-		return acknowledge(d), true
+		d = acknowledge(d)
+		if d.refused != nil && d.refused.Until.IsZero() { // else it is sent again when its time comes
+			d = retryRefused(d)
+		}
+		return d, true
 	}
 	if !d.failed() {
-		return d.do(Annotate{Reason: "the retry is recorded", Remove: []string{v1alpha1.RetryAnnotation}}), false
+		return d.do(Annotate{Reason: retryRecorded, Remove: []string{v1alpha1.RetryAnnotation}}), false
 	}
 	d = d.with(func(r *record) {
 		r.Phase = d.rollingPhase()

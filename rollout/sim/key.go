@@ -48,7 +48,7 @@ func (e *encoder) refusals(s *State) {
 			continue
 		}
 		e.text(r.Write.Key)
-		e.flag(r.Until.IsZero(), s.Now.Before(r.Until), r.Rewritten && r.Written)
+		e.flag(r.Until.IsZero(), s.Now.Before(r.Until), r.Rewritten && r.Written, r.Left != nil)
 		if r.Rewritten && r.Written {
 			e.number(int64(r.Tries))
 		}

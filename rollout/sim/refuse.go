@@ -118,9 +118,8 @@ func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 	x.refused, x.refusedIn = true, x.intent.Attempt
 	x.report.Refused++
 	x.process.refusals = x.process.refusals.With(plan.Refusal{
-		Write: plan.WriteOf(action), Why: "a policy says so", Generation: x.release.Generation,
-		Rewritten: rewritten, Written: written,
-	}, x.world.Now, 0)
+		Why: "a policy says so", Rewritten: rewritten, Written: written,
+	}.To(action, x.release.Generation), x.world.Now, 0)
 	if written {
 		x.world.Past.changedOutOfBand()
 		x.wrote(Write{Action: action})

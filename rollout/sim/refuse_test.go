@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -117,5 +118,67 @@ func TestNamesOnlyWhatIsKept(t *testing.T) {
 				t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
 			}
 		})
+	}
+}
+
+// TestRecordOfWhatIsLeftIsSentAgain: a workload without pods has the stable template, and nothing but the record says of the one that is rolled
+// back what it was. Where that is refused the rollback says so, and sends it again when its time has come, or somebody requests it.
+func TestRecordOfWhatIsLeftIsSentAgain(t *testing.T) {
+	t.Parallel()
+	for _, again := range []Kind{Wait, Retry} {
+		t.Run(again.String(), func(t *testing.T) {
+			t.Parallel()
+			setup := ten("1", "100%").of(4)
+			setup.Rollback = Steps("1 manual", "100%") // as long as it waits here
+			s := scaledToZero(setup)
+			s.Refuse(Templates)
+			Event{Kind: Rollback, Text: "true"}.Apply(s)
+			for range 20 { // to the gate
+				for _, event := range calmTurns(s) {
+					if !slices.Contains([]Kind{Cure, Confirm, Wait}, event.Kind) && !event.idle(s) {
+						event.Apply(s)
+					}
+				}
+			}
+			status := s.Release.Status
+			if told := status.RefusedWrite; told == nil || told.Key != "Keep/v2/RolledBack" || status.CurrentStepState != v1alpha1.StepBlocking {
+				t.Fatalf("the rollback stands as %s, and tells of %+v, want it at its gate, and the record of v2 refused: %v", s.World, told, s.Broken)
+			}
+			for _, event := range []Event{{Kind: Cure}, {Kind: again}, {Kind: Pass}} {
+				event.Apply(s)
+			}
+			left := slices.IndexFunc(s.Kept, func(k plan.Kept) bool { return k.Revision == "v2" && k.Outcome == v1alpha1.OutcomeRolledBack })
+			if left < 0 || s.Release.Status.RefusedWrite != nil {
+				t.Errorf("cured, the history has %+v, and the status tells of %+v", s.Kept, s.Release.Status.RefusedWrite)
+			}
+			if s = calmed(s, ended); len(s.Broken) > 0 || s.Unfinished() != "" {
+				t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+			}
+		})
+	}
+}
+
+// TestRetryOfAPutBack: the API server makes something else of what puts a workload back, until Sluice sends it no more. What somebody requests
+// then is to send it again, whatever else there is to say of the change later.
+func TestRetryOfAPutBack(t *testing.T) {
+	t.Parallel()
+	s := calmed(releasing(ten("1", "100%").of(4)), atStep(0))
+	s.Refuse(Resumed)
+	s.Unpause("")
+	for range 6 {
+		Event{Kind: Pass}.Apply(s)
+		Event{Kind: Wait}.Apply(s)
+	}
+	if !s.Workload.exposed() || !slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool { return r.Until.IsZero() }) {
+		t.Fatalf("it stands as %s, want that it is sent no more: %+v", s.World, s.Process.refusals)
+	}
+	s.Cure()
+	Event{Kind: Retry}.Apply(s)
+	Event{Kind: Pass}.Apply(s)
+	if s.Workload.exposed() || s.Release.Annotations[v1alpha1.RetryAnnotation] != "" {
+		t.Errorf("the retry leaves it as %s, annotated %v", s.World, s.Release.Annotations)
+	}
+	if s = calmed(s, ended); len(s.Broken) > 0 || s.Unfinished() != "" {
+		t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
 	}
 }
