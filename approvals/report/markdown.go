@@ -13,10 +13,10 @@ const maxValue = 200
 // Code shows a value as text and nothing else, in a line or in the cell of a table: in a span of
 // code a forge sees no markup, no HTML, no link and no mention. What could end the span or the cell
 // is replaced, not escaped: readers of Markdown don't agree on what a backslash does there.
-func Code(value string) string { return codeUpTo(value, maxValue) }
+func Code(value string) string { return CodeUpTo(value, maxValue) }
 
-// codeUpTo is Code for a value that may be longer.
-func codeUpTo(value string, longest int) string {
+// CodeUpTo is Code for a value that may be longer.
+func CodeUpTo(value string, longest int) string {
 	value = plainUpTo(value, longest)
 	if value == "" {
 		return "-"

@@ -76,7 +76,7 @@ const maxReason = 600
 func Refused(g *v1alpha1.Gate) string {
 	again := fmt.Sprintf("kubectl delete gate %s -n %s", g.Name, g.Namespace)
 	lines := []string{
-		"**This merge does not let the release go on**: " + codeUpTo(g.Status.Refusal.Message, maxReason) + ".", "",
+		"**This merge does not let the release go on**: " + CodeUpTo(g.Status.Refusal.Message, maxReason) + ".", "",
 		fmt.Sprintf("- Who may approve is told above. %s opens another pull request for the same step, which they answer.", Code(again)),
 	}
 	if policy := g.Spec.Policy.PullRequest; policy != nil && policy.MinApprovals > 0 {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -92,9 +91,8 @@ func (c *comparison) detail(change *Change, was *spec.Release) {
 		change.note("spec.workloadRef can't be changed: the API server refuses the release.")
 	}
 	if names := changedClaims(was, change.release); len(names) > 0 {
-		change.note(fmt.Sprintf("Volume claim templates of StatefulSet %s differ (%s): Kubernetes does not let them change, and the release is not applied while "+
-			"the cluster has others than Git. Put back in Git what the cluster has, or delete the StatefulSet with --cascade=orphan.",
-			change.Workload, strings.Join(names, ", ")))
+		at := change.release.ClaimsPlace()
+		change.Claims = &Claims{File: at.File, Line: at.Line, Names: names}
 	}
 }
 

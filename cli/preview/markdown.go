@@ -13,6 +13,9 @@ const Marker = "<!-- sluice plan -->"
 // maxComment is what GitHub takes in a comment, in bytes, with room for what a workflow adds.
 const maxComment = 60_000
 
+// maxFound is how much is shown of what was found in the cluster: a sentence ends with what to do.
+const maxFound = 500
+
 // markdown is the preview as one comment. What the files say is shown as code, so that it is no markup and mentions nobody.
 func (p *Preview) markdown() string {
 	var text strings.Builder
@@ -53,7 +56,10 @@ func (c *Change) markdown() string {
 		fmt.Fprintf(&text, "- %s\n", c.origin(report.Code(c.Before.Subject)))
 	}
 	for _, line := range c.Cluster.lines() {
-		fmt.Fprintf(&text, "- %s%s\n", inCluster, report.Code(line))
+		fmt.Fprintf(&text, "- %s%s\n", inCluster, report.CodeUpTo(line, maxFound))
+	}
+	if c.Claims != nil {
+		fmt.Fprintf(&text, "- %s\n", c.refusal(report.Code))
 	}
 	for _, remark := range c.remarks() {
 		fmt.Fprintf(&text, "- %s\n", remark)

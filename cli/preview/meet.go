@@ -110,14 +110,17 @@ func (c *Change) scale(workload *plan.Workload) {
 	c.batches(workload)
 }
 
-// compareClaims refuses volume claim templates that the StatefulSet that is there does not have.
+// compareClaims refuses volume claim templates that the StatefulSet that is there does not have. What a commit before had is
+// of no interest then.
 func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 	given, known := c.release.Claims()
 	if set == nil || !known {
 		return
 	}
+	c.Claims = nil
 	if names := spec.ChangedClaims(given, set.Spec.VolumeClaimTemplates); len(names) > 0 {
-		c.Cluster.Refused = spec.ClaimsRefused(c.Workload, names)
+		at := c.release.ClaimsPlace()
+		c.Cluster.Refused = place(at.File, at.Line) + ": " + spec.ClaimsRefused(c.Workload, names)
 	}
 }
 

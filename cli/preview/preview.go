@@ -86,6 +86,8 @@ type Change struct {
 	Surge       int32   `json:"surge"`
 	Unavailable int32   `json:"unavailable"`
 	Batches     []Batch `json:"batches,omitempty"`
+	// Claims are volume claim templates that are others than before, unless the cluster was asked: what it has counts then.
+	Claims *Claims `json:"volumeClaims,omitempty"`
 	// Frozen says why, and until when, nothing happens.
 	Frozen string `json:"frozen,omitempty"`
 	// Notes are what else is worth knowing.
@@ -96,6 +98,13 @@ type Change struct {
 	// release and object are what it is to be; nil if it is gone.
 	release *spec.Release
 	object  *v1alpha1.BatchRelease
+}
+
+// Claims are volume claim templates of a StatefulSet that differ. They never change there.
+type Claims struct {
+	File  string   `json:"file"`
+	Line  int      `json:"line,omitempty"`
+	Names []string `json:"names"`
 }
 
 // Batch is one step.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -97,6 +98,21 @@ func (c *Change) origin(subject string) string {
 		c.Before.Commit, subject)
 }
 
+// refusal says what comes of volume claim templates that differ; their place and names as they are to be shown.
+func (c *Change) refusal(shown func(string) string) string {
+	return fmt.Sprintf("%s: spec.volumeClaimTemplates of StatefulSet %s differ (%s): Kubernetes does not let them change, and the release is not applied while "+
+		"the cluster has others than Git. Put back in Git what the cluster has, or delete the StatefulSet with --cascade=orphan.",
+		shown(place(c.Claims.File, c.Claims.Line)), c.Workload, shown(spec.ClaimNames(c.Claims.Names)))
+}
+
+// place is a line of a file; 0 where none can be named.
+func place(file string, line int) string {
+	if line == 0 {
+		return plain.Place(file)
+	}
+	return fmt.Sprintf("%s:%d", plain.Place(file), line)
+}
+
 // from is the commit before; nothing was before the first of all.
 func (p *Preview) from() string { return cmp.Or(p.From.Commit, "nothing") }
 
@@ -145,6 +161,9 @@ func (c *Change) lines() []string {
 	}
 	for _, line := range c.Cluster.lines() {
 		lines = append(lines, inCluster+line)
+	}
+	if c.Claims != nil {
+		lines = append(lines, c.refusal(func(text string) string { return text }))
 	}
 	return append(lines, c.remarks()...)
 }

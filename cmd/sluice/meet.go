@@ -71,6 +71,9 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 		return live, nil
 	}
 	live.Workload, live.Running = workloadOf(w), w.PodTemplate()
+	if set, is := w.(*workload.StatefulSet); is {
+		live.StatefulSet = set.StatefulSet
+	}
 	around, err := s.namespace(ctx, change.Namespace)
 	live.Namespace = around.objects
 	live.Missing = append(live.Missing, around.missing...)

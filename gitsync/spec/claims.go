@@ -82,8 +82,8 @@ const (
 	maxClaimName   = 63
 )
 
-// ClaimsRefused says why a release is not applied whose StatefulSet has other volume claim templates than the repository.
-func ClaimsRefused(set string, names []string) string {
+// ClaimNames names volume claim templates in a message.
+func ClaimNames(names []string) string {
 	var named []string
 	for _, name := range names[:min(len(names), maxClaimsNamed)] {
 		named = append(named, strings.ToValidUTF8(name[:min(len(name), maxClaimName)], ""))
@@ -92,6 +92,11 @@ func ClaimsRefused(set string, names []string) string {
 	if more := len(names) - len(named); more > 0 {
 		which += fmt.Sprintf(" and %d more", more)
 	}
+	return which
+}
+
+// ClaimsRefused says why a release is not applied whose StatefulSet has other volume claim templates than the repository.
+func ClaimsRefused(set string, names []string) string {
 	return fmt.Sprintf("spec.volumeClaimTemplates: Kubernetes does not let them change, and those of StatefulSet %s in Git differ from the cluster's (%s): "+
-		"put back in Git what the cluster has, or run kubectl delete statefulset %s --cascade=orphan, and Sluice creates it from Git", set, which, set)
+		"put back in Git what the cluster has, or run kubectl delete statefulset %s --cascade=orphan, and Sluice creates it from Git", set, ClaimNames(names), set)
 }
