@@ -37,7 +37,8 @@ after each batch and who decides them, and which releases are new or removed. It
 
 With --cluster, also read the kubeconfig's cluster, and show the replicas of existing workloads, the progress of their
 releases, whether a new template starts, waits or replaces another, and what quotas, disruption budgets and autoscalers would
-block. It only reads; the roles view and sluice-viewer are enough. What you may not read is reported.
+block. It only reads; the roles view and sluice-viewer are enough. What you may not read is reported. --namespace is needed then:
+files that name other namespaces are errors.
 
 PATH is the folder that a ReleaseSource reads, by default the current one. The commits are from its repository. --from defaults
 to the first parent of --to; for the merge commit that GitHub Actions checks out for a pull request, that is the target
@@ -93,12 +94,16 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	return shown.Err()
 }
 
-// checkCluster refuses flags that name a cluster which is not asked.
+// checkCluster refuses flags that name a cluster which is not asked, and to ask one of whatever namespace the files name: they may be a
+// stranger's, and who reads the plan may not read the cluster.
 func (f *planFlags) checkCluster(cmd *cobra.Command) error {
-	if f.cluster {
+	var err error
+	switch {
+	case f.cluster && f.source.namespace == "":
+		return usageError{errors.New("--cluster needs --namespace, that of the ReleaseSource: releases are looked up there and in --shared-namespaces only")}
+	case f.cluster:
 		return nil
 	}
-	var err error
 	kubectlFlags(cmd).VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed {
 			err = usageError{fmt.Errorf("--%s needs --cluster", flag.Name)}
@@ -125,11 +130,11 @@ type repository struct {
 }
 
 func (f *planFlags) open(ctx context.Context, path string) (*repository, error) {
-	local, err := gitrepo.OpenLocal(path, gitrepo.Limits{FileBytes: f.source.limits.FileBytes})
+	tree, err := findWorktree(path)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := findWorktree(path)
+	local, err := gitrepo.OpenLocal(path, gitrepo.Limits{FileBytes: f.source.limits.FileBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,8 @@ func TestPlan(t *testing.T) {
 		"NoFormat":  {"formats are few", "deploy", []string{"-o", "xml"}, exitUsage, "", "not one of text, json, markdown"},
 		"Two":       {"one folder is compared", "deploy", []string{"apps"}, exitUsage, "", "only one path is allowed"},
 		"NoHistory": {"nobody can look ahead", "deploy", []string{"--history=-1"}, exitUsage, "", "--history"},
-		"NoAnswer":  {"a cluster that is asked must answer", "deploy", []string{"--to=next~1", "--cluster", "--kubeconfig=" + kubeconfig}, exitError, "", "look up shop/web in the cluster: "},
+		"NoAnswer":  {"a cluster that is asked must answer", "deploy", []string{"--to=next~1", "--cluster", "-n=shop", "--kubeconfig=" + kubeconfig}, exitError, "", "look up shop/web in the cluster: "},
+		"NoBounds":  {"files don't say what is read of a cluster", "deploy", []string{"--to=next~1", "--cluster", "--kubeconfig=" + kubeconfig}, exitUsage, "", "--cluster needs --namespace"},
 		"NotAsked":  {"a cluster that is named is to be asked", "deploy", []string{"--context=nowhere"}, exitUsage, "", "--context needs --cluster"},
 		"NoGit":     {"a repository is needed", elsewhere, nil, exitError, "", "there is no Git repository"},
 	}

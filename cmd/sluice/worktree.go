@@ -38,6 +38,9 @@ func findWorktree(name string) (worktree, error) {
 	found := worktree{root: folder, folder: "."}
 	if root, ok := above(folder, []string{".git"}); ok {
 		found.root = root
+		if err := notAstray(root, folder); err != nil {
+			return worktree{}, err
+		}
 	}
 	if !info.IsDir() {
 		found.file = relative(found.root, absolute)
@@ -45,6 +48,20 @@ func findWorktree(name string) (worktree, error) {
 	}
 	found.folder = relative(found.root, folder)
 	return found, nil
+}
+
+// notAstray refuses a folder to which a link leads from within another repository: whoever wrote that one would have others
+// read, and show, what is theirs.
+func notAstray(root, folder string) error {
+	for at := folder; filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if around, ok := above(filepath.Dir(at), []string{".git"}); ok && around != root {
+			return fmt.Errorf("%s is a symbolic link out of the repository %s, and is not followed: name the folder that it leads to, if that is meant", at, around)
+		}
+	}
+	return nil
 }
 
 // outermost is the folder of the kustomization that a folder belongs to: what is below one is read through it
