@@ -62,6 +62,7 @@ func TestMeetVolumes(t *testing.T) {
 		set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim}}}
 		found := rested()
 		found.Workload = &plan.Workload{Name: "web", Replicas: 12, Mover: statefulset.Mover{RollingUpdate: true}}
+		found.Release.Spec.WorkloadRef.Kind = "StatefulSet"
 		found.StatefulSet = set
 		return found
 	}

@@ -13,6 +13,10 @@ const Marker = "<!-- sluice plan -->"
 // maxComment is what GitHub takes in a comment, in bytes, with room for what a workflow adds.
 const maxComment = 60_000
 
+// maxBullets of a kind are shown, which leaves room for others: a comment that is too large is not posted, and what an earlier one
+// says stays.
+const maxBullets = 30
+
 // maxFound is how much is shown of what was found in the cluster: a sentence ends with what to do.
 const maxFound = 500
 
@@ -20,19 +24,37 @@ const maxFound = 500
 func (p *Preview) markdown() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n### Sluice: %s\n", Marker, p.summary())
-	for _, problem := range p.Errors {
-		fmt.Fprintf(&text, "\n- :x: %s\n", report.Code(problem))
-	}
-	for _, change := range p.told() {
-		part := change.markdown()
-		if text.Len()+len(part) > maxComment {
-			text.WriteString("\nThere is more than fits into a comment: `sluice plan` prints all of it.\n")
-			break
-		}
-		text.WriteString(part)
-	}
+	bullets(&text, p.Errors, "\n- :x: ", report.Code)
+	p.changes(&text)
 	fmt.Fprintf(&text, "\nFrom %s to %s. %s\n", p.from(), p.To.Commit, p.origin())
 	return text.String()
+}
+
+// changes writes what becomes of releases, and no more of them than fits. A release that is told at length takes no room from the
+// names of the others: whoever writes the one may want the others to be overlooked.
+func (p *Preview) changes(text *strings.Builder) {
+	told := p.told()
+	room := maxComment - text.Len()
+	for i := range told {
+		room -= len(told[i].heading())
+	}
+	cut := false
+	for i := range told {
+		heading, rest := told[i].heading(), told[i].details()
+		switch {
+		case len(rest) <= room:
+			room -= len(rest)
+			text.WriteString(heading + rest)
+		case text.Len()+len(heading) <= maxComment:
+			cut = true
+			text.WriteString(heading)
+		default:
+			cut = true
+		}
+	}
+	if cut {
+		text.WriteString("\nThere is more than fits into a comment: `sluice plan` prints all of it.\n")
+	}
 }
 
 // origin says what all of it rests on.
@@ -43,21 +65,31 @@ func (p *Preview) origin() string {
 	return "Read from files: how many pods run, and what, is the cluster's to say."
 }
 
-func (c *Change) markdown() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "\n#### %s %s\n\n", report.Code(c.Namespace+"/"+c.Name), c.headline())
-	for _, field := range c.Fields {
-		fmt.Fprintf(&text, "- %s\n", report.Code(field))
+func (c *Change) heading() string {
+	return fmt.Sprintf("\n#### %s %s\n", report.Code(c.Namespace+"/"+c.Name), c.headline())
+}
+
+// bullets lists what files and the cluster say, and counts what is beyond the limit.
+func bullets(to *strings.Builder, lines []string, before string, shown func(string) string) {
+	for _, line := range lines[:min(len(lines), maxBullets)] {
+		fmt.Fprintf(to, "%s%s\n", before, shown(line))
 	}
+	if more := len(lines) - maxBullets; more > 0 {
+		fmt.Fprintf(to, "%s%d more\n", before, more)
+	}
+}
+
+func (c *Change) details() string {
+	var text strings.Builder
+	text.WriteString("\n")
+	bullets(&text, c.Fields, "- ", report.Code)
 	if c.Frozen != "" {
 		fmt.Fprintf(&text, "- :snowflake: %s\n", report.Code(c.Frozen))
 	}
 	if c.Before != nil {
 		fmt.Fprintf(&text, "- %s\n", c.origin(report.Code(c.Before.Subject)))
 	}
-	for _, line := range c.Cluster.lines() {
-		fmt.Fprintf(&text, "- %s%s\n", inCluster, report.CodeUpTo(line, maxFound))
-	}
+	bullets(&text, c.Cluster.lines(), "- "+inCluster, func(line string) string { return report.CodeUpTo(line, maxFound) })
 	if c.Claims != nil {
 		fmt.Fprintf(&text, "- %s\n", c.refusal(report.Code))
 	}

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -88,6 +89,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	}
 	c.scale(live.Workload)
 	c.compareClaims(live.StatefulSet)
+	c.Cluster.Refused = cmp.Or(c.obstacle(live), c.Cluster.Refused)
 	if c.Kind == Changed {
 		return nil
 	}
@@ -122,6 +124,34 @@ func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 		at := c.release.ClaimsPlace()
 		c.Cluster.Refused = place(at.File, at.Line) + ": " + spec.ClaimsRefused(c.Workload, names)
 	}
+}
+
+// obstacle is what keeps a release from anything that is asked of it; empty if it is nothing.
+func (c *Change) obstacle(live *Live) string {
+	if there := live.Release; there != nil {
+		was, is := there.Spec.WorkloadRef, c.object.Spec.WorkloadRef
+		switch {
+		case there.DeletionTimestamp != nil:
+			return "BatchRelease " + c.Name + " is being deleted"
+		case was != is:
+			return fmt.Sprintf("spec.workloadRef can't be changed, and is %s %s there: the API server refuses the release", was.Kind, was.Name)
+		}
+	}
+	switch w := live.Workload; {
+	case w == nil:
+		return ""
+	case w.Deleting:
+		return c.WorkloadKind + " " + c.Workload + " is being deleted"
+	case c.heldByAnother(live):
+		return fmt.Sprintf("%s %s is taken over by BatchRelease %s: delete one of the two", c.WorkloadKind, c.Workload, w.Hold.Release)
+	}
+	return ""
+}
+
+// heldByAnother reports whether the workload is held by a release of another name.
+func (c *Change) heldByAnother(live *Live) bool {
+	hold := live.Workload.Hold
+	return hold != nil && hold.Release != c.Name && (live.Release == nil || hold.UID != live.Release.UID)
 }
 
 // given is the release of the cluster as it is once it has what the repository says. What a person has suspended stays
@@ -168,7 +198,7 @@ func (c *Change) preflight(live *Live) error {
 		Running: live.Running, Released: template, NewSet: true,
 	}, live.Namespace)
 	if plan.MixesVersions(&c.object.Spec.Strategy, live.Workload) {
-		c.Cluster.Refused = preflight.MixesVersions(live.Workload.Name)
+		c.Cluster.Refused = cmp.Or(c.Cluster.Refused, preflight.MixesVersions(live.Workload.Name))
 	}
 	c.Cluster.WillNotFit, c.Cluster.Warnings = found.WillNotFit, found.Warnings
 	c.Cluster.Held = len(found.WillNotFit) > 0 && c.object.Spec.Strategy.Preflight != v1alpha1.PreflightWarn

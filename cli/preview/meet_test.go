@@ -27,6 +27,7 @@ var (
 // rested is a cluster in which the release of the Deployment is at its end, with two pods more than the manifest says.
 func rested() *preview.Live {
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name, UID: "release-1"}}
+	release.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: web.Name}
 	release.Status.Phase, release.Status.Message = v1alpha1.PhaseCompleted, "all pods run revision `v1`"
 	return &preview.Live{
 		Release: release, Running: &corev1.PodTemplateSpec{}, Workload: &plan.Workload{Name: "web", Replicas: 12, Mover: hold.Mover(workload.New("Deployment"))},
@@ -133,6 +134,46 @@ func TestProspects(t *testing.T) {
 			t.Parallel()
 			if got := tc.after.meets(t, base, tc.live).Releases[0].Cluster; got.Prospect != tc.want {
 				t.Errorf("want %s, got %s: %s", tc.want, got.Prospect, got.Why)
+			}
+		})
+	}
+}
+
+// TestObstacles: what keeps a release from all that a commit asks of it is told, whatever else the cluster has.
+func TestObstacles(t *testing.T) {
+	t.Parallel()
+	base := files{"web/deployment.yaml": deployment, "web/release.yaml": release}
+	next := base.with(files{"web/deployment.yaml": strings.Replace(deployment, "1.28", "1.29", 1)})
+	rules := base.with(files{"web/release.yaml": strings.Replace(release, "5%", "50%", 1)})
+	there := func(change func(*preview.Live)) *preview.Live {
+		live := rested()
+		change(live)
+		return live
+	}
+	held := func(by string, uid types.UID) func(*preview.Live) {
+		return func(l *preview.Live) { l.Workload.Hold = &plan.Hold{Release: by, UID: uid} }
+	}
+	cases := map[string]struct {
+		live *preview.Live
+		want string
+	}{
+		"nothing":                          {there(func(*preview.Live) {}), ""},
+		"the release is being deleted":     {there(func(l *preview.Live) { l.Release.DeletionTimestamp = &metav1.Time{Time: noon} }), "BatchRelease web is being deleted"},
+		"the workload is being deleted":    {there(func(l *preview.Live) { l.Workload.Deleting = true }), "Deployment web is being deleted"},
+		"another workload":                 {there(func(l *preview.Live) { l.Release.Spec.WorkloadRef.Name = "old" }), "spec.workloadRef can't be changed, and is Deployment old there: the API server refuses the release"},
+		"another kind":                     {there(func(l *preview.Live) { l.Release.Spec.WorkloadRef.Kind = "DaemonSet" }), "spec.workloadRef can't be changed, and is DaemonSet web there: the API server refuses the release"},
+		"its own hold":                     {there(held("web", "release-1")), ""},
+		"its own, by the name before":      {there(held("web", "release-0")), ""},
+		"the hold of another":              {there(held("other", "release-2")), "Deployment web is taken over by BatchRelease other: delete one of the two"},
+		"the hold of another, none itself": {there(func(l *preview.Live) { held("other", "")(l); l.Release = nil }), "Deployment web is taken over by BatchRelease other: delete one of the two"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for what, after := range map[string]files{"template": next, "rules": rules} {
+				if got := after.meets(t, base, tc.live).Releases[0].Cluster.Refused; got != tc.want {
+					t.Errorf("%s: want %q, got %q", what, tc.want, got)
+				}
 			}
 		})
 	}

@@ -176,7 +176,8 @@ func (c *Change) remarks() []string {
 	if c.Replicas == nil || len(c.Batches) == 0 {
 		return c.Notes
 	}
-	return append(slices.Clip(c.Notes), fmt.Sprintf("At most %d pods, at least %d available.", *c.Replicas+c.Surge, *c.Replicas-c.Unavailable))
+	most, least := int64(*c.Replicas)+int64(c.Surge), max(int64(*c.Replicas)-int64(c.Unavailable), 0)
+	return append(slices.Clip(c.Notes), fmt.Sprintf("At most %d pods, at least %d available.", most, least))
 }
 
 func (c *Change) table(to io.Writer) {
