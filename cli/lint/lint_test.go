@@ -183,6 +183,18 @@ func TestCheck(t *testing.T) {
 			[]string{"deployment.yaml:5:3: warning: spec.strategy: unknown field, as of Kubernetes 1.37: the API server refuses to create a StatefulSet with it; " +
 				"did you mean spec.updateStrategy?"},
 		},
+		"BelowZero": {
+			"the types are right, and no API server takes the numbers", set(release),
+			strings.Replace(set(deployment), "spec:\n", "spec:\n  replicas: -1\n  ordinals: {start: -5}\n  updateStrategy: {rollingUpdate: {partition: -2}}\n", 1),
+			[]string{
+				"deployment.yaml:5:3: error: spec.replicas: must not be below 0: the API server refuses the StatefulSet",
+				"deployment.yaml:6:14: error: spec.ordinals.start: must not be below 0: the API server refuses the StatefulSet",
+				"deployment.yaml:7:36: error: spec.updateStrategy.rollingUpdate.partition: must not be below 0: the API server refuses the StatefulSet",
+			},
+		},
+		"FromZero": {
+			"0 is where ordinals start", set(release), strings.Replace(set(deployment), "spec:\n", "spec:\n  ordinals: {start: 0}\n", 1), nil,
+		},
 		"ReplicasOfDaemonSet": {
 			"a DaemonSet has a pod on each node", strings.Replace(release, "kind: Deployment", "kind: DaemonSet", 1),
 			strings.Replace(strings.Replace(deployment, "kind: Deployment", "kind: DaemonSet", 1), "spec:\n", "spec:\n  replicas: 3\n", 1),

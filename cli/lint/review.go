@@ -45,6 +45,7 @@ func (r *Report) review(files fs.FS, release *spec.Release) error {
 			return nil
 		}
 		it.checkFields()
+		it.checkNumbers()
 		it.checkSelector()
 		it.checkRecreate()
 		it.checkOneByOne()
@@ -124,6 +125,19 @@ func (r *review) checkFields() {
 		kind := r.release.WorkloadKind
 		r.find(Warning, r.release.WorkloadPlace(), path, fmt.Sprintf(
 			"%s: unknown field, as of Kubernetes 1.37: the API server refuses to create a %s with it%s", path, kind, otherName(kind, path)))
+	}
+}
+
+// checkNumbers looks for numbers below 0 where the API server takes none. The types have been checked.
+func (r *review) checkNumbers() {
+	object := r.release.WorkloadObject().Object
+	for _, path := range []string{
+		"spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit", "spec.progressDeadlineSeconds",
+		"spec.ordinals.start", "spec.updateStrategy.rollingUpdate.partition",
+	} {
+		if n, found, err := unstructured.NestedInt64(object, strings.Split(path, ".")...); found && err == nil && n < 0 {
+			r.find(Error, r.release.WorkloadPlace(), path, fmt.Sprintf("%s: must not be below 0: the API server refuses the %s", path, r.release.WorkloadKind))
+		}
 	}
 }
 
