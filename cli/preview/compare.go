@@ -20,7 +20,8 @@ import (
 type comparison struct {
 	before, after *State
 	earlier       []*State
-	freeze        *spec.Freeze
+	// freeze is that after the change, thawed the one before it.
+	freeze, thawed *spec.Freeze
 }
 
 // change compares a release with what it was; nil if it is new.
@@ -49,8 +50,26 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	case !sameRules(was, is) || len(changedClaims(was, is)) > 0:
 		change.Kind = Changed
 	}
+	c.compareFreeze(change, was)
 	c.detail(change, was)
 	return change, nil
+}
+
+// compareFreeze tells a freeze that begins or ends with the change, which alone is reason enough to tell of a release: what waited goes on.
+func (c *comparison) compareFreeze(change *Change, was *spec.Release) {
+	if was == nil {
+		return
+	}
+	before, after := c.thawed.Covers(was.Namespace, was.Object().GetLabels()), c.freeze.Covers(change.Namespace, change.object.Labels)
+	switch {
+	case before == after:
+	case after && change.Kind == Unchanged:
+		change.Kind = Changed
+	case before && change.Kind == Unchanged:
+		change.Kind = Unfrozen
+	case before:
+		change.note("The freeze of " + spec.FreezeFile + " ends for it.")
+	}
 }
 
 func changeOf(release *spec.Release, kind Kind) *Change {
@@ -86,6 +105,9 @@ func (c *comparison) detail(change *Change, was *spec.Release) {
 	}
 	if was == nil {
 		return
+	}
+	if (change.Kind == Released || change.Kind == RolledBack) && !sameButTemplate(was, change.release) {
+		change.note("Its rules change as well: batches and gates are those after the change.")
 	}
 	if was.Workload != change.Workload || was.WorkloadKind != change.WorkloadKind {
 		change.note("spec.workloadRef can't be changed: the API server refuses the release.")
@@ -127,6 +149,14 @@ func (c *comparison) last(is *spec.Release) *Commit {
 // sameRules reports whether two releases of the same template say the same.
 func sameRules(was, is *spec.Release) bool {
 	return equality.Semantic.DeepEqual(was.Object().Object["spec"], is.Object().Object["spec"])
+}
+
+// sameButTemplate is sameRules for releases of different templates.
+func sameButTemplate(was, is *spec.Release) bool {
+	before, after := was.Object().Object, is.Object().Object
+	unstructured.RemoveNestedField(before, "spec", "template")
+	unstructured.RemoveNestedField(after, "spec", "template")
+	return equality.Semantic.DeepEqual(before["spec"], after["spec"])
 }
 
 // fields of the template that differ.

@@ -229,10 +229,11 @@ func (f *Found) lines() []string {
 	if f.Held {
 		lines = append(lines, "the "+f.kind+" is not taken over until it fits")
 	}
-	for _, text := range f.Warnings {
+	lines = append(lines, f.Missing...)
+	for _, text := range f.Warnings { // last: there may be any number of them
 		lines = append(lines, "warning: "+text)
 	}
-	return append(lines, f.Missing...)
+	return lines
 }
 
 // prospect says what happens to a new template.

@@ -48,6 +48,8 @@ const (
 	Kept Kind = "Kept"
 	// Changed: other rules for the same template. No pod is replaced.
 	Changed Kind = "Changed"
+	// Unfrozen: a freeze ends. What waited goes on.
+	Unfrozen Kind = "Unfrozen"
 	// Unchanged: nothing happens.
 	Unchanged Kind = "Unchanged"
 )
@@ -138,6 +140,9 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 	var problems []spec.Error
 	it.freeze, problems = spec.ReadFreeze(after.Files)
 	preview.freeze = it.freeze
+	if before.Files != nil {
+		it.thawed, _ = spec.ReadFreeze(before.Files)
+	}
 	for _, problem := range slices.Concat(after.Read.Errors, problems) {
 		preview.Errors = append(preview.Errors, problem.Error())
 	}

@@ -95,6 +95,11 @@ func TestGolden(t *testing.T) {
 		"rules":         {before: base, after: base.with(files{"web/release.yaml": strings.Replace(release, "5%", "50%", 1)})},
 		"unchanged":     {before: base, after: base.with(files{"README.md": "more\n"})},
 		"no-deployment": {before: files{"web/release.yaml": inline}, after: files{"web/release.yaml": strings.Replace(inline, "nginx", "httpd", 1)}},
+		"thawed":        {before: base.with(files{".sluice/freeze.yaml": "reason: sale\n"}), after: base},
+		"freezing":      {before: base, after: base.with(files{".sluice/freeze.yaml": "reason: sale\n"})},
+		"thawed-released": {before: base.with(files{".sluice/freeze.yaml": "reason: sale\n"}), after: next.with(files{
+			"web/release.yaml": strings.Replace(release, "      - pullRequest: {minApprovals: 2, approvers: [ada, bob], teams: [sre]}\n", "", 1),
+		})},
 		"frozen": {before: base, after: next.with(files{
 			".sluice/freeze.yaml": "reason: sale `@all`\nuntil: 2026-12-01T08:00:00Z\nselector: {matchLabels: {tier: front}}\n",
 		})},

@@ -22,7 +22,7 @@ func (p *Preview) Write(to io.Writer, format plain.Format) error {
 }
 
 // told lists which changes are written out, the weightiest first. What is unchanged is only counted.
-var told = []Kind{Released, RolledBack, Added, Removed, Kept, Changed}
+var told = []Kind{Released, RolledBack, Unfrozen, Added, Removed, Kept, Changed}
 
 func (p *Preview) told() []Change {
 	var changes []Change
@@ -36,7 +36,7 @@ func (p *Preview) told() []Change {
 func (p *Preview) summary() string {
 	words := map[Kind]string{
 		Released: "released", RolledBack: "rolled back", Added: "added", Removed: "removed",
-		Kept: "kept for errors", Changed: "with other rules", Unchanged: "unchanged",
+		Kept: "kept for errors", Unfrozen: "no longer frozen", Changed: "with other rules", Unchanged: "unchanged",
 	}
 	var parts []string
 	for _, kind := range append(told, Unchanged) {
@@ -77,6 +77,7 @@ func (c *Change) headline() string {
 		Added:      "is added",
 		Removed:    "is removed",
 		Kept:       "stays as it is",
+		Unfrozen:   "is no longer frozen; what waited goes on",
 		Changed:    "has other rules; no pod is replaced",
 	}[c.Kind]
 	if c.Kind == Released || c.Kind == RolledBack {
