@@ -2,10 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // TestPlanClusterComparesVolumes: volume claim templates that Git and the cluster do not share are told with their place, also
@@ -65,5 +76,62 @@ func (w *workingTree) link(to, name string) {
 	w.Helper()
 	if err := os.Symlink(to, filepath.Join(w.root, filepath.FromSlash(name))); err != nil {
 		w.Fatal(err)
+	}
+}
+
+// TestPlanClusterThatIsHostile: what people of the namespace wrote is text, in a comment as on a terminal, and only so much of it; what
+// keeps the release from starting is said.
+func TestPlanClusterThatIsHostile(t *testing.T) {
+	t.Parallel()
+	const evil = "@everyone [x](evil.test)\n# Owned\n::error::y\x1b[2J\u202e##vso[a]"
+	s := newShop(t)
+	viewer := s.viewer()
+	s.deploy("web")
+	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		v1alpha1.FreezeAnnotation: string(s.encode(v1alpha1.Freeze{Reason: evil})),
+	}}})
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"}}
+	hold := s.encode(map[string]string{"release": evil, "strategy": `{"rollingUpdate":{"maxSurge":"999999999%","maxUnavailable":2147483647}}`})
+	s.write(web, map[string]any{"annotations": map[string]any{v1alpha1.HoldAnnotation: string(hold)}})
+	tree := newTree(t)
+	tree.commit("Second version", plannedWeb)
+	tree.commit(evil, strings.NewReplacer("web:2", "web:3", "maxUnavailable: 2, ", "").Replace(plannedWeb))
+	for _, format := range []string{"text", "json", "markdown"} {
+		args := []string{"plan", filepath.Join(tree.root, "deploy"), "--cluster", "-o", format}
+		got := s.ok(viewer, args...)
+		wantHarmless(t, args, got, false)
+		s.want(got, "is taken over by BatchRelease @everyone", "frozen: @everyone")
+		if format == "markdown" && regexp.MustCompile("[@]|\\[x\\]").MatchString(regexp.MustCompile("`[^`\n]*`").ReplaceAllString(got, "")) {
+			t.Errorf("the comment has markup of others:\n%s", got)
+		}
+	}
+	s.write(web, map[string]any{"annotations": map[string]any{v1alpha1.HoldAnnotation: nil}, "finalizers": []string{"example.com/stays"}})
+	t.Cleanup(func() {
+		if err := s.client.Patch(context.Background(), web, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			t.Errorf("let Deployment go: %v", err)
+		}
+	})
+	for i := range 60 {
+		s.create(&policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprintf("flood-%d", i)},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{}},
+		})
+	}
+	if err := s.client.Delete(t.Context(), web); err != nil {
+		t.Fatalf("delete Deployment: %v", err)
+	}
+	got := s.ok(viewer, "plan", filepath.Join(tree.root, "deploy"), "--cluster", "-o", "markdown")
+	s.want(got, "it is not released: Deployment web is being deleted", "In the cluster: 34 more\n")
+	if n := strings.Count(got, "PodDisruptionBudget flood-"); n == 0 || n > 30 {
+		t.Errorf("want some of the budgets, got %d:\n%s", n, got)
+	}
+}
+
+// write changes the metadata of an object.
+func (s *shop) write(object client.Object, metadata map[string]any) {
+	s.Helper()
+	change := client.RawPatch("application/merge-patch+json", s.encode(map[string]any{"metadata": metadata}))
+	if err := s.client.Patch(s.Context(), object, change); err != nil {
+		s.Fatalf("patch %T: %v", object, err)
 	}
 }
