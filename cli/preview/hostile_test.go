@@ -81,7 +81,8 @@ func TestNothingIsDrowned(t *testing.T) {
 		gates := strings.Repeat("      - commitStatus: {context: "+strings.Repeat("c", 200)+", creators: [ci]}\n", 10)
 		steps += fmt.Sprintf("    - replicas: %d%%\n      gates:\n%s", (i+1)*2, gates)
 	}
-	steps = release[:strings.Index(release, "    steps:")] + steps
+	before, _, _ := strings.Cut(release, "    steps:")
+	steps = before + steps
 	gated := base.with(next).with(files{"a.yaml": named("aaa", deployment, steps)})
 	for name, tc := range map[string]struct {
 		before, after files
