@@ -30,7 +30,7 @@ func (p *Preview) markdown() string {
 	return text.String()
 }
 
-// changes writes what becomes of releases, and no more of them than fits. A release that is told at length takes no room from the
+// changes writes what happens to releases, and no more of them than fits. One that has much to say takes no room from the
 // names of the others: whoever writes the one may want the others to be overlooked.
 func (p *Preview) changes(text *strings.Builder) {
 	told := p.told()
