@@ -169,7 +169,9 @@ func (x *pass) handBack(a plan.HandBack) {
 			d.Template = x.templateOf(*a.Template)
 		}
 	})
-	x.process.handed = x.report.Ended == ""
+	if x.process.handed = x.report.Ended == ""; x.process.handed {
+		x.world.Past.Noted = false
+	}
 }
 
 // move does one write of the mover.

@@ -44,11 +44,19 @@ func (w *World) workloadLeft() string {
 	switch {
 	case d.Hold != nil:
 		return "the workload is held"
-	case !w.Release.Purged && w.native().scalingEvent():
+	case !w.Release.Purged && w.native().scalingEvent() && !w.endlessScaling():
 		return "the native controller sees a scaling event that does not end"
 	default:
 		return ""
 	}
+}
+
+// endlessScaling reports whether the native controller has brought itself to see a scaling event for ever. It never renews the note of a
+// lone active ReplicaSet which has the size that somebody scales to (scale and scaleReplicaSet in sync.go), and rolls nothing until
+// somebody scales to another size. Sluice leaves no such note behind; of a workload that nobody has held since, it is between the native
+// controller and its user.
+func (w *World) endlessScaling() bool {
+	return w.Past.Noted && w.Workload.Hold == nil && w.native().scalingEvent()
 }
 
 // strategyLeft: a workload that is not held has the strategy that its user gave it, and is paused if

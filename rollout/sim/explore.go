@@ -259,6 +259,8 @@ func calmTurns(s *State) []Event {
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
 	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused: // as only a Deployment can be
 		events = append(events, Event{Kind: Unpause})
+	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.endlessScaling():
+		events = append(events, Event{Kind: Pass}, Event{Kind: Scale, N: s.Workload.Replicas + 1})
 	case s.unacknowledged():
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():

@@ -235,7 +235,7 @@ func (e *encoder) kept(kept []plan.Kept) {
 }
 
 func (e *encoder) past(p *Past) {
-	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Noted, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))

@@ -90,7 +90,10 @@ func (n native) create() {
 }
 
 // annotate notes for how many replicas a ReplicaSet is scaled, and how many there may be in all.
-func (n native) annotate(s *Set) { s.Desired, s.Max = n.Replicas, n.Replicas+n.surge() }
+func (n native) annotate(s *Set) {
+	s.Desired, s.Max = n.Replicas, n.Replicas+n.surge()
+	n.Past.Noted = n.Past.Noted || n.Workload.Hold == nil
+}
 
 // surge is MaxSurge: none unless the strategy is a rolling update.
 func (n native) surge() int32 {

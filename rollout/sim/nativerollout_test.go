@@ -30,3 +30,49 @@ func TestNativeRolloutUnderWay(t *testing.T) {
 		t.Errorf("it ends with %s, %s is stable: %s", s.Release.Status.Message, s.Release.stable(), s.World)
 	}
 }
+
+// TestNativeScalingThatDoesNotEnd: a native rollout, scaled to what the new version has already while the old one goes, leaves a note of
+// a scaling that does not end, for the native controller renews only those of ReplicaSets that it scales. A release that has
+// held nothing has no part in that, and does not write to what it does not hold. One that hands a workload back leaves no such note.
+func TestNativeScalingThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	s := scalingForEver()
+	s.Give("v2")
+	if s = calmed(s, completed); !s.native().scalingEvent() || s.Unfinished() != "" || s.Set("v2").Desired != 9 {
+		t.Errorf("nothing was held, and left is %q; a scaling event %t, of %d: %s", s.Unfinished(), s.native().scalingEvent(), s.Set("v2").Desired, s.World)
+	}
+	s.Give("v3")
+	if s = calmed(s, ended); s.native().scalingEvent() || s.Unfinished() != "" || !same(s.Workload.Template, "v3") {
+		t.Errorf("a release that held the workload leaves %q: %s", s.Unfinished(), s.World)
+	}
+	s.Set("v3").Desired = 9 // as if the hand-back had left it
+	if left := s.Unfinished(); left == "" {
+		t.Errorf("a note that a hand-back leaves is not found: %s", s.World)
+	}
+}
+
+// TestNativeScalingHoldsItsRolloutUp: where the native rollout that a release waits for stands still for it, the release goes on once
+// somebody has scaled the workload to another size.
+func TestNativeScalingHoldsItsRolloutUp(t *testing.T) {
+	t.Parallel()
+	s := scalingForEver()
+	s.Drift("v1")
+	s.Give("v1")
+	s.SyncWorkload()
+	if s.SyncWorkload() || s.Set("v1").Replicas > 0 {
+		t.Fatalf("the native controller goes on: %s", s.World)
+	}
+	if s = calmed(s, ended); s.Unfinished() != "" || s.Workload.Replicas != 4 {
+		t.Errorf("it ends as %s: %s", s.World, s.Unfinished())
+	}
+}
+
+// scalingForEver is a workload whose native rollout to v2 was scaled from 9 to the 3 pods that v2 had while those of v1 were going.
+func scalingForEver() *State {
+	s := NewState(ten("1", "100%").of(9).limits(3, 9))
+	s.Drift("v2")
+	s.SyncWorkload() // 3 pods of v2 are made
+	s.Scale(3)
+	s.SyncWorkloadLate(1) // all of v1 go
+	return s
+}

@@ -40,6 +40,8 @@ type Past struct {
 	Turned bool
 	// Opened is how many places a partition that is open was opened for, in the attempt that did it.
 	Opened int32
+	// Noted says that the native controller has noted on a ReplicaSet what it scaled it for, since nobody holds the workload.
+	Noted bool
 	// Own is how the workload's user wants it while it is not held.
 	Own Own
 	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
