@@ -58,9 +58,20 @@ func (l *look) followed(unreadable bool) int32 {
 	if unreadable && !l.share().all() {
 		target = min(target, l.record.TargetReplicas)
 	}
+	target = max(target, l.spared())
 	// A step that was made smaller meanwhile holds for the pods that are not made yet.
 	target = min(target, max(l.share().entered(replicas), l.updated()))
 	return max(target, l.only())
+}
+
+// spared is how many updated pods stay where a step was entered with as many as spec.replicas, and the workload was scaled up before
+// one of them made room for an old pod: now there is room. The record says so by no replicas (enterStep). Meanwhile the native
+// controller may have made more of a lone version (T1): those stay no more than the step says.
+func (l *look) spared() int32 {
+	if l.record.Replicas != 0 || l.pods.Final || l.isRollback() || l.stepsBack() {
+		return 0
+	}
+	return min(l.updated(), l.record.TargetReplicas+1, l.share().most(l.Workload.Replicas))
 }
 
 // only is how many pods run the update revision whatever the step says: those there are, if there

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // shareOf reads a share that is known to be fine.
@@ -78,6 +80,40 @@ func TestShareAfterScalingUpgradesNothingByItself(t *testing.T) {
 			if got != test.want {
 				t.Errorf("%s, %d of %d, with %d replicas = %d, want %d: %s",
 					test.share, test.target, test.before, test.replicas, got, test.want, test.reason)
+			}
+		})
+	}
+}
+
+// An updated pod that was to make room for an old one stays where somebody scales the workload up before it has gone.
+func TestMoreReplicasMakeTheRoomThatAnUpdatedPodWasToMake(t *testing.T) {
+	t.Parallel()
+	// entered with as many updated pods as there were to be pods, which the target says but for one
+	entered := func(replicas, target, old, updated int32) *scene {
+		return held(replicas).steps(step("10%"), step("100%")).at(0, target).scaledFrom(0).sets(set("v1", old), set("v2", updated))
+	}
+	back := func(s *v1alpha1.BatchReleaseStatus) {
+		s.Jump = &v1alpha1.Jump{From: 1, To: 0, Attempt: s.Attempt, RemovePods: true}
+	}
+	tests := map[string]struct {
+		scene *scene
+		want  int32
+	}{
+		"as many as before: it makes room": {entered(1, 0, 1, 1), 0},
+		"more: it stays":                   {entered(7, 0, 7, 1), 1},
+		"more: all of them stay":           {entered(7, 2, 1, 3), 3},
+		"what the native controller made of a lone version meanwhile":   {entered(7, 0, 0, 7), 1},
+		"fewer: one more makes room":                                    {entered(2, 2, 1, 3), 1},
+		"it has gone: nobody asks for it":                               {entered(7, 0, 7, 0), 0},
+		"they are to go back with the step":                             {entered(7, 0, 7, 1).status(back), 0},
+		"in steps that can't be read":                                   {entered(7, 0, 7, 1).steps(step("100%"), step("10%")), 1},
+		"the step was entered with more, and is rounded down for fewer": {entered(10, 3, 7, 4).scaledFrom(40), 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, task := follow(nothing(test.scene.look())); task.Target != test.want {
+				t.Errorf("%d pods are to be updated, want %d", task.Target, test.want)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func (z *Sizes) most(step v1alpha1.Step, replicas int32) int32 {
 	}
 	stays := min(max(was, roundedDown(step, z.Largest)), 1)
 	if replicas > z.Entered {
-		stays = max(stays, was)
+		stays = max(stays, was, min(z.Kept, z.Entered)) // there is room now for the one that was to make it
 	}
 	if z.Spoilt {
 		stays = max(stays, proportion(was, z.Entered, replicas))
