@@ -95,6 +95,33 @@ func TestInvalidStepsFollowReplicas(t *testing.T) {
 	})
 }
 
+// A rollback has steps of its own. Where those of the release are invalid nothing takes the rollback's place, whatever the
+// workload runs by then, but for another rollback.
+func TestInvalidStepsBeginNothingInARollback(t *testing.T) {
+	t.Parallel()
+	back := func() *scene {
+		return rollingBack(10).sets(set("v1", 5), set("v2", 5)).status(func(s *v1alpha1.BatchReleaseStatus) { s.Replicas, s.TargetReplicas = 10, 5 })
+	}
+	runsIt := func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v3", "v3" }
+	tests := map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"another template waits":                        {back().resolved("v3").spoiled(), "v1"},
+		"also if somebody has given it to the workload": {back().resolved("v3").but(runsIt).spoiled(), "v1"},
+		"once they are fixed it begins":                 {back().resolved("v3"), "v3"},
+		"what was stable goes without them":             {back().keep("v3").resolved("v3").spoiled(), "v3"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if p := next(t, test.scene); p.Status.UpdateRevision != test.want {
+				t.Errorf("%s is released, want %s: %+v", p.Status.UpdateRevision, test.want, outcomeOf(p))
+			}
+		})
+	}
+}
+
 // Once the steps are fixed the release goes on where it stopped, whatever it was scaled to meanwhile.
 func TestMendedStepsGoOn(t *testing.T) {
 	t.Parallel()

@@ -75,6 +75,9 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	if d, recalled := recallRollback(d, &template); recalled {
 		return d, true
 	}
+	if startTemplate(d, template).validate() != nil { // those of the rollback in progress are fine
+		return d, false
+	}
 	d, ready := prepareToBegin(d, &template)
 	if !ready {
 		return d, true
