@@ -273,12 +273,11 @@ func (e Event) pass(s *State) bool {
 		s.judgeAnswers()
 	}
 	if putsOff := report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
-		if len(s.Process.refusals) == 0 { // or a write is held back until its time
-			s.Workload.kind.judgeRest(s.World)
-			s.Workload.kind.judgeFollowed(s.World)
-			if e.Kind == Pass { // or the workload has changed since it was read
-				s.judgeNumbers()
-			}
+		back := s.Process.heldBack(s.Release.Generation, s.Now)
+		s.Workload.kind.judgeRest(s.World, back)
+		s.Workload.kind.judgeFollowed(s.World, back)
+		if e.Kind == Pass { // or the workload has changed since it was read
+			s.judgeNumbers()
 		}
 	}
 	s.Process.recall(s.World)

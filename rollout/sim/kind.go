@@ -124,8 +124,8 @@ type countedKind interface {
 
 // restingKind is about what is left as it is: by a pass, at the end of a release, and at the end of all.
 type restingKind interface {
-	judgeRest(*World)
-	judgeFollowed(*World)
+	judgeRest(*World, heldBack)
+	judgeFollowed(*World, heldBack)
 	judgeCompleted(*pass, *v1alpha1.BatchReleaseStatus)
 	// left says what is missing from the clean end.
 	left(*World) []string

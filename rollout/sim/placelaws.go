@@ -331,7 +331,7 @@ func (w *World) judgeUpdated(revision string) {
 }
 
 // judgeRest has nothing to say of a pass that knows of refused writes.
-func (placed) judgeRest(*World) {}
+func (placed) judgeRest(*World, heldBack) {}
 
 // judgeReturns: where a pass finds that an updated pod of a StatefulSet has ended or goes away, and leaves it at that, it comes back
 // updated (S1, S7), unless a pod beyond it is to stay as it is.
@@ -359,9 +359,9 @@ func (w *World) judgeReturns() {
 }
 
 // judgeFollowed: once everybody has come to rest, no partition is open over pods that are not updated, and no more pods are updated than the steps allow.
-func (placed) judgeFollowed(w *World) {
+func (placed) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
-	under := d.Hold != nil && !w.Release.Deleting && !w.Past.OutOfBand && w.Refusing == "" && status.Attempt == w.Past.Attempt
+	under := d.Hold != nil && !w.Release.Deleting && !w.Past.OutOfBand && back == (heldBack{}) && status.Attempt == w.Past.Attempt
 	if !under {
 		return
 	}

@@ -171,6 +171,33 @@ func (s *State) awaitsRetry() bool {
 }
 
 // waitsForRetry reports whether the process sends a write that was refused no more before somebody asks for it.
+// heldBack says which writes a process does not send now, as they were refused and their time has not come.
+type heldBack struct {
+	takeOver bool
+	// grow is of more pods, or what they are in, and shrink of fewer. Where pods have places a write may be both.
+	grow, shrink bool
+}
+
+func (p *Process) heldBack(generation int64, now time.Time) heldBack {
+	var back heldBack
+	for _, r := range p.refusals {
+		if r.Generation != generation || !r.Until.IsZero() && !now.Before(r.Until) {
+			continue
+		}
+		switch kind, _, _ := strings.Cut(r.Write.Key, "/"); {
+		case strings.HasPrefix(kind, "TakeOver"):
+			back.takeOver = true
+		case kind == "TakePods":
+			back.shrink = true
+		case kind == "AddPods", kind == "CreateReplicaSet":
+			back.grow = true
+		case kind == "DeletePods", kind == "SetUpdateStrategy", kind == "SetPartition":
+			back.grow, back.shrink = true, true
+		}
+	}
+	return back
+}
+
 func (s *State) waitsForRetry() bool {
 	return s.Refusing == "" && s.Release.Status.RefusedWrite != nil && slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
 		return r.Until.IsZero() && r.Generation == s.Release.Generation

@@ -10,10 +10,10 @@ import (
 
 // judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the workload to, no more
 // pods run the update revision than the steps allow of that number.
-func (deployments) judgeRest(w *World) {
+func (deployments) judgeRest(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || w.Refusing != "" || status.Rollback != nil || !w.settled() ||
+	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || back.takeOver || back.shrink || status.Rollback != nil || !w.settled() ||
 		status.Attempt != w.Past.Attempt {
 		return
 	}
@@ -31,10 +31,10 @@ func (deployments) judgeRest(w *World) {
 
 // judgeFollowed: once everybody has come to rest there are as many pods as somebody has scaled a workload to that is held, or up
 // to maxSurge more. No native controller follows spec.replicas there (T3), whatever the release waits for.
-func (deployments) judgeFollowed(w *World) {
+func (deployments) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == w.Past.Attempt
-	if d.Hold == nil || !under || w.Release.Deleting || w.Refusing != "" || !w.settled() || !w.allAvailable() || w.updated() == nil {
+	if d.Hold == nil || !under || w.Release.Deleting || back.takeOver || back.shrink || back.grow || !w.settled() || !w.allAvailable() || w.updated() == nil {
 		return
 	}
 	surge, _ := d.bounds(d.Replicas)
