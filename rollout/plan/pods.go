@@ -17,10 +17,15 @@ func (l *look) updatedAvailable() int32 { return l.pods.Updated.Staying }
 // oldReplicas is how many pods are wanted of all versions except the one that is released.
 func (l *look) oldReplicas() int32 { return l.pods.Others.Wanted }
 
-// count records the numbers of the update revision.
+// count records the numbers of the update revision, also while the workload has somebody else's template, as far as its kind can tell
+// which pods those are then.
 func count(d Decision) Decision {
+	updated := d.pods.Updated
+	if released := d.record.Resolved.Digest; d.Workload.Digest != released {
+		updated = d.Workload.Mover.Count(released).Updated
+	}
 	return d.with(func(r *record) {
-		if updated := d.pods.Updated; updated.Known {
+		if updated.Known {
 			r.UpdatedReplicas = updated.Current
 			r.UpdatedReadyReplicas = updated.Ready
 			r.UpdatedAvailableReplicas = updated.Available

@@ -40,7 +40,7 @@ type telling struct {
 func tellable(d Decision) Decision {
 	if there := d.Workload != nil && !d.Workload.Deleting; there && !(d.completed() && d.Release.Status.Phase == v1alpha1.PhaseCompleted) {
 		d = countAll(d)
-		if d.underWay() && d.entered() && d.held() && !d.empty && d.Workload.Digest == d.record.Resolved.Digest {
+		if d.underWay() && d.entered() && d.held() && !d.empty {
 			d = count(d) // pods come and go also where nothing can be decided of them
 		}
 	}

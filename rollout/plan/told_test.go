@@ -80,3 +80,18 @@ func TestPreflightIsAnEventWhenItBegins(t *testing.T) {
 		})
 	}
 }
+
+// Where somebody else's template is in a workload and can't be put back, the status still tells of the pods of the release.
+func TestPodsAreCountedBesideAForeignTemplate(t *testing.T) {
+	t.Parallel()
+	take := TakeOver{Template: &Template{Given: true}}
+	s := half().sets(set("v1", 5), set("v2", 5, available(3))).but(func(o *Observation) {
+		o.Workload.Digest, o.Workload.Revision = "digest-v9", "v9"
+		o.Resolved = &Resolved{ResolvedTemplate: *resolved("v2")}
+		o.Refusals = o.Refusals.With(Refusal{Write: take.name(), Why: "a policy says so", Generation: o.Release.Generation}, o.Now, 0)
+	})
+	p := next(t, s)
+	if r := p.Status; len(p.Actions) > 0 || r.UpdatedReplicas != 5 || r.UpdatedAvailableReplicas != 3 {
+		t.Errorf("want nothing written, and 5 updated pods, 3 of them available; got %q, %d and %d", script(p), r.UpdatedReplicas, r.UpdatedAvailableReplicas)
+	}
+}

@@ -169,8 +169,8 @@ func (w *World) miscounted() string {
 	if !under || !d.kind.has(w, status.UpdateRevision) || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
 		return ""
 	}
-	if !same(d.Template, status.UpdateRevision) { // somebody has changed it, and it can't be put back
-		return ""
+	if !same(d.Template, status.UpdateRevision) && d.kind.name() != Deployment {
+		return "" // somebody has changed it, and the status of the workload speaks of that template alone
 	}
 	told, is := counts{
 		status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.ReadyReplicas, status.AvailableReplicas,
