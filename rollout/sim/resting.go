@@ -42,7 +42,10 @@ func (deployments) judgeFollowed(w *World, back heldBack) {
 	if surge == 0 && w.Release.Spec.Suspend && w.Past.Sizes.unscaled() && w.updated().Replicas == 1 && pinned(w.Sets, w.updated()) {
 		most++ // I1 allows it (T1): it was added before the suspension was seen, and stands now
 	}
-	if n := total(w.Sets); (n < d.Replicas || n > most) && !w.Clone().SyncWorkload() { // where none has pods the native controller adds them (T1)
+	if s := w.native().activeOrLatest(); s != nil && s.Replicas != d.Replicas {
+		return // the native controller is about to give it all pods (T1)
+	}
+	if n := total(w.Sets); n < d.Replicas || n > most {
 		w.breach("spec.replicas are followed while a workload is held", fmt.Sprintf("%d pods", n))
 	}
 }
