@@ -153,10 +153,11 @@ func (x *pass) judgeTold(next plan.Plan) {
 }
 
 // heldUp reports whether a refused write keeps a release from making progress that could make some. One that holds its workload
-// enters its first step only once the pods are counted.
+// enters its first step only once the pods are counted, though it puts back at once what somebody has changed.
 func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
 	uncounted := slices.ContainsFunc(x.world.Sets, func(s Set) bool { return !s.Observed })
-	if uncounted && !status.Entered() && x.world.Workload.Hold != nil {
+	back := x.process.heldBack(x.release.Generation, x.world.Now)
+	if uncounted && !status.Entered() && x.world.Workload.Hold != nil && !back.takeOver {
 		return false
 	}
 	moving := slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack}, status.Phase)
@@ -170,7 +171,6 @@ func (s *State) awaitsRetry() bool {
 	})
 }
 
-// waitsForRetry reports whether the process sends a write that was refused no more before somebody asks for it.
 // heldBack says which writes a process does not send now, as they were refused and their time has not come.
 type heldBack struct {
 	takeOver bool
@@ -198,6 +198,7 @@ func (p *Process) heldBack(generation int64, now time.Time) heldBack {
 	return back
 }
 
+// waitsForRetry reports whether the process sends a write that was refused no more before somebody asks for it.
 func (s *State) waitsForRetry() bool {
 	return s.Refusing == "" && s.Release.Status.RefusedWrite != nil && slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
 		return r.Until.IsZero() && r.Generation == s.Release.Generation
