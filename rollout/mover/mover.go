@@ -50,6 +50,8 @@ type Edges interface {
 	// Prepare returns what must be written before the release of another template may begin on a workload that is held. It reports
 	// whether that has to wait for pods to go, or for the native controller.
 	Prepare(Beginning) (writes []Write, waits bool)
+	// Give returns what must be written before the workload, held or not, is given the template of this digest.
+	Give(digest string) []Write
 	// Finish returns what must be written before the workload, whose pods are all updated, is handed back.
 	Finish(digest string) []Write
 	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
@@ -61,8 +63,8 @@ type Emptied interface {
 	// Clear takes all pods away.
 	Clear(Task) []Write
 	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was, scaled to 0 and has
-	// its template meanwhile (Native.EmptyTakesTemplate); nil if nothing.
-	Refill(stable string, replicas int32) Write
+	// its template meanwhile (Native.EmptyTakesTemplate); nil if nothing, or nothing that there is room for yet.
+	Refill(Beginning) Write
 	// Refilled reports whether the pods that such a workload was scaled to are, or will be, of the stable revision, whatever
 	// template it gets.
 	Refilled(stable string, behind int64) bool
@@ -151,7 +153,7 @@ type Failure struct {
 	Since time.Time
 }
 
-// Beginning is the start of the release of another template.
+// Beginning is the start of the release of another template, or that of the stable revision in a workload that was scaled to 0.
 type Beginning struct {
 	// Template is the digest of the new template, and Digest that of the workload's.
 	Template, Digest string

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 const (
@@ -71,6 +72,32 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 		},
 		"two are not alone": {
 			superseding(set("v1", 4), set("v2", 6)), released,
+		},
+	})
+}
+
+// A release of what most pods run already, in the middle of the native controller's own rollout of another template or after its
+// workload was scaled to 0: that controller would take the others away as soon as it sees the template, before another pass.
+func TestNoVersionIsGivenAsComplete(t *testing.T) {
+	t.Parallel()
+	noted := func(s *Set) { s.Noted = true }
+	const takeNote = "scale v2 10 -> 10" + emptiesIt
+	taken := script(Next(running(10).keep("v1").finalized().stable("v1", "").sets(set("v1", 1), set("v2", 10)).Observation))
+	midway := func() *scene {
+		return running(10).keep("v1").finalized().stable("v1", "").sets(set("v1", 1), set("v2", 10, noted))
+	}
+	checkScripts(t, map[string]scripted{
+		"the note goes before it is taken over": {midway(), append([]string{takeNote}, taken...)},
+		"that rests on live reads":              {midway().but(unlisted), []string{"needs counts"}},
+		"a note of what has no pods may stay": {
+			midway().sets(set("v1", 10), set("v2", 0, noted)), taken,
+		},
+		"also where it is taken over, and was scaled to 0 meanwhile": {
+			withoutPods().but(scaledUp(10)).sets(set("v1", 1), set("v2", 10, noted)),
+			[]string{takeNote, "take over with the template of the release: the release of revision v2 goes on"},
+		},
+		"it is not taken over while that is refused": {
+			midway().but(refusing(WriteOf(MovePods{Write: deployment.Scale{Set: deployment.Set{Name: "web-v2"}}}))), nil,
 		},
 	})
 }

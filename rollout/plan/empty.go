@@ -74,7 +74,7 @@ func refill(d Decision) (Decision, bool) {
 
 // makeStable makes what the stable pods are in again, if somebody has deleted it: the workload has its template.
 func makeStable(d Decision) Decision {
-	write := d.Workload.Mover.Refill(d.stableRevision(), d.Workload.Replicas)
+	write := d.Workload.Mover.Refill(d.refilling())
 	if write == nil {
 		return d
 	}
@@ -82,6 +82,14 @@ func makeStable(d Decision) Decision {
 		return d.read(reads)
 	}
 	return d.do(d.moves([]mover.Write{write})...)
+}
+
+// refilling is the start of the stable revision.
+func (l *look) refilling() mover.Beginning {
+	return mover.Beginning{
+		Digest: l.Workload.Digest, Stable: l.stableRevision(), AtHand: true,
+		Replicas: l.Workload.Replicas, Bounds: l.bounds(), Mode: mover.Mode{AwaitTermination: l.awaitsTermination()},
+	}
 }
 
 // rollEmpty takes a workload without pods through the steps: only the gates are left to ask.

@@ -46,6 +46,19 @@ func TestWithoutPodsTheWorkloadHasTheStableTemplate(t *testing.T) {
 		"... whose ReplicaSet may be gone": {
 			withoutPods().but(scaledUp(10)).sets(set("v2", 1)), []string{"create v1 with 1" + beside},
 		},
+		"... as soon as there is room: the native controller has to set the lone one to spec.replicas": {
+			withoutPods().but(scaledUp(1)).sets(set("v1", 0), set("v2", 2)), nil,
+		},
+		"... also where its ReplicaSet is gone": {withoutPods().but(scaledUp(1)).sets(set("v2", 2)), nil},
+		"... and pods that are to go are gone": {
+			withoutPods().but(scaledUp(1)).sets(set("v1", 0), set("v2", 1, current(2))), nil,
+		},
+		"... without surge one beyond": {
+			withoutPods().but(scaledUp(1)).bounds("0", "1").sets(set("v1", 0), set("v2", 1)), []string{"scale v1 0 -> 1" + beside},
+		},
+		"where none has pods it is made anew with what there is room for": {
+			withoutPods().but(scaledUp(3)).sets(set("v2", 0, current(2))), []string{"create v1 with 2: the stable ReplicaSet is gone"},
+		},
 		"two are given no more pods by anybody, and the release goes on": {
 			withoutPods().but(scaledUp(10)).sets(set("v3", 5), set("v2", 1)), []string{goesOn},
 		},

@@ -55,7 +55,28 @@ func start(d Decision, at Start) Decision {
 	if d, guarded := guard(d); !guarded {
 		return failIfRefused(d)
 	}
+	d, given := give(d)
+	if !given {
+		return failIfRefused(d)
+	}
 	return failIfRefused(takeOver(d))
+}
+
+// give writes what must be written before the workload gets the template that is released. A rollback leaves no other version its
+// pods, and a workload without any gets the stable template. It reports whether that is done, or planned.
+func give(d Decision) (Decision, bool) {
+	if d.isRollback() || d.Workload.Replicas == 0 {
+		return d, true
+	}
+	writes, reads := d.Workload.Mover.Give(d.record.Resolved.Digest), ReadWorkload|ReadCounts
+	switch {
+	case len(writes) == 0:
+		return d, true
+	case !d.Live.Has(reads):
+		return d.read(reads), false
+	default:
+		return d.try(d.moves(writes)...)
+	}
 }
 
 // guard sees to it that a release that holds a workload does not go away before it has handed it back. Where somebody has written the

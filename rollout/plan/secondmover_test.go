@@ -119,10 +119,11 @@ func (slots) Keep(mover.Task) mover.Moves                   { return mover.Moves
 func (slots) Now(mover.Task) mover.Moves                    { return mover.Moves{} }
 func (slots) MayAct(string, int32, int64) bool              { return false }
 func (slots) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
+func (slots) Give(string) []mover.Write                     { return nil }
 func (slots) Finish(string) []mover.Write                   { return nil }
 func (slots) Restore([]order.Pod) mover.Write               { return nil }
 func (slots) Clear(mover.Task) []mover.Write                { return nil }
-func (slots) Refill(string, int32) mover.Write              { return nil }
+func (slots) Refill(mover.Beginning) mover.Write            { return nil }
 func (slots) Refilled(string, int64) bool                   { return true }
 
 // replace is the one write that the mover has.

@@ -124,6 +124,55 @@ func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
 	wantGoodEnd(t, what, s)
 }
 
+// TestScaledToZeroAndUpAtOnce does so before anybody else looks, to a release that comes together with its workload, which is paused, so that
+// the stable version has no ReplicaSet: its first pod waits for those that are to go.
+func TestScaledToZeroAndUpAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, setup := range map[string]Setup{"surge": ten("2", "100%").of(5).limits(1, 0), "none": ten("2", "100%").of(5).limits(0, 1)} {
+		setup.Paused = true
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for moment := newborn(setup); moment != nil; moment, _ = Calm(moment) {
+				for _, back := range []int32{1, 2, 5} {
+					s, what := moment.Clone(), fmt.Sprintf("scaled to 0 and %d, at %s", back, moment.World)
+					for _, n := range []int32{0, back} {
+						s.Scale(n)
+						Event{Kind: Pass}.Apply(s)
+						wantLaws(t, what, s)
+					}
+					wantGoodEnd(t, what, s)
+				}
+			}
+		})
+	}
+}
+
+// TestGivenBackInANativeRollout releases what the pods run already at each moment of the native controller's own rollout of another
+// template, which somebody has begun by hand before Sluice has released anything.
+func TestGivenBackInANativeRollout(t *testing.T) {
+	t.Parallel()
+	for name, setup := range map[string]Setup{"surge": ten("2", "100%").of(7).limits(1, 0), "none": ten("2", "100%").of(7).limits(0, 1)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			moment := NewState(setup)
+			Event{Kind: Drift, Text: "v3"}.Apply(moment)
+			for turns := 0; moment.Set("v1").Replicas > 0; turns++ {
+				s, what := moment.Clone(), fmt.Sprintf("given what runs, at %s", moment.World)
+				s.Give("v1")
+				for range 3 {
+					Event{Kind: Pass}.Apply(s)
+					s.others()
+					wantLaws(t, what, s)
+				}
+				wantGoodEnd(t, what, s)
+				if moment.SyncWorkload(); turns%2 > 0 {
+					moment.others()
+				}
+			}
+		})
+	}
+}
+
 // TestRolledBackWithoutPods asks, at any moment of a release, for a rollback of what is scaled to 0: that is done at once, and the
 // pods that come later run the stable version.
 func TestRolledBackWithoutPods(t *testing.T) {

@@ -166,7 +166,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 		if before, waits := m.Prepare(mover.Beginning{}); len(before) > 0 || waits {
 			t.Errorf("%s: before it begins there is to be written: %v, waits %t", name, before, waits)
 		}
-		if m.Make(task) != nil || m.Restore(nil) != nil || m.Refill("v1", 3) != nil || len(all) > 0 {
+		if m.Make(task) != nil || m.Restore(nil) != nil || m.Refill(mover.Beginning{Stable: "v1", Replicas: 3}) != nil || len(all) > 0 {
 			t.Errorf("%s: something is written: %v", name, all)
 		}
 	}

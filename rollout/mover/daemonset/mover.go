@@ -98,6 +98,9 @@ func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
 // Prepare implements mover.Mover.
 func (Mover) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
 
+// Give implements mover.Mover.
+func (Mover) Give(string) []mover.Write { return nil }
+
 // Finish implements mover.Mover.
 func (Mover) Finish(string) []mover.Write { return nil }
 
@@ -108,7 +111,7 @@ func (Mover) Restore([]order.Pod) mover.Write { return nil }
 func (Mover) Clear(mover.Task) []mover.Write { return nil }
 
 // Refill implements mover.Mover.
-func (Mover) Refill(string, int32) mover.Write { return nil }
+func (Mover) Refill(mover.Beginning) mover.Write { return nil }
 
 // Refilled implements mover.Mover.
 func (Mover) Refilled(_ string, behind int64) bool { return behind == 0 }

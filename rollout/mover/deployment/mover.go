@@ -74,6 +74,17 @@ func (m Mover) Now(t mover.Task) mover.Moves { return task{t, m.Sets}.now().move
 // Clear implements mover.Mover.
 func (m Mover) Clear(t mover.Task) []mover.Write { return writes(task{t, m.Sets}.last()) }
 
+// Give implements mover.Mover: a ReplicaSet that runs pods already loses the native controller's note. Where that controller has
+// given it all its pods itself it would otherwise empty the others as soon as it sees the template (T2), before anything can be
+// written in between.
+func (m Mover) Give(digest string) []mover.Write {
+	set := updated(m.Sets, digest)
+	if set == nil || !set.Noted || set.Replicas == 0 {
+		return nil
+	}
+	return []mover.Write{Scale{Set: *set, From: set.Replicas, To: set.Replicas, Why: mover.KeepOthersAtStart, Updated: true}}
+}
+
 // Finish implements mover.Mover.
 func (m Mover) Finish(digest string) []mover.Write {
 	set := updated(m.Sets, digest)

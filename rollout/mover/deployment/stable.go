@@ -39,6 +39,13 @@ func (m Mover) Prepare(b mover.Beginning) (all []mover.Write, waits bool) {
 // hasRoom reports whether a set, which is nil if it is yet to be made, may get its first pod. Beside a lone one that may be one
 // beyond spec.replicas without surge (T1).
 func (m Mover) hasRoom(b mover.Beginning, set *Set) bool {
+	room, known := m.room(b, set)
+	return known && (room > 0 || room == 0 && b.Surge == 0 && lone(m.Sets) != nil)
+}
+
+// room is how many pods a set may get, which is nil if it is yet to be made. It is not known while nobody can tell its pods that are
+// to go from new ones.
+func (m Mover) room(b mover.Beginning, set *Set) (pods int32, known bool) {
 	table := task{mover.Task{Digest: b.Digest, Replicas: b.Replicas, Bounds: b.Bounds, Mode: b.Mode}, m.Sets}.table()
 	var of *row
 	for _, r := range table.rows() {
@@ -47,10 +54,9 @@ func (m Mover) hasRoom(b mover.Beginning, set *Set) bool {
 		}
 	}
 	if of != nil && of.shrinking() {
-		return false
+		return 0, false
 	}
-	room, known := table.room(of)
-	return known && (room > 0 || room == 0 && b.Surge == 0 && lone(m.Sets) != nil)
+	return table.room(of)
 }
 
 // setOf returns the ReplicaSet of a revision, nil if there is none.
@@ -63,18 +69,26 @@ func (m Mover) setOf(revision string) *Set {
 }
 
 // Refill implements mover.Mover. If somebody has deleted the stable ReplicaSet it is made again. If pods of another version are
-// left it gets a pod of its own: otherwise those would be alone (T1).
-func (m Mover) Refill(stable string, replicas int32) mover.Write {
-	running := active(m.Sets)
-	switch i := slices.IndexFunc(m.Sets, func(s Set) bool { return s.Revision == stable }); {
-	case i >= 0 && running == 1 && m.Sets[i].Replicas == 0 && !m.Sets[i].Deleting && replicas > 0:
-		return Scale{Set: m.Sets[i], To: 1, Why: mover.Beside}
-	case i >= 0 || running > 1:
+// left it gets a pod of its own: otherwise those would be alone (T1). That waits until pods that are to go make room, which the
+// native controller sees to: it sets a lone one to spec.replicas. Where none has pods it sets the stable one to that, too,
+// however many it is made with.
+func (m Mover) Refill(b mover.Beginning) mover.Write {
+	running, i := active(m.Sets), slices.IndexFunc(m.Sets, func(s Set) bool { return s.Revision == b.Stable })
+	switch {
+	case running > 1 || i >= 0 && (running == 0 || m.Sets[i].Replicas > 0 || m.Sets[i].Deleting || b.Replicas == 0):
 		return nil
-	case running == 1:
-		return Create{Revision: stable, Replicas: min(replicas, 1), Why: mover.Beside}
+	case running == 0:
+		room, known := m.room(b, nil)
+		if !known {
+			room = 0
+		}
+		return Create{Revision: b.Stable, Replicas: max(min(b.Replicas, room), 0), Why: mover.StableGone}
+	case i >= 0 && m.hasRoom(b, &m.Sets[i]):
+		return Scale{Set: m.Sets[i], To: 1, Why: mover.Beside}
+	case i < 0 && (b.Replicas == 0 || m.hasRoom(b, nil)):
+		return Create{Revision: b.Stable, Replicas: min(b.Replicas, 1), Why: mover.Beside}
 	default:
-		return Create{Revision: stable, Replicas: replicas, Why: mover.StableGone}
+		return nil
 	}
 }
 

@@ -115,6 +115,9 @@ func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
 // Prepare implements mover.Mover.
 func (Mover) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
 
+// Give implements mover.Mover.
+func (Mover) Give(string) []mover.Write { return nil }
+
 // Finish implements mover.Mover.
 func (Mover) Finish(string) []mover.Write { return nil }
 
@@ -133,7 +136,7 @@ func (m Mover) Refilled(_ string, behind int64) bool {
 // Refill implements mover.Mover. A StatefulSet that is scaled up before the native controller has seen that it has no pods and
 // the stable template gets pods of the version before. The native controller replaces them itself: everything may
 // be stable.
-func (m Mover) Refill(string, int32) mover.Write {
+func (m Mover) Refill(mover.Beginning) mover.Write {
 	if !m.Observed || m.Current == m.Update || m.partition() <= 0 {
 		return nil
 	}

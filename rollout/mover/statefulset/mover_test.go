@@ -189,7 +189,7 @@ func TestWhatAStatefulSetIsScaledToFromNone(t *testing.T) {
 			if got := test.scene.Refilled("v2", 0); got != test.filled {
 				t.Errorf("filled is %t, want %t", got, test.filled)
 			}
-			if got := test.scene.Refill("v2", test.scene.Mover.Replicas); got != test.want {
+			if got := test.scene.Refill(mover.Beginning{Stable: "v2", Replicas: test.scene.Mover.Replicas}); got != test.want {
 				t.Errorf("it writes %v, want %v", got, test.want)
 			}
 		})
