@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // A hand-back is told of only if the end of the release takes long: not where the status has more to say, nor where nothing was handed back.
@@ -128,4 +130,29 @@ func TestAttemptThatIsNotStored(t *testing.T) {
 	if !v.observation(time.Now()).Begun {
 		t.Error("an attempt that is not stored counts as stored")
 	}
+}
+
+// How long a new template waits is counted by passes that end well, and people are told at once what it waits for.
+func TestTheWaitOfANewTemplateIsWatched(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	before := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingBack, Attempt: 1}
+	stored := before
+	stored.Queued = &v1alpha1.QueuedTemplate{ResolvedTemplate: v1alpha1.ResolvedTemplate{Given: "v3"}, Since: metav1.NewTime(noon), Awaits: v1alpha1.AwaitedRoom}
+	if !plan.Urgent(&before, &stored) {
+		t.Error("that a template waits is written with the next counts only")
+	}
+	v := &view{process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{Status: stored}, persisted: stored}
+	want := func(after, want time.Duration) {
+		t.Helper()
+		if got := v.observation(noon.Add(after)).Watched.Queue; got != want {
+			t.Errorf("after %s it has waited for %s, want %s", after, got, want)
+		}
+	}
+	want(time.Minute, 0)
+	v.noteLook(nil, noon)
+	want(30*time.Second, 30*time.Second)
+	v.noteLook(nil, noon.Add(30*time.Second))
+	v.noteLook(errors.New("no answer"), noon.Add(40*time.Second))
+	want(time.Hour, 30*time.Second)
 }

@@ -153,8 +153,8 @@ type BatchReleaseStatus struct {
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 
-	// Queued is a new template that waits: for a suspended or frozen release to continue, or for the current release
-	// to end. Only the newest waits.
+	// Queued is a new template that waits: for a suspended or frozen release to continue, for the current release
+	// to end, or for what Awaits names. Only the newest waits.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
 	// Ended lists the completed releases and rollbacks before this one, the newest last.
@@ -376,6 +376,14 @@ type QueuedTemplate struct {
 	Commit string `json:"commit,omitempty"`
 	// Since is when it began to wait.
 	Since metav1.Time `json:"since"`
+	// Awaits is what has to happen on the workload, which is taken over, before the release of the template may begin;
+	// unset if the template waits for something else.
+	// +optional
+	Awaits Awaited `json:"awaits,omitempty"`
+	// WaitedSeconds is how long a controller has watched the template wait for what Awaits names. The progress deadline
+	// counts this time. It is updated only from time to time.
+	// +optional
+	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
 // EndedRelease is a completed release or rollback. It is listed for clients that read the status only from time to

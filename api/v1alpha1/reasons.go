@@ -64,6 +64,11 @@ const (
 	// observe the workload.
 	// Action: none. If it stays so, check kube-controller-manager.
 	ReasonTakingOver = "TakingOver"
+	// ReasonAwaitingRoom: a new template is given while the workload is taken over. Before its release begins, pods have to go, so
+	// that a pod of the stable version has room. After the progress deadline the release is stalled, and begins all the same
+	// once they are gone.
+	// Action: none. If it stays so, find out why pods are not deleted: a finalizer, a webhook, a node that is gone.
+	ReasonAwaitingRoom = "AwaitingRoom"
 	// ReasonNativeRollout: the workload already has the template, through its own rolling update, and not all pods run
 	// it yet. The release completes when they do; another template given meanwhile is released in batches.
 	// Action: none. If it stays so, find out why pods are not ready. Where it waits for you (a paused Deployment, a StatefulSet

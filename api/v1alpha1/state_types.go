@@ -21,7 +21,8 @@ const (
 	StateCompleted ReleaseState = "Completed"
 	// StateDrifted: the release completed, and somebody has given the workload another template since.
 	StateDrifted ReleaseState = "Drifted"
-	// StateWaiting: a template is given, and status.stoppedBy says why its release does not start.
+	// StateWaiting: a template is given, and its release does not start: status.stoppedBy says why, or else
+	// status.queued.awaits.
 	StateWaiting ReleaseState = "Waiting"
 	// StateChangedPastGit: no release is in progress, and spec.template is not what Git has.
 	StateChangedPastGit ReleaseState = "ChangedPastGit"
@@ -68,6 +69,19 @@ const (
 	StopChangedPastGit StopCause = "ChangedPastGit"
 )
 
+// Awaited is what a new template waits for on a workload that is taken over.
+//
+// +kubebuilder:validation:Enum=Room;NativeController
+type Awaited string
+
+// What a new template waits for.
+const (
+	// AwaitedRoom: pods have to go, so that there is room for one of the stable version.
+	AwaitedRoom Awaited = "Room"
+	// AwaitedNativeController: the native controller has to see the latest change, or to give the stable version its pods.
+	AwaitedNativeController Awaited = "NativeController"
+)
+
 // StallCause is what somebody has to change before the release goes on.
 //
 // +kubebuilder:validation:Enum=ProgressDeadlineExceeded;GateRejected;WriteRefused;InvalidStrategy;InvalidTemplate;NoTemplate;WouldMixVersions;WorkloadHeldByAnother;WorkloadShared
@@ -75,7 +89,8 @@ type StallCause string
 
 // What somebody has to change. Each is also the reason of the condition Stalled.
 const (
-	// StallDeadlineExceeded: no further pod became available in time.
+	// StallDeadlineExceeded: no further pod became available in time, or a new template has waited for as long for what
+	// status.queued.awaits names.
 	StallDeadlineExceeded StallCause = ReasonDeadlineExceeded
 	// StallGateRejected: a gate was rejected.
 	StallGateRejected StallCause = ReasonGateRejected

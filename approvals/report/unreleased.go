@@ -51,6 +51,9 @@ func waiting(release *v1alpha1.BatchRelease) (commit string, now standing) {
 
 // queuedBehind says what a commit waits for.
 func queuedBehind(status *v1alpha1.BatchReleaseStatus) string {
+	if status.Queued.Awaits != "" {
+		return status.Message
+	}
 	var waits []string
 	if seen(status) && !done(status) {
 		waits = append(waits, "queued behind "+cmp.Or(plain.Commit(status.Commit), "revision "+status.UpdateRevision))

@@ -80,6 +80,12 @@ func (s *scene) queued(commit string) *scene {
 	return s
 }
 
+// awaiting has what is queued wait for pods to go.
+func (s *scene) awaiting(message string) *scene {
+	s.release.Status.Queued.Awaits, s.release.Status.Message = v1alpha1.AwaitedRoom, message
+	return s
+}
+
 func (s *scene) suspended() *scene {
 	meta.SetStatusCondition(&s.release.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFrozen, Message: "frozen: holidays",
@@ -101,6 +107,7 @@ func TestWaiting(t *testing.T) {
 		want  []string
 	}{
 		"it waits for another":        {rolling(good).queued(bad), []string{"bad0 pending " + queued}},
+		"it waits for pods":           {rolling(good).queued(bad).awaiting("other pods must go first"), []string{"bad0 pending other pods must go first"}},
 		"it was told":                 {rolling(good).queued(bad).toldRefusal(v1alpha1.ReportQueued, queued), nil},
 		"it waits for two things":     {rolling(good).queued(bad).suspended(), []string{"bad0 pending " + queued + "; waits: frozen: holidays"}},
 		"it waits for a freeze":       {rolling(good).completed().queued(bad).suspended(), []string{"bad0 pending waits: frozen: holidays"}},

@@ -107,7 +107,7 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 		return Good
 	case outcome != UnderWay, changedOutOfBand(release):
 		return Bad
-	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "", status.State == v1alpha1.StateChangedPastGit:
+	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "", status.State == v1alpha1.StateWaiting, status.State == v1alpha1.StateChangedPastGit:
 		return Waiting
 	default:
 		return Moving

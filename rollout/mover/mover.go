@@ -47,19 +47,20 @@ type Edges interface {
 	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
 	// moved. It has not seen the latest changes of the workload, as many as behind says.
 	MayAct(digest string, replicas int32, behind int64) bool
-	// Prepare returns what must be written before the release of another template may begin on a workload that is held. It reports
-	// whether that has to wait for pods to go, or for the native controller.
-	Prepare(Beginning) (writes []Write, waits bool)
-	// Give returns what must be written before the workload, held or not, is given the template of this digest.
-	Give(digest string) []Write
+	// Prepare returns what must be written before the release of another template may begin on a workload that is held, and what
+	// that has to wait for besides; empty if for nothing.
+	Prepare(Beginning) ([]Write, v1alpha1.Awaited)
 	// Finish returns what must be written before the workload, whose pods are all updated, is handed back.
 	Finish(digest string) []Write
 	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
 	Restore([]order.Pod) Write
 }
 
-// Emptied is what a release needs while spec.replicas is 0.
+// Emptied is what a release needs while spec.replicas is 0, and where the native controller has made pods of a version before its template
+// is given, or given again.
 type Emptied interface {
+	// Give returns what must be written before the workload, held or not, is given the template of this digest.
+	Give(digest string) []Write
 	// Clear takes all pods away.
 	Clear(Task) []Write
 	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was, scaled to 0 and has

@@ -2,6 +2,9 @@ package plan
 
 import (
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
@@ -75,6 +78,81 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 		},
 	})
 }
+
+// A template that waits before its release may begin says for what, and after the progress deadline that people should look.
+func TestATemplateThatWaitsSaysForWhat(t *testing.T) {
+	t.Parallel()
+	noted := func(s *Set) { s.Noted = true }
+	crowded := func(changes ...func(*Set)) *scene {
+		return rollingBack(10).bounds("1", "0").sets(set("v1", 0), set("v2", 10, changes...), set("v4", 0, current(1))).resolved("v2").
+			status(func(s *v1alpha1.BatchReleaseStatus) {
+				notEntered(s)
+				s.Rollback, s.Quarantined, s.Resolved.Given = &v1alpha1.RollbackRecord{From: "v2"}, nil, "given-v1"
+			})
+	}
+	empty := func() *scene { return crowded().sets(set("v1", 0, current(1)), set("v2", 0)).resolved("v3") }
+	finished := func() *scene {
+		return crowded().sets(set("v1", 0), set("v5", 10), set("v4", 0, current(1))).resolved("v5").status(func(s *v1alpha1.BatchReleaseStatus) {
+			s.Phase, s.StableRevision = v1alpha1.PhaseCompleted, "v1"
+		})
+	}
+	waited := func(d time.Duration) func(*Observation) {
+		return func(o *Observation) {
+			o.Release.Status = Next(*o).Status
+			o.Watched.Queue = d
+		}
+	}
+	const (
+		room   = "RollingBack - Initial AwaitingRoom"
+		native = "RollingBack - Initial TakingOver"
+		late   = "ProgressDeadlineExceeded: revision v2 waits, and there was no progress for 10m0s: other pods must go first, " +
+			"so that one of the stable version has room"
+	)
+	checkPlans(t, map[string]planned{
+		"for room":                   {crowded(), outcome{Is: room, Wake: time.Minute}},
+		"... until the deadline":     {crowded().but(waited(tenMinutes - time.Second)), outcome{Is: room, Wake: time.Second}},
+		"... which is told":          {crowded().but(waited(tenMinutes)), outcome{Is: room, Stalled: late}},
+		"... and told of":            {crowded().but(waited(tenMinutes)).but(waited(0)), outcome{Is: room, Stalled: late}},
+		"a deadline that was raised": {crowded().but(waited(tenMinutes)).but(longer), outcome{Is: room, Wake: time.Minute}},
+		"it starts again once the release was suspended": {
+			finished().but(waited(tenMinutes)).but(suspended).but(waited(0)).but(resumed),
+			outcome{Is: "Completed - Initial AwaitingRoom", Wake: time.Minute},
+		},
+		"for the native controller to make the stable pods": {empty(), outcome{Is: native, Wake: time.Minute}},
+		"for the native controller to see what is written": {
+			crowded(noted).but(func(o *Observation) { o.Workload.Behind = 2 }), outcome{Is: native, Wake: time.Minute},
+		},
+		"what keeps the others is written meanwhile": {
+			crowded(noted), outcome{Script: []string{"scale v2 10 -> 10" + emptiesIt}, Is: room, Wake: time.Minute},
+		},
+		"it begins once there is room, however late": {
+			crowded().but(waited(tenMinutes)).sets(set("v1", 0), set("v2", 10), set("v4", 0)),
+			outcome{Script: []string{"scale v1 0 -> 1" + beside}, Is: "RollingBack - Initial RollingBack"},
+		},
+		"the release before it may have completed": {finished(), outcome{Is: "Completed - Initial AwaitingRoom", Wake: time.Minute}},
+	})
+	for name, scene := range map[string]*scene{"in a rollback": crowded(), "after it": finished()} {
+		t.Run("said once, "+name, func(t *testing.T) {
+			t.Parallel()
+			first := next(t, scene)
+			again := next(t, scene.status(func(s *v1alpha1.BatchReleaseStatus) { *s = first.Status }))
+			if diff := cmp.Diff(first.Status, again.Status); diff != "" || again.StatusFirst || again.Needs.Any() || len(again.Events) > 0 {
+				t.Errorf("it goes on: %v, %v (-first +second):\n%s", script(again), again.Events, diff)
+			}
+			if s := first.Status; s.State != v1alpha1.StateWaiting || s.Queued == nil || s.Queued.Awaits != v1alpha1.AwaitedRoom {
+				t.Errorf("its state is %s, and queued is %+v", s.State, s.Queued)
+			}
+			late := next(t, scene.but(waited(tenMinutes)))
+			if len(late.Events) != 1 || !late.Events[0].Warning || late.Status.StalledBy != v1alpha1.StallDeadlineExceeded {
+				t.Errorf("at the deadline it is stalled by %q, with events %v", late.Status.StalledBy, late.Events)
+			}
+		})
+	}
+}
+
+func longer(o *Observation) { o.Release.Spec.Strategy.ProgressDeadlineSeconds = new(int32(3600)) }
+
+func resumed(o *Observation) { o.Release.Spec.Suspend = false }
 
 // A release of what most pods run already, in the middle of the native controller's own rollout of another template or after its
 // workload was scaled to 0: that controller would take the others away as soon as it sees the template, before another pass.

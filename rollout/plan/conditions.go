@@ -70,6 +70,10 @@ func (t *telling) stalled() stall {
 		if s.At == WouldMixVersions {
 			return stall{v1alpha1.StallWouldMixVersions, t.mixingWords(), false}
 		}
+	case Preparing:
+		if s.Late && t.refused == nil {
+			return stall{v1alpha1.StallDeadlineExceeded, t.status.Message, false}
+		}
 	case Leaving, Replaced, Unsecured, Completed, Drifted, Waiting, PastGit, Arriving, Entering, Rolling, Paused, Blocked, Stopped, Finishing:
 	}
 	if !t.statusFirst && t.refused != nil {

@@ -81,7 +81,7 @@ func noticeOf(state State) notice {
 		return s.Stop.notice()
 	case Stopped:
 		return s.Stop.notice()
-	case Leaving, Replaced, WorkloadHeld, Unsecured, Arriving, Entering, Rolling, Paused, Finishing:
+	case Leaving, Replaced, WorkloadHeld, Unsecured, Preparing, Arriving, Entering, Rolling, Paused, Finishing:
 	}
 	return notice{tell: atStart}
 }

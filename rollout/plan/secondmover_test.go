@@ -114,17 +114,17 @@ func (m slots) Move(t mover.Task) mover.Moves {
 	return moves
 }
 
-func (slots) Make(mover.Task) mover.Write                   { return nil }
-func (slots) Keep(mover.Task) mover.Moves                   { return mover.Moves{} }
-func (slots) Now(mover.Task) mover.Moves                    { return mover.Moves{} }
-func (slots) MayAct(string, int32, int64) bool              { return false }
-func (slots) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
-func (slots) Give(string) []mover.Write                     { return nil }
-func (slots) Finish(string) []mover.Write                   { return nil }
-func (slots) Restore([]order.Pod) mover.Write               { return nil }
-func (slots) Clear(mover.Task) []mover.Write                { return nil }
-func (slots) Refill(mover.Beginning) mover.Write            { return nil }
-func (slots) Refilled(string, int64) bool                   { return true }
+func (slots) Make(mover.Task) mover.Write                               { return nil }
+func (slots) Keep(mover.Task) mover.Moves                               { return mover.Moves{} }
+func (slots) Now(mover.Task) mover.Moves                                { return mover.Moves{} }
+func (slots) MayAct(string, int32, int64) bool                          { return false }
+func (slots) Prepare(mover.Beginning) ([]mover.Write, v1alpha1.Awaited) { return nil, "" }
+func (slots) Give(string) []mover.Write                                 { return nil }
+func (slots) Finish(string) []mover.Write                               { return nil }
+func (slots) Restore([]order.Pod) mover.Write                           { return nil }
+func (slots) Clear(mover.Task) []mover.Write                            { return nil }
+func (slots) Refill(mover.Beginning) mover.Write                        { return nil }
+func (slots) Refilled(string, int64) bool                               { return true }
 
 // replace is the one write that the mover has.
 type replace struct{ slot int }

@@ -31,6 +31,15 @@ type (
 	Unsecured struct{ Change string }
 )
 
+// Preparing says that another template is given, whose release may not begin yet on a workload that is held. What was in progress
+// does not go on.
+type Preparing struct {
+	Revision string
+	Awaits   v1alpha1.Awaited
+	// Late says that it has waited for as long as the progress deadline.
+	Late bool
+}
+
 // Rest is a State in which no release is in progress.
 //
 //sumtype:decl
@@ -148,6 +157,7 @@ func (Absent) isState()       {}
 func (Replaced) isState()     {}
 func (WorkloadHeld) isState() {}
 func (Unsecured) isState()    {}
+func (Preparing) isState()    {}
 func (Idle) isState()         {}
 func (Completed) isState()    {}
 func (Drifted) isState()      {}
@@ -216,6 +226,9 @@ func found(l *look) Obstacle {
 
 // reached is how far a release is.
 func reached(l *look) State {
+	if s, preparing := l.preparing(); preparing {
+		return s
+	}
 	if l.idle() {
 		return resting(l)
 	}

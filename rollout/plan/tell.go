@@ -86,6 +86,7 @@ func (t *telling) setConditions() {
 	stalled := t.stalled()
 	reason, message := t.status.Reason, t.status.Message
 	phase := t.record.Phase
+	_, preparing := t.state.(Preparing)
 	t.setPods()
 	t.set(v1alpha1.ConditionTakenOver, t.record.Held != nil, holdMessage(t.record.Held), orWord(reason, v1alpha1.ReasonCompleted))
 	t.setOrDrop(v1alpha1.ConditionStalled, stalled.event())
@@ -94,9 +95,9 @@ func (t *telling) setConditions() {
 	t.setDrifted()
 	t.setBeyond()
 	t.setPreflight()
-	under := phase != "" && !t.completed() && !t.failed()
+	under := preparing || phase != "" && !t.completed() && !t.failed()
 	t.set(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))
-	moving := under && t.record.CurrentStepState != v1alpha1.StepBlocking && !t.stopped().any() && t.refused == nil
+	moving := under && !preparing && t.record.CurrentStepState != v1alpha1.StepBlocking && !t.stopped().any() && t.refused == nil
 	t.set(v1alpha1.ConditionProgressing, moving, message, orWord(reason, v1alpha1.ReasonCompleted))
 	ready := t.ready()
 	if stalled.cause != "" {

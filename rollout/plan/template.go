@@ -47,7 +47,8 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	case d.Given == "", current != nil && current.Given == d.Given, d.quarantined():
 		return dropQueued(d), false
 	}
-	if waiting := d.waiting(); waiting != nil {
+	waiting := d.waiting()
+	if waiting != nil {
 		if reads := d.unsure(); !d.Live.Has(reads) {
 			return d.read(reads), true
 		}
@@ -57,6 +58,9 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		if d.mustWait(waiting) {
 			return enqueue(d, *waiting), d.record.Resolved == nil
 		}
+	}
+	if next, ready := prepareQueued(d, waiting); !ready {
+		return next, true
 	}
 	switch {
 	case d.record.Queued != nil && d.completed():

@@ -20,7 +20,7 @@ func (t *telling) value() v1alpha1.ReleaseState {
 		return v1alpha1.StateCompleted
 	case Drifted:
 		return v1alpha1.StateDrifted
-	case Waiting:
+	case Waiting, Preparing:
 		return v1alpha1.StateWaiting
 	case PastGit:
 		return v1alpha1.StateChangedPastGit

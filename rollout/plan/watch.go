@@ -16,13 +16,13 @@ const longestLook = time.Minute
 
 // Watched is for how long a process has watched a release wait, since the status was written that it waits by.
 type Watched struct {
-	// Progress is the wait for one more updated pod, and Refusal that for a write to be taken.
-	Progress, Refusal time.Duration
+	// Progress is the wait for one more updated pod, Refusal that for a write to be taken, and Queue that of a new template.
+	Progress, Refusal, Queue time.Duration
 }
 
 // Watches are the waits that a process watches, for one release. The zero value is none. The times given to it must be
 // those of one clock that does not jump.
-type Watches struct{ progress, refusal watch }
+type Watches struct{ progress, refusal, queue watch }
 
 // watch is how long a process has waited for one thing.
 type watch struct {
@@ -40,17 +40,21 @@ type mark struct {
 
 // Watched is how long the waits of a status have been watched until now.
 func (w Watches) Watched(status *v1alpha1.BatchReleaseStatus, now time.Time) Watched {
-	return Watched{w.progress.until(progressMark(status), now), w.refusal.until(refusalMark(status), now)}
+	return Watched{
+		w.progress.until(progressMark(status), now), w.refusal.until(refusalMark(status), now), w.queue.until(queueMark(status), now),
+	}
 }
 
 // Looked notes that the process has looked at a release, and found nothing more to do.
 func (w Watches) Looked(status *v1alpha1.BatchReleaseStatus, now time.Time) Watches {
-	return Watches{w.progress.looked(progressMark(status), now), w.refusal.looked(refusalMark(status), now)}
+	return Watches{
+		w.progress.looked(progressMark(status), now), w.refusal.looked(refusalMark(status), now), w.queue.looked(queueMark(status), now),
+	}
 }
 
 // Interrupted notes that the process could not look: until the next time that it can, nothing counts.
 func (w Watches) Interrupted() Watches {
-	w.progress.last, w.refusal.last = time.Time{}, time.Time{}
+	w.progress.last, w.refusal.last, w.queue.last = time.Time{}, time.Time{}, time.Time{}
 	return w
 }
 
@@ -83,4 +87,13 @@ func refusalMark(status *v1alpha1.BatchReleaseStatus) mark {
 		return mark{}
 	}
 	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: cmp.Or(r.Key, r.Write), waited: r.WaitedSeconds}
+}
+
+// queueMark is the wait of a new template for something on the workload; none if it waits for something else.
+func queueMark(status *v1alpha1.BatchReleaseStatus) mark {
+	q := status.Queued
+	if q == nil || q.Awaits == "" {
+		return mark{}
+	}
+	return mark{attempt: status.Attempt, since: q.Since.Unix(), write: q.Given, waited: q.WaitedSeconds}
 }

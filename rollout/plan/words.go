@@ -27,7 +27,7 @@ func (t *telling) words() (reason, message string) {
 	}
 	message = bounded(message)
 	under := t.rollingBack() || t.entered() && !t.completed()
-	if queued := t.record.Queued; queued != nil && under {
+	if queued := t.record.Queued; queued != nil && queued.Awaits == "" && under {
 		message += "; next: revision " + queued.Revision
 	}
 	return reason, message
@@ -54,6 +54,8 @@ func (t *telling) stateWords() (reason, message string) {
 		return v1alpha1.ReasonDrifted, t.driftedWords()
 	case Waiting:
 		return s.Stop.reason(), "revision " + s.Revision + " waits: " + t.stopWords(s.Stop)
+	case Preparing:
+		return t.preparingWords(s)
 	case PastGit:
 		return v1alpha1.ReasonChangedPastGit, pastGitWords
 	case Arriving:
@@ -171,6 +173,18 @@ func (t *telling) beginWords() (reason, message string) {
 	default:
 		return v1alpha1.ReasonTakingOver, takeOverWords
 	}
+}
+
+// preparingWords say what a new template waits for.
+func (t *telling) preparingWords(s Preparing) (reason, message string) {
+	waits := "revision " + s.Revision + " waits"
+	if s.Late {
+		waits += fmt.Sprintf(", and there was no progress for %s", t.progressDeadline())
+	}
+	if s.Awaits == v1alpha1.AwaitedRoom {
+		return v1alpha1.ReasonAwaitingRoom, waits + ": other pods must go first, so that one of the stable version has room"
+	}
+	return v1alpha1.ReasonTakingOver, waits + ": the native controller has not observed the latest change, or not made the pods of the stable version"
 }
 
 func (t *telling) mixingWords() string { return preflight.MixesVersions(t.Workload.Name) }

@@ -125,6 +125,8 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	}
 	if s.Queued != nil {
 		e.text(s.Queued.Given)
+		e.text(string(s.Queued.Awaits))
+		e.number(int64(s.Queued.WaitedSeconds))
 	}
 	if s.Resolved != nil {
 		e.text(s.Resolved.Given)
@@ -284,6 +286,7 @@ func (e *encoder) process(p *Process) {
 	watched := c.watches.Watched(c.view(e.world).Status, e.world.Now)
 	e.quarters(watched.Progress)
 	e.quarters(watched.Refusal)
+	e.quarters(watched.Queue)
 	e.quarters(c.watched)
 	e.flag(c.scaled.IsZero(), c.wrote, c.release != nil, c.workload != nil)
 	if c.release != nil {

@@ -163,8 +163,8 @@ func TestNothingElseIsWritten(t *testing.T) {
 		task.Replicas, task.Unavailable = 3, 3
 		moved, kept, now := m.Move(task), m.Keep(task), m.Now(task)
 		all := slices.Concat(moved.Grow, moved.Shrink, kept.Grow, kept.Shrink, now.Grow, now.Shrink, m.Clear(task), m.Finish(digest))
-		if before, waits := m.Prepare(mover.Beginning{}); len(before) > 0 || waits {
-			t.Errorf("%s: before it begins there is to be written: %v, waits %t", name, before, waits)
+		if before, awaited := m.Prepare(mover.Beginning{}); len(before) > 0 || awaited != "" {
+			t.Errorf("%s: before it begins there is to be written: %v, awaited %q", name, before, awaited)
 		}
 		if m.Make(task) != nil || m.Restore(nil) != nil || m.Refill(mover.Beginning{Stable: "v1", Replicas: 3}) != nil || len(all) > 0 {
 			t.Errorf("%s: something is written: %v", name, all)

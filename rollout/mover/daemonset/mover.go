@@ -96,7 +96,7 @@ func (Mover) Make(mover.Task) mover.Write { return nil }
 func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
 
 // Prepare implements mover.Mover.
-func (Mover) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
+func (Mover) Prepare(mover.Beginning) ([]mover.Write, v1alpha1.Awaited) { return nil, "" }
 
 // Give implements mover.Mover.
 func (Mover) Give(string) []mover.Write { return nil }

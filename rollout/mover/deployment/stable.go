@@ -3,6 +3,7 @@ package deployment
 import (
 	"slices"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
@@ -10,7 +11,7 @@ import (
 // controller. It would give a lone one every pod that somebody scales the Deployment to, and where none has pods, the newest
 // (T1); it would empty all others for a new one that it has given all its pods itself (T2). So the stable version gets a pod, and
 // the new one loses that controller's note, before anything shows the release. That waits until pods that are to go make room.
-func (m Mover) Prepare(b mover.Beginning) (all []mover.Write, waits bool) {
+func (m Mover) Prepare(b mover.Beginning) (all []mover.Write, awaited v1alpha1.Awaited) {
 	single, stable := lone(m.Sets), m.setOf(b.Stable)
 	alone := single != nil && single != stable && (single.Digest == b.Template || b.Left != "" && single.Revision == b.Left)
 	for i := range m.Sets {
@@ -22,17 +23,17 @@ func (m Mover) Prepare(b mover.Beginning) (all []mover.Write, waits bool) {
 	}
 	switch none := active(m.Sets) == 0; {
 	case !alone && !none:
-		return all, false
+		return all, ""
 	case none && b.AtHand && stable != nil: // the native controller gives it all the pods itself
-		return nil, true
+		return all, v1alpha1.AwaitedNativeController
 	case stable == nil && !b.AtHand:
-		return all, false
+		return all, ""
 	case !m.hasRoom(b, stable):
-		return nil, true
+		return all, v1alpha1.AwaitedRoom
 	case stable != nil:
-		return append(all, Scale{Set: *stable, To: 1, Why: mover.Beside}), false
+		return append(all, Scale{Set: *stable, To: 1, Why: mover.Beside}), ""
 	default:
-		return append(all, Create{Revision: b.Stable, Replicas: 1, Why: mover.Beside}), false
+		return append(all, Create{Revision: b.Stable, Replicas: 1, Why: mover.Beside}), ""
 	}
 }
 

@@ -113,7 +113,7 @@ func (m Mover) Keep(t mover.Task) mover.Moves {
 func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
 
 // Prepare implements mover.Mover.
-func (Mover) Prepare(mover.Beginning) ([]mover.Write, bool) { return nil, false }
+func (Mover) Prepare(mover.Beginning) ([]mover.Write, v1alpha1.Awaited) { return nil, "" }
 
 // Give implements mover.Mover.
 func (Mover) Give(string) []mover.Write { return nil }
