@@ -184,6 +184,10 @@ type BatchReleaseStatus struct {
 	// +optional
 	Jump *Jump `json:"jump,omitempty"`
 
+	// Traffic says who gets requests; unset where no route is shared.
+	// +optional
+	Traffic *TrafficStatus `json:"traffic,omitempty"`
+
 	// Resolved links spec.template as given to the same template with the API server's defaults.
 	// +optional
 	Resolved *ResolvedTemplate `json:"resolved,omitempty"`

@@ -149,6 +149,11 @@ type ReleaseStrategy struct {
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
+	// Traffic names the routes that share requests between the version that is released and the one before. Default: none; pods
+	// get requests as soon as they are ready. For Deployments only.
+	// +optional
+	Traffic *Traffic `json:"traffic,omitempty"`
+
 	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above spec.replicas. It
 	// counts for Deployments only: pods of StatefulSets and DaemonSets are replaced in place. Default: the Deployment's.
 	// +kubebuilder:validation:XIntOrString
@@ -309,6 +314,20 @@ type Step struct {
 	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Traffic is the percentage of requests that the new version gets once its pods of this step are available. A step without
+	// it leaves the percentage of the step before, 0% at first; in the last step it is 100%. It never falls.
+	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
+	// +kubebuilder:validation:MaxLength=4
+	// +optional
+	Traffic string `json:"traffic,omitempty"`
+
+	// Matches are requests that go to the new version whatever the percentage, in this step alone: those that any of them
+	// holds for.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Matches []RequestMatch `json:"matches,omitempty"`
 
 	// Gates must all pass before the next step starts. Default: one manual gate, and none after the last step.
 	// +kubebuilder:validation:MaxItems=10

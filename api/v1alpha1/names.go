@@ -17,6 +17,11 @@ const (
 	// HoldAnnotation on a workload says that it is taken over. Its value is a Hold as JSON.
 	HoldAnnotation = Prefix + "hold"
 
+	// TrafficAnnotation on a route says which releases share its requests: for each Service, the release, as JSON.
+	TrafficAnnotation = Prefix + "traffic"
+	// TrafficLabel on a Service, and on its EndpointSlices, names the BatchRelease whose side it is.
+	TrafficLabel = Prefix + "traffic"
+
 	// BreakGlassAnnotation on a workload that is taken over lets through what the admission policy
 	// would refuse. Its value is the reason.
 	BreakGlassAnnotation = Prefix + "break-glass"

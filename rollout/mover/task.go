@@ -25,6 +25,11 @@ type Task struct {
 	Stable string
 	// Foreign is the revision of a template that somebody else has given the workload, and that was put back; empty if there was none.
 	Foreign string
+	// Keep are how many pods of a version stay, by revision, whatever the target leaves to it: requests go to them. Grow are to how many pods a
+	// version grows besides, and Most is how many pods there may be in all if that is more than the bounds allow, because the steps ask for it.
+	// All of them are for requests that routes share between versions; they are empty where no route does.
+	Keep, Grow map[string]int32
+	Most       int32
 	// Limits are how far others may shrink now, by UID; one that is missing has none.
 	Limits map[types.UID]Limit
 	// Turn are other pods in the order in which they are to go, for a kind whose pods are deleted one by one; nil for its own order.

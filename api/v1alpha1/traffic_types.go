@@ -1,0 +1,260 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Traffic says which routes share requests between the version that is released and the one before. The steps say how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.oldPodsDelaySeconds) || self.oldPodsDelaySeconds == 0 || (has(self.keepOldPods) && self.keepOldPods)",message="oldPodsDelaySeconds needs keepOldPods: true"
+type Traffic struct {
+	// Routes are what brings requests to the pods: 1 to 8. For each Service that they name, Sluice makes two more that select one
+	// version each (<service>-stable and <service>-canary), and has the routes refer to those while a release is in progress.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Routes []TrafficRoute `json:"routes"`
+
+	// KeepOldPods keeps all pods of the version before until the gates of the last step have passed, so that going back
+	// needs no new pods (blue-green). The release then needs twice as many pods. Default false: a version keeps as many pods as
+	// its share of the requests needs.
+	// +optional
+	KeepOldPods bool `json:"keepOldPods,omitempty"`
+
+	// OldPodsDelaySeconds is how long old pods are kept after the gates of the last step have passed. Only time in which the
+	// controller runs counts. Default 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=604800
+	// +optional
+	OldPodsDelaySeconds int32 `json:"oldPodsDelaySeconds,omitempty"`
+
+	// ReadySeconds is how long the endpoints of a version must have been ready before it gets more requests: as long as it takes
+	// until everything that forwards requests knows them. Default 2.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	ReadySeconds *int32 `json:"readySeconds,omitempty"`
+
+	// DrainSeconds is how long pods stay after their share of the requests was lowered, counted from when the routes' status tells of it, if
+	// they have one. Default 10.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +optional
+	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
+
+	// AllowOverload lets a step give a version more requests than its pods are meant for: more than their share of
+	// spec.replicas - maxUnavailable. Default false.
+	// +optional
+	AllowOverload bool `json:"allowOverload,omitempty"`
+}
+
+// TrafficRouteKind is a kind of route.
+//
+// +kubebuilder:validation:Enum=HTTPRoute;GRPCRoute;Ingress
+type TrafficRouteKind string
+
+// The kinds of routes.
+const (
+	// RouteHTTP and RouteGRPC are of the Gateway API (gateway.networking.k8s.io/v1).
+	RouteHTTP TrafficRouteKind = "HTTPRoute"
+	RouteGRPC TrafficRouteKind = "GRPCRoute"
+	// RouteIngress is an Ingress whose controller honours the canary annotations of ingress-nginx.
+	RouteIngress TrafficRouteKind = "Ingress"
+)
+
+// TrafficRoute is a route that refers to a Service of the workload.
+//
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Ingress' || !has(self.namespace)",message="an Ingress can only refer to Services of its own namespace: take namespace out"
+type TrafficRoute struct {
+	Kind TrafficRouteKind `json:"kind"`
+	// Name of the route.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Namespace of the route. Another than that of the release must have a ReferenceGrant that lets BatchReleases
+	// (rollouts.sluice.dev) of this namespace refer to the route. Default: the namespace of the release.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Service is the Service, in the namespace of the release, whose place in the route the two versions take. It selects the pods
+	// of the workload.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service"`
+}
+
+// RequestMatch says which requests go to the new version, whatever the weight: those that all of its conditions hold for.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.headers) && self.headers.size() > 0) || (has(self.queryParams) && self.queryParams.size() > 0)",message="name a path, a header or a query parameter"
+type RequestMatch struct {
+	// Path of the request. Not for GRPCRoutes.
+	// +optional
+	Path *PathMatch `json:"path,omitempty"`
+	// Headers must all match.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Headers []ValueMatch `json:"headers,omitempty"`
+	// QueryParams must all match. Not for GRPCRoutes.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	QueryParams []ValueMatch `json:"queryParams,omitempty"`
+}
+
+// MatchType is how a value is compared.
+//
+// +kubebuilder:validation:Enum=Exact;RegularExpression
+type MatchType string
+
+// PathMatchType is how a path is compared.
+//
+// +kubebuilder:validation:Enum=Exact;PathPrefix;RegularExpression
+type PathMatchType string
+
+// The types of matches, as in the Gateway API.
+const (
+	MatchExact             MatchType = "Exact"
+	MatchRegularExpression MatchType = "RegularExpression"
+
+	PathExact             PathMatchType = "Exact"
+	PathPrefix            PathMatchType = "PathPrefix"
+	PathRegularExpression PathMatchType = "RegularExpression"
+)
+
+// PathMatch is a path to compare with.
+type PathMatch struct {
+	// Type is how the path is compared. Default PathPrefix.
+	// +kubebuilder:default=PathPrefix
+	// +optional
+	Type PathMatchType `json:"type,omitempty"`
+	// Value to compare with.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
+}
+
+// ValueMatch is a header or query parameter with the value to compare with.
+type ValueMatch struct {
+	// Type is how the value is compared. Default Exact.
+	// +kubebuilder:default=Exact
+	// +optional
+	Type MatchType `json:"type,omitempty"`
+	// Name of the header or query parameter.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+\\-.^_\\x60|~]+$"
+	Name string `json:"name"`
+	// Value to compare with.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
+}
+
+// TrafficStatus says who gets requests. It is unset where no route is shared.
+type TrafficStatus struct {
+	// Weight is the percentage of requests that the routes give to CanaryRevision. What matches ask for comes on top.
+	Weight int32 `json:"weight"`
+	// TargetWeight is the percentage that the release has come to: that of its step, or less while it goes back.
+	TargetWeight int32 `json:"targetWeight"`
+	// Matches is how many matches of the step are in effect.
+	// +optional
+	Matches int32 `json:"matches,omitempty"`
+	// StableRevision and CanaryRevision are the pod template hashes that the two Services select.
+	// +optional
+	StableRevision string `json:"stableRevision,omitempty"`
+	// +optional
+	CanaryRevision string `json:"canaryRevision,omitempty"`
+	// Awaits is what has to come before requests, or pods, move on; empty if nothing.
+	// +optional
+	Awaits TrafficAwaited `json:"awaits,omitempty"`
+	// Since is when Weight, or what Awaits names, became what it is.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// Problem is what somebody has to mend before requests can be moved; unset if nothing.
+	// +optional
+	Problem *TrafficProblem `json:"problem,omitempty"`
+	// Ending is set once the gates of the last step have passed: the old pods go, and the routes get back what they had.
+	// +optional
+	Ending *TrafficEnding `json:"ending,omitempty"`
+}
+
+// TrafficAwaited is what has to come before requests, or pods, move on.
+//
+// +kubebuilder:validation:Enum=Services;Endpoints;Routes;Capacity;Drain;OldPodsDelay;OldPods
+type TrafficAwaited string
+
+// What has to come before requests, or pods, move on.
+const (
+	// AwaitedServices: the two Services have to be made, and to select their versions.
+	AwaitedServices TrafficAwaited = "Services"
+	// AwaitedEndpoints: endpoints have to be ready, and to have been for readySeconds.
+	AwaitedEndpoints TrafficAwaited = "Endpoints"
+	// AwaitedRoutes: the status of a route has to tell that what was written is in effect.
+	AwaitedRoutes TrafficAwaited = "Routes"
+	// AwaitedCapacity: a version needs more pods before it gets more requests.
+	AwaitedCapacity TrafficAwaited = "Capacity"
+	// AwaitedDrain: pods stay for drainSeconds after their share was lowered.
+	AwaitedDrain TrafficAwaited = "Drain"
+	// AwaitedOldPodsDelay: old pods stay for oldPodsDelaySeconds.
+	AwaitedOldPodsDelay TrafficAwaited = "OldPodsDelay"
+	// AwaitedOldPods: old pods have to go before the routes get back what they had.
+	AwaitedOldPods TrafficAwaited = "OldPods"
+)
+
+// TrafficProblem is what somebody has to mend.
+type TrafficProblem struct {
+	Type TrafficProblemType `json:"type"`
+	// Object is what is to be mended, such as "HTTPRoute shop/web".
+	// +optional
+	Object string `json:"object,omitempty"`
+	// Message is a sentence for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// TrafficProblemType is a problem with the routes or Services of a release.
+//
+// +kubebuilder:validation:Enum=Disabled;NoGatewayAPI;RouteNotFound;ServiceNotFound;ServiceNotNamed;HeldByAnother;NotGranted;NotShareable;NameTaken;NotAccepted;Overload
+type TrafficProblemType string
+
+// The problems.
+const (
+	// TrafficDisabled: the controller runs without --traffic.
+	TrafficDisabled TrafficProblemType = "Disabled"
+	// TrafficNoGatewayAPI: the cluster does not serve gateway.networking.k8s.io/v1.
+	TrafficNoGatewayAPI TrafficProblemType = "NoGatewayAPI"
+	// TrafficRouteNotFound and TrafficServiceNotFound: the route, or the Service, does not exist.
+	TrafficRouteNotFound   TrafficProblemType = "RouteNotFound"
+	TrafficServiceNotFound TrafficProblemType = "ServiceNotFound"
+	// TrafficServiceNotNamed: no rule of the route refers to the Service.
+	TrafficServiceNotNamed TrafficProblemType = "ServiceNotNamed"
+	// TrafficHeldByAnother: another release shares the requests for this Service in this route.
+	TrafficHeldByAnother TrafficProblemType = "HeldByAnother"
+	// TrafficNotGranted: no ReferenceGrant lets the release refer to a route of another namespace, or the route to the two Services.
+	TrafficNotGranted TrafficProblemType = "NotGranted"
+	// TrafficNotShareable: the route, or the Service, can't be shared as it is: too many rules or matches, weights too large, no selector.
+	TrafficNotShareable TrafficProblemType = "NotShareable"
+	// TrafficNameTaken: an object of the name that one of Sluice's needs belongs to somebody else.
+	TrafficNameTaken TrafficProblemType = "NameTaken"
+	// TrafficNotAccepted: no Gateway accepts the route, or one can't resolve its backends.
+	TrafficNotAccepted TrafficProblemType = "NotAccepted"
+	// TrafficOverload: the step gives the version more requests than its pods are meant for.
+	TrafficOverload TrafficProblemType = "Overload"
+)
+
+// TrafficEnding is the end of a release with traffic.
+type TrafficEnding struct {
+	// Since is when the gates of the last step had passed.
+	Since metav1.Time `json:"since"`
+	// WaitedSeconds is how long a controller has watched old pods being kept since then. It is updated only from time to time.
+	// +optional
+	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
+}
+
+// The defaults of Traffic.
+const (
+	DefaultTrafficReadySeconds = 2
+	DefaultTrafficDrainSeconds = 10
+)

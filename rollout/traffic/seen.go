@@ -1,0 +1,64 @@
+package traffic
+
+import (
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Seen is what there is of the traffic of one release.
+type Seen struct {
+	// Off is why no route can be read or written at all; nil if they can.
+	Off *v1alpha1.TrafficProblem
+	// Stable and Canary are the two sides. Where the routes name several Services, each is all of its Services together.
+	Stable, Canary Side
+	// Routes are those of the spec, in its order, and then those that this release still holds and its spec does not name.
+	Routes []Route
+	// InEffect is for how long this process has watched all routes to be in effect as they are now, with the sides as they are.
+	InEffect time.Duration
+}
+
+// Side is what one version gets requests by.
+type Side struct {
+	// Made says that all Services of the side exist and belong to this release.
+	Made bool
+	// Problem is why they can't be made or used; nil if they can.
+	Problem *v1alpha1.TrafficProblem
+	// Revision is the pod-template-hash that all of them select; empty if they differ.
+	Revision string
+	// Ready is how many pods of that revision all of them have as ready endpoints: the fewest of any. It is 0 while the EndpointSlices are
+	// not about what the Services select now.
+	Ready int32
+	// Empty says that the EndpointSlices are about what the Services select now, and that there is no endpoint that serves.
+	Empty bool
+	// Steady is for how long this process has watched Ready without a rise.
+	Steady time.Duration
+}
+
+// Route is a route as it is.
+type Route struct {
+	v1alpha1.TrafficRoute
+
+	// Named says that the spec names it. One that it does not is held from before.
+	Named bool
+	// Problem is why it can't be shared; nil if it can.
+	Problem *v1alpha1.TrafficProblem
+	// Held says that this release holds it: it may refer to the sides.
+	Held bool
+	// Share is how it shares requests. It counts for a route that is held.
+	Share Share
+	// Whole says that it is exactly what a write of Share makes of it: nobody has changed it meanwhile.
+	Whole bool
+	// Accepted says that the route's status is about the route as it is now, wherever it has one, and that somebody accepts it.
+	Accepted bool
+	// Refused is what the status says against the route as it is now; nil if nothing.
+	Refused *v1alpha1.TrafficProblem
+}
+
+// Share is how requests are shared.
+type Share struct {
+	// Weight is the percentage that the canary side gets.
+	Weight int32
+	// Matches are requests that it gets whatever the weight.
+	Matches []v1alpha1.RequestMatch
+}

@@ -1,0 +1,100 @@
+package traffic
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Write is one write. The set of writes is closed: those of this file.
+//
+//sumtype:decl
+type Write interface {
+	write()
+	// String is what is done.
+	fmt.Stringer
+	// Key tells what is written from other writes. Writes of one key are refused for the same reason: it has no weights.
+	Key() string
+	// Words say what is written to people, and follow "to".
+	Words() string
+}
+
+type (
+	// PointSide makes the Services of a side, or has them select another revision.
+	PointSide struct {
+		Name     SideName
+		Revision string
+	}
+	// DropSides deletes the Services of both sides.
+	DropSides struct{}
+	// ShareRoute has a route refer to the sides, with these weights and matches.
+	ShareRoute struct {
+		Route v1alpha1.TrafficRoute
+		Share Share
+	}
+	// RestoreRoute gives a route back what it had.
+	RestoreRoute struct{ Route v1alpha1.TrafficRoute }
+)
+
+// SideName names a side. It ends the names of its Services.
+type SideName string
+
+// The sides.
+const (
+	StableSide SideName = "stable"
+	CanarySide SideName = "canary"
+)
+
+func (PointSide) write()    {}
+func (DropSides) write()    {}
+func (ShareRoute) write()   {}
+func (RestoreRoute) write() {}
+
+func (w PointSide) String() string {
+	return fmt.Sprintf("have the %s Services select revision %s", w.Name, w.Revision)
+}
+func (DropSides) String() string { return "delete the stable and canary Services" }
+func (w ShareRoute) String() string {
+	text := fmt.Sprintf("share %s: %d%% to the canary Service", Words(w.Route), w.Share.Weight)
+	if n := len(w.Share.Matches); n > 0 {
+		text += fmt.Sprintf(", and what %d matches hold for", n)
+	}
+	return text
+}
+func (w RestoreRoute) String() string { return "restore " + Words(w.Route) }
+
+// Key returns the side.
+func (w PointSide) Key() string { return "traffic/services/" + string(w.Name) }
+
+// Key names the deletion.
+func (DropSides) Key() string { return "traffic/services" }
+
+// Key returns the route.
+func (w ShareRoute) Key() string { return "traffic/" + key(w.Route) }
+
+// Key returns the route.
+func (w RestoreRoute) Key() string { return "traffic/" + key(w.Route) }
+
+// Words say that Services are written.
+func (w PointSide) Words() string { return "write the " + string(w.Name) + " Service" }
+
+// Words say that Services are deleted.
+func (DropSides) Words() string { return "delete the stable and canary Services" }
+
+// Words say that a route is written.
+func (w ShareRoute) Words() string { return "write " + Words(w.Route) }
+
+// Words say that a route is written.
+func (w RestoreRoute) Words() string { return "restore " + Words(w.Route) }
+
+// Words name a route to people.
+func Words(r v1alpha1.TrafficRoute) string {
+	if r.Namespace == "" {
+		return fmt.Sprintf("%s %s", r.Kind, r.Name)
+	}
+	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
+}
+
+func key(r v1alpha1.TrafficRoute) string {
+	return fmt.Sprintf("%s/%s/%s/%s", r.Kind, r.Namespace, r.Name, r.Service)
+}
