@@ -99,7 +99,7 @@ func sameRevision(s *scene) { s.Current = s.Update }
 
 func (s *scene) moves() mover.Moves {
 	if s.keeps {
-		return s.Keep(s.Task)
+		return s.Mover.Keep(s.Task)
 	}
 	return s.Move(s.Task)
 }
