@@ -45,6 +45,8 @@ type Route struct {
 	Problem *v1alpha1.TrafficProblem
 	// Held says that this release holds it: it may refer to the sides.
 	Held bool
+	// Generation rises with each change of the route's spec.
+	Generation int64
 	// Share is how it shares requests. It counts for a route that is held.
 	Share Share
 	// Whole says that it is exactly what a write of Share makes of it: nobody has changed it meanwhile.

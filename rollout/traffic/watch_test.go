@@ -1,0 +1,77 @@
+package traffic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// TestWatch: what is as it was is counted from when it was first seen so, and whatever changes in between begins again.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	shared := func(change func(*Seen)) Seen {
+		seen := Seen{
+			Stable: Side{Made: true, Revision: "v1", Ready: 3}, Canary: Side{Made: true, Revision: "v2", Ready: 2},
+			Routes: []Route{{
+				TrafficRoute: v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"},
+				Held:         true, Generation: 4, Share: Share{Weight: 10}, Accepted: true,
+			}},
+		}
+		change(&seen)
+		return seen
+	}
+	same := func(*Seen) {}
+	const before, after = 10 * time.Second, 5 * time.Second
+	cases := map[string]struct {
+		reason                   string
+		between                  func(*Seen)
+		inEffect, stable, canary time.Duration
+	}{
+		"Same":       {"nothing has changed", same, before + after, before + after, before + after},
+		"Weight":     {"the share has changed", func(s *Seen) { s.Routes[0].Share.Weight = 20 }, 0, before + after, before + after},
+		"Generation": {"somebody has changed the route", func(s *Seen) { s.Routes[0].Generation++ }, 0, before + after, before + after},
+		"Held":       {"the route was given back", func(s *Seen) { s.Routes[0].Held = false }, 0, before + after, before + after},
+		"Matches": {"other requests match", func(s *Seen) {
+			s.Routes[0].Share.Matches = []v1alpha1.RequestMatch{{Path: &v1alpha1.PathMatch{Value: "/new"}}}
+		}, 0, before + after, before + after},
+		"Unaccepted": {"nobody tells that the route is in effect", func(s *Seen) { s.Routes[0].Accepted = false }, 0, before + after, before + after},
+		"Route":      {"there is another route", func(s *Seen) { s.Routes = append(s.Routes, Route{Accepted: true}) }, 0, before + after, before + after},
+		"Revision":   {"the canary side selects other pods", func(s *Seen) { s.Canary.Revision = "v3" }, 0, before + after, 0},
+		"Rise":       {"one more pod is ready", func(s *Seen) { s.Stable.Ready++ }, before + after, 0, before + after},
+		"Fall":       {"one pod less is ready, and the others still are", func(s *Seen) { s.Stable.Ready-- }, before + after, before + after, before + after},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Unix(1000, 0)
+			watch, seen := Watch{}.Looked(shared(same), start)
+			if seen.InEffect != 0 || seen.Stable.Steady != 0 || seen.Canary.Steady != 0 {
+				t.Errorf("a new process has watched nothing yet, got %v, %v and %v", seen.InEffect, seen.Stable.Steady, seen.Canary.Steady)
+			}
+			watch, _ = watch.Looked(shared(same), start.Add(before))
+			_, seen = watch.Looked(shared(tc.between), start.Add(before+after))
+			got := [3]time.Duration{seen.InEffect, seen.Stable.Steady, seen.Canary.Steady}
+			if want := [3]time.Duration{tc.inEffect, tc.stable, tc.canary}; got != want {
+				t.Errorf("%s: want it in effect, the stable and the canary side steady for %v, got %v", tc.reason, want, got)
+			}
+		})
+	}
+}
+
+// TestWatchOfRouteThatComesAndGoes: a route that was not accepted for a while counts from when it is again.
+func TestWatchOfRouteThatComesAndGoes(t *testing.T) {
+	t.Parallel()
+	looked := func(accepted bool) Seen { return Seen{Routes: []Route{{Accepted: accepted}}} }
+	var watch Watch
+	for second, tc := range []struct {
+		accepted bool
+		want     time.Duration
+	}{{true, 0}, {true, time.Second}, {false, 0}, {true, 0}, {true, time.Second}} {
+		var seen Seen
+		watch, seen = watch.Looked(looked(tc.accepted), time.Unix(int64(second), 0))
+		if seen.InEffect != tc.want {
+			t.Errorf("second %d, accepted %t: want it in effect for %v, got %v", second, tc.accepted, tc.want, seen.InEffect)
+		}
+	}
+}
