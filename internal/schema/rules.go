@@ -27,6 +27,9 @@ var forms = []form{
 	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind in \['([^']+(?:', '[^']+)*)'\]$`), kindsOnly},
 	{regexp.MustCompile(`^self\.workloadRef\.kind (==|!=) '(\w+)' \|\| !has\(self\.strategy\.(\w+)\)( \|\| .*)?$`), notForKind},
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
+	{regexp.MustCompile(`^has\(self\.\w+\)(?: \|\| \(has\(self\.\w+\) && self\.\w+\.size\(\) > 0\))+$`), someField},
+	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| self\.\w+ == 0 \|\| \(has\(self\.(\w+)\) && self\.\w+\)$`), needsOther},
+	{regexp.MustCompile(`^self\.kind != '(\w+)' \|\| !has\(self\.(\w+)\)$`), kindWithout},
 }
 
 // addRules adds what a schema can express of the rules of a field.
@@ -71,6 +74,37 @@ func exactlyOne(match []string) map[string]any {
 		one = append(one, map[string]any{"required": []any{name}})
 	}
 	return map[string]any{"oneOf": one}
+}
+
+var hasField = regexp.MustCompile(`has\(self\.(\w+)\)( && )?`)
+
+// someField says that one of the fields is given; of a list, with an item.
+func someField(match []string) map[string]any {
+	var some []any
+	for _, has := range hasField.FindAllStringSubmatch(match[0], -1) {
+		given := map[string]any{"required": []any{has[1]}}
+		if has[2] != "" {
+			given["properties"] = map[string]any{has[1]: map[string]any{"minItems": 1}}
+		}
+		some = append(some, given)
+	}
+	return map[string]any{"anyOf": some}
+}
+
+// needsOther says that a number other than 0 is for objects with another field that is true.
+func needsOther(match []string) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"properties": map[string]any{match[1]: map[string]any{"const": 0}}},
+		map[string]any{"required": []any{match[2]}, "properties": map[string]any{match[2]: map[string]any{"const": true}}},
+	}}
+}
+
+// kindWithout says that objects of a kind don't have a field.
+func kindWithout(match []string) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"properties": map[string]any{"kind": map[string]any{"not": map[string]any{"const": match[1]}}}},
+		map[string]any{"not": map[string]any{"required": []any{match[2]}}},
+	}}
 }
 
 func count(match []string) map[string]any {

@@ -101,8 +101,19 @@ var (
 	})
 
 	steps = list(2,
-		with(optional{"replicas": counts}, optional{"gates": list(1, gates, gates)}),
+		with(optional{"replicas": counts}, optional{"gates": list(1, gates, gates), "traffic": shares, "matches": list(0, matches, matches)}),
 		with(optional{"replicas": pick("100%", "99%", int64(100))}, nil))
+	shares  = pick("10%", "0%", "100%", "101%", "", int64(10))
+	values  = with(optional{"name": pick("x-canary", "a b", ""), "value": names}, optional{"type": pick("Exact", "RegularExpression", "Prefix")})
+	matches = with(nil, optional{
+		"path":    with(optional{"value": pick("/new", "", int64(1))}, optional{"type": pick("Exact", "PathPrefix", "exact")}),
+		"headers": list(0, values, values), "queryParams": rapid.OneOf(pick([]any{}), list(0, values, values)),
+	})
+	routes  = with(optional{"kind": pick("HTTPRoute", "GRPCRoute", "Ingress", "TCPRoute"), "name": names, "service": names}, optional{"namespace": names})
+	seconds = pick(int64(0), int64(5), int64(-1), int64(604801), "5")
+	traffic = with(optional{"routes": list(1, routes, routes)}, optional{
+		"keepOldPods": yes, "allowOverload": yes, "oldPodsDelaySeconds": seconds, "readySeconds": seconds, "drainSeconds": seconds,
+	})
 	keys = with(nil, optional{
 		"age": pick("OldestFirst", "Oldest"), "name": pick("Ascending", ""), "deletePriority": empty,
 		"nodeLabel": with(optional{"key": names}, optional{"values": texts}),
@@ -111,7 +122,7 @@ var (
 		"maxSurge": counts, "maxUnavailable": counts, "order": list(0, keys, keys), "pausePoints": yes,
 		"onFailure": pick("Pause", "pause"), "preflight": pick("Warn", ""), "stepBack": pick("RemovePods", int64(1)),
 		"allowMixedVersions": yes, "podReplacement": pick("Terminated", "terminated"),
-		"supersede": pick("Queue", "Replace"), "progressDeadlineSeconds": pick(int64(60), int64(0), "60"),
+		"traffic": traffic, "supersede": pick("Queue", "Replace"), "progressDeadlineSeconds": pick(int64(60), int64(0), "60"),
 	})
 	metadata = with(optional{"name": pick("web", "Web", "a.b", int64(1), nil)}, optional{
 		"labels": pick(fields{"a": "b"}, fields{}, fields{"a": int64(1)}, nil), "annotations": pick(fields{"a": "b"}, nil),

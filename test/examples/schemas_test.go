@@ -125,7 +125,13 @@ func TestEditorsRefuse(t *testing.T) {
 		"order of ordinals":    {approvals, "kind: Deployment\n    name: web\n  strategy:", "kind: StatefulSet\n    name: web\n  strategy:\n    order: [{age: OldestFirst}]", "/spec/strategy/order"},
 		"another version":      {approvals, "sluice.dev/v1alpha1", "sluice.dev/v1", "/apiVersion"},
 		"field of a source":    {source, "  prune: true", "  purge: true", "/spec"},
+		"traffic as a number":  {approvals, "replicas: 1\n", "replicas: 1\n      traffic: 10\n", "/spec/strategy/steps/0/traffic"},
+		"no match":             {approvals, "replicas: 1\n", "replicas: 1\n      matches: [{}]\n", "/spec/strategy/steps/0/matches/0"},
+		"match of nothing":     {approvals, "replicas: 1\n", "replicas: 1\n      matches: [{headers: []}]\n", "/spec/strategy/steps/0/matches/0/headers"},
 		"interval":             {source, "interval: 30s", "interval: 30", "/spec/interval"},
+	}
+	for name, wrong := range wrongTraffic {
+		tests[name] = struct{ file, old, with, at string }{approvals, "  strategy:", "  strategy:\n    traffic: " + wrong[0], "/spec/strategy" + wrong[1]}
 	}
 	compiled := schemaOf(t, schema.Any)
 	for name, tt := range tests {
@@ -139,6 +145,15 @@ func TestEditorsRefuse(t *testing.T) {
 			wantRefusedAt(t, compiled.Validate(valueOf(t, changed)), tt.at)
 		})
 	}
+}
+
+// wrongTraffic are values of strategy.traffic, and where each is wrong.
+var wrongTraffic = map[string][2]string{
+	"no routes":             {"{routes: []}", "/traffic/routes"},
+	"another kind":          {"{routes: [{kind: TCPRoute, name: web, service: web}]}", "/traffic/routes/0/kind"},
+	"Ingress elsewhere":     {"{routes: [{kind: Ingress, name: web, service: web, namespace: edge}]}", "/traffic/routes/0"},
+	"delay of nothing":      {"{routes: [{kind: Ingress, name: web, service: web}], oldPodsDelaySeconds: 60}", "/traffic"},
+	"delay of nothing kept": {"{routes: [{kind: Ingress, name: web, service: web}], keepOldPods: false, oldPodsDelaySeconds: 60}", "/traffic/keepOldPods"},
 }
 
 // wantRefusedAt looks for the place among those of the innermost causes.
