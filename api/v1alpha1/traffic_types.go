@@ -53,7 +53,7 @@ type Traffic struct {
 // +kubebuilder:validation:Enum=HTTPRoute;GRPCRoute;Ingress
 type TrafficRouteKind string
 
-// The kinds of routes.
+// The values of TrafficRouteKind.
 const (
 	// RouteHTTP and RouteGRPC are of the Gateway API (gateway.networking.k8s.io/v1).
 	RouteHTTP TrafficRouteKind = "HTTPRoute"
@@ -172,7 +172,7 @@ type TrafficStatus struct {
 	// Since is when Weight, or what Awaits names, became what it is.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
-	// Problem is what somebody has to mend before requests can be moved; unset if nothing.
+	// Problem is what somebody has to fix before requests can be moved; unset if nothing.
 	// +optional
 	Problem *TrafficProblem `json:"problem,omitempty"`
 	// Ending is set once the gates of the last step have passed: the old pods go, and the routes get back what they had.
@@ -203,10 +203,10 @@ const (
 	AwaitedOldPods TrafficAwaited = "OldPods"
 )
 
-// TrafficProblem is what somebody has to mend.
+// TrafficProblem is what somebody has to fix.
 type TrafficProblem struct {
 	Type TrafficProblemType `json:"type"`
-	// Object is what is to be mended, such as "HTTPRoute shop/web".
+	// Object is what is to be fixed, such as "HTTPRoute shop/web".
 	// +optional
 	Object string `json:"object,omitempty"`
 	// Message is a sentence for people.
