@@ -156,6 +156,13 @@ const (
 	// NAME -o yaml --show-managed-fields`. If it stays so, see the errors of the source and
 	// docs/releasesource.md#git-is-the-truth.
 	ReasonChangedPastGit = "ChangedPastGit"
+	// ReasonShiftingTraffic: the pods of the step are available, and routes move requests between versions. `status.traffic` says
+	// what they get, and what is waited for. Sluice goes on by itself.
+	ReasonShiftingTraffic = "ShiftingTraffic"
+	// ReasonTrafficBlocked: routes can't share requests. `status.traffic.problem` says why, and which object to change. No version gets
+	// more requests than before.
+	// Action: change the object that the message names, or `strategy.traffic`.
+	ReasonTrafficBlocked = "TrafficBlocked"
 	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
 	// Action: run `sluice approve NAME`, or remove the annotation. See docs/order.md#pause-points.
 	ReasonPausePoint = "PausePoint"

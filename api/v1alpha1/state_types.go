@@ -4,7 +4,7 @@ import "slices"
 
 // ReleaseState is what a release is doing, or waits for.
 //
-// +kubebuilder:validation:Enum=WorkloadNotFound;WorkloadHeld;Idle;Quarantined;Completed;Drifted;Waiting;ChangedPastGit;NativeRollout;Starting;WillNotFit;Rolling;PausePoint;Blocked;ApprovalRefused;Rejected;Stopped;Failed;Finishing
+// +kubebuilder:validation:Enum=WorkloadNotFound;WorkloadHeld;Idle;Quarantined;Completed;Drifted;Waiting;ChangedPastGit;NativeRollout;Starting;WillNotFit;Rolling;PausePoint;Blocked;ApprovalRefused;Rejected;Stopped;Failed;Shifting;Finishing
 type ReleaseState string
 
 // The states of a release. The message says more about each.
@@ -46,6 +46,8 @@ const (
 	StateStopped ReleaseState = "Stopped"
 	// StateFailed: the release made no progress within its deadline.
 	StateFailed ReleaseState = "Failed"
+	// StateShifting: the pods of the step are available, and routes move requests between versions; status.traffic says how far.
+	StateShifting ReleaseState = "Shifting"
 	// StateFinishing: every pod runs the new revision, and the workload is handed back.
 	StateFinishing ReleaseState = "Finishing"
 )
@@ -84,7 +86,7 @@ const (
 
 // StallCause is what somebody has to change before the release goes on.
 //
-// +kubebuilder:validation:Enum=ProgressDeadlineExceeded;GateRejected;WriteRefused;InvalidStrategy;InvalidTemplate;NoTemplate;WouldMixVersions;WorkloadHeldByAnother;WorkloadShared
+// +kubebuilder:validation:Enum=ProgressDeadlineExceeded;GateRejected;WriteRefused;InvalidStrategy;InvalidTemplate;NoTemplate;WouldMixVersions;WorkloadHeldByAnother;WorkloadShared;TrafficBlocked
 type StallCause string
 
 // What somebody has to change. Each is also the reason of the condition Stalled.
@@ -108,6 +110,8 @@ const (
 	StallWorkloadHeld StallCause = ReasonWorkloadHeld
 	// StallWorkloadShared: another, older BatchRelease names the same workload.
 	StallWorkloadShared StallCause = ReasonWorkloadShared
+	// StallTrafficBlocked: routes can't share requests; status.traffic.problem says why.
+	StallTrafficBlocked StallCause = ReasonTrafficBlocked
 )
 
 // StoppedFor reports whether a cause is among those for which releases do not advance.

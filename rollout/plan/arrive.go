@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // rest leaves a completed release alone.
@@ -12,6 +13,7 @@ func rest(d Decision) Decision {
 	d = agree(d)
 	switch w := d.Workload; {
 	case !d.held():
+		d, _ = leaveTraffic(d, traffic.Rest)
 		return watchDrift(sweepGates(d))
 	case !d.Live.Has(ReadRelease):
 		return d.read(ReadRelease)
@@ -79,6 +81,7 @@ func (l *look) arrival() Arrival {
 
 // arrive completes a release whose template the workload runs under the native controller.
 func arrive(d Decision, at Arrival) Decision {
+	d, _ = leaveTraffic(d, traffic.Leave)
 	switch at {
 	case Unseen:
 		return d
@@ -216,7 +219,7 @@ func complete(d Decision) Decision {
 			r.CurrentStepIndex = steps - 1
 		}
 		r.StepStartedAt = cmp.Or(r.StepStartedAt, d.time())
-		r.Gates, r.Answers, r.Progress, r.Held, r.PausePoint, r.Failure = nil, nil, nil, nil, nil, nil
+		r.Gates, r.Answers, r.Progress, r.Held, r.PausePoint, r.Failure, r.Traffic = nil, nil, nil, nil, nil, nil, nil
 		r.StableRevision, r.WorkloadUID = r.UpdateRevision, d.Workload.UID
 		r.Replicas, r.TargetReplicas = d.Workload.Replicas, d.Workload.Replicas
 	})

@@ -74,7 +74,7 @@ func (t *telling) stalled() stall {
 		if s.Late && t.refused == nil {
 			return stall{v1alpha1.StallDeadlineExceeded, t.status.Message, false}
 		}
-	case Leaving, Replaced, Unsecured, Completed, Drifted, Waiting, PastGit, Arriving, Entering, Rolling, Paused, Blocked, Stopped, Finishing:
+	case Leaving, Replaced, Unsecured, Completed, Drifted, Waiting, PastGit, Arriving, Entering, Rolling, Paused, Blocked, Shifting, Stopped, Finishing:
 	}
 	if !t.statusFirst && t.refused != nil {
 		return stall{v1alpha1.StallWriteRefused, refusalWords(t.refused), false}
@@ -106,6 +106,8 @@ func (t *telling) stalledBeside() stall {
 		return stall{v1alpha1.StallWorkloadShared, fmt.Sprintf(
 			"%s %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
 			t.kind(), t.Workload.Name, t.elder()), false}
+	case t.record.Traffic != nil && t.record.Traffic.Problem != nil:
+		return stall{v1alpha1.StallTrafficBlocked, t.record.Traffic.Problem.Message, false}
 	case waits && rejectedOf(blocked.By) != nil:
 		return stall{v1alpha1.StallGateRejected, t.status.Message, true}
 	default:

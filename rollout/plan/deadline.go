@@ -62,6 +62,10 @@ func (d Decision) whyLate() string {
 	switch {
 	case d.refused != nil:
 		return refusalWords(d.refused)
+	case d.record.Traffic != nil && d.record.Traffic.Problem != nil:
+		return d.record.Traffic.Problem.Message
+	case d.shifts():
+		return awaited(d.record.Traffic.Awaits)
 	case d.goingBack():
 		return "pods of the version before are not available"
 	default:

@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/sluice-dev/sluice/rollout/traffic"
+
 // Next decides what a release does next. It never fails: what a user must fix is in the status.
 func Next(o Observation) Plan {
 	l := lookAt(o)
@@ -12,7 +14,8 @@ func decide(l *look) Decision {
 	case Leaving:
 		return retryRefused(leave(l))
 	case Absent, WorkloadHeld:
-		return nothing(l)
+		d, _ := leaveTraffic(nothing(l), traffic.Leave)
+		return d
 	case Replaced:
 		return nothing(l).read(ReadWorkload)
 	case Unsecured:
@@ -48,6 +51,9 @@ func proceed(d Decision) Decision {
 	if d.idle() {
 		return rest(d)
 	}
+	if d = turnTraffic(d); d.needs.Any() {
+		return d
+	}
 	switch s := underWay(d.look).(type) {
 	case Arriving:
 		return arrive(d, s.At)
@@ -55,7 +61,7 @@ func proceed(d Decision) Decision {
 		if !d.takenOver() {
 			return hold(d, s)
 		}
-	case Entering, Rolling, Paused, Blocked, Finishing:
+	case Entering, Rolling, Paused, Blocked, Shifting, Finishing:
 	}
 	return goOn(d)
 }

@@ -41,7 +41,7 @@ func (l *look) stableRevision() string {
 // be scaled to are approved. A rollback has no version that anybody has to approve.
 func (l *look) empties() bool {
 	stable := l.stableRevision()
-	return l.Workload.Replicas == 0 && l.Workload.native().EmptyTakesTemplate && !l.isRollback() && len(l.steps()) > 0 && !l.share().all() && stable != "" && l.hasTemplate(stable) &&
+	return l.Workload.Replicas == 0 && l.Workload.native().EmptyTakesTemplate && !l.isRollback() && len(l.steps()) > 0 && (!l.share().all() || !l.allTraffic()) && stable != "" && l.hasTemplate(stable) &&
 		stable != l.record.UpdateRevision
 }
 
@@ -102,6 +102,10 @@ func rollEmpty(d Decision) Decision {
 		}
 	}
 	d, t := follow(d)
+	d, t, st := steer(d, t)
+	if d.needs.Any() {
+		return d
+	}
 	d = count(d).with(func(r *record) { r.Progress = nil }) // nothing can become available
 	if last := d.Workload.Mover.Clear(t); len(last) > 0 {
 		return takeLast(d, last)
@@ -118,8 +122,10 @@ func rollEmpty(d Decision) Decision {
 	switch {
 	case stops:
 		d, _ = turnRound(d, len(d.record.Gates) > 0)
+	case d.ending() != nil:
+		d = finish(d, st)
 	case d.pods.Settled && !d.rescaling():
-		d, _ = passStep(d, t)
+		d, _ = passStep(d, t, st)
 	}
 	return d
 }

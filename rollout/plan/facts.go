@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/preflight"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // Facts are what a shell passes on as it has read them. To observe something new takes a field here and, in each shell,
@@ -20,6 +21,8 @@ type Facts struct {
 	Pods []order.Pod
 	// Failing is what is wrong with the updated pods; empty before ReadFailing.
 	Failing string
+	// Traffic is what there is of the release's traffic; nil if it has none.
+	Traffic *traffic.Seen
 	// Resolved is the answer to Needs.Resolve, Drift to Needs.Drift and Preflight to Needs.Preflight; nil if it was not requested.
 	Resolved  *Resolved
 	Drift     *Drift

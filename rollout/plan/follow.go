@@ -100,7 +100,7 @@ func enterStep(d Decision, index int32) Decision {
 	stay := d.stay()
 	d = d.with(func(r *record) {
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = index, v1alpha1.StepUpgrade, d.time()
-		r.Gates, r.Answers = nil, nil
+		r.Gates, r.Answers, r.Traffic = nil, nil, notEnding(r.Traffic)
 	})
 	replicas := d.Workload.Replicas
 	target, entered := d.share().entered(replicas), replicas
@@ -142,6 +142,8 @@ func enterFirstStep(d Decision) (Decision, bool) {
 func rollOn(d Decision) Decision {
 	state := d.record.CurrentStepState
 	switch {
+	case d.ending() != nil:
+		state = v1alpha1.StepCompleted
 	case len(d.record.Gates) == 0:
 		state = v1alpha1.StepUpgrade
 	case state != v1alpha1.StepCompleted:

@@ -8,11 +8,12 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // passStep goes on from a step that is done: to its gates, to the next step, to the end. It returns the target for the pods
 // then.
-func passStep(d Decision, t mover.Task) (Decision, mover.Task) {
+func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Task) {
 	policies := d.gatesToPass()
 	d = dropGates(d, policies)
 	if d.LastScale.IsZero() && !d.Live.Has(ReadCounts) { // what an earlier process wrote may be in no cache yet
@@ -30,7 +31,7 @@ func passStep(d Decision, t mover.Task) (Decision, mover.Task) {
 	}
 	switch {
 	case d.lastStep():
-		return finish(d), t
+		return finish(d, st), t
 	case d.exceeds(t.Target):
 		return d, t
 	}
@@ -314,7 +315,11 @@ func (l *look) undecided() []v1alpha1.Gate {
 }
 
 // finish hands the workload back: every pod runs the new revision.
-func finish(d Decision) Decision {
+func finish(d Decision, st traffic.Standing) Decision {
+	d, ended := endTraffic(d, st)
+	if !ended {
+		return d
+	}
 	d = d.with(func(r *record) {
 		r.Phase, r.CurrentStepState, r.Gates, r.Answers = v1alpha1.PhaseFinalizing, v1alpha1.StepCompleted, nil, nil
 	})

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 const opens = "open gate web-v2-1-0-0 (manual): batch 1/3 is done"
@@ -49,7 +50,7 @@ func TestForcedIsKept(t *testing.T) {
 	blocking := blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")
 	answered := func(s *v1alpha1.BatchReleaseStatus) { s.Answers = []v1alpha1.Answer{{Gate: "uid", By: "ada"}} }
 	l := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"))).status(blocking).status(answered).look()
-	p, _ := passStep(nothing(l), l.task(l.record.TargetReplicas))
+	p, _ := passStep(nothing(l), l.task(l.record.TargetReplicas), traffic.Standing{Done: true})
 	if diff := cmp.Diff(want, p.record.Forced); diff != "" {
 		t.Errorf("status.forced (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // hold takes the workload over, or puts back what somebody changed while it is taken over.
@@ -33,6 +34,8 @@ func start(d Decision, at Start) Decision {
 		return d
 	case WillNotFit:
 		return d.wakeAt(d.Now.Add(preflightRetry))
+	case NoTraffic:
+		return tellTraffic(d, traffic.Next(d.goal(traffic.Forward, 0), *d.Traffic))
 	case Ready:
 	}
 	proven := d.Live.Has(ReadRelease)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // leave hands the workload back when the release is being deleted.
@@ -20,6 +21,7 @@ func leave(l *look) Decision {
 			return d
 		}
 	}
+	d, left := leaveTraffic(d, traffic.Leave)
 	if d.holdStripped() {
 		return holdAgain(d)
 	}
@@ -29,7 +31,7 @@ func leave(l *look) Decision {
 			return d
 		}
 	}
-	if slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer) {
+	if left && slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer) {
 		d = d.do(Annotate{Reason: "the workload is the native controller's again", Finalizer: new(false)})
 	}
 	return d

@@ -53,11 +53,19 @@ func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseSt
 	bare := *status
 	bare.UpdatedReplicas, bare.UpdatedReadyReplicas, bare.UpdatedAvailableReplicas = 0, 0, 0
 	bare.ReadyReplicas, bare.AvailableReplicas, bare.UnavailableReplicas = 0, 0, 0
-	bare.Progress, bare.LastUpdateTime = nil, nil
+	bare.Progress, bare.LastUpdateTime, bare.Traffic = nil, nil, urgentTraffic(status.Traffic)
 	bare.Conditions = slices.DeleteFunc(slices.Clone(bare.Conditions), func(c metav1.Condition) bool {
 		return c.Type == v1alpha1.ConditionAvailable
 	})
 	return &bare
+}
+
+// urgentTraffic is what of the traffic must not wait: the rest changes within seconds.
+func urgentTraffic(t *v1alpha1.TrafficStatus) *v1alpha1.TrafficStatus {
+	if t == nil || t.Problem == nil && t.Ending == nil {
+		return nil
+	}
+	return &v1alpha1.TrafficStatus{Problem: t.Problem, Ending: t.Ending}
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -35,7 +35,8 @@ func (l *look) wontFit() bool {
 func (l *look) shape() *Shape {
 	b := l.widest()
 	made := l.Workload.Mover.Count(l.record.Resolved.Digest).Updated.Known
+	surge := max(b.Surge, l.trafficPeak()-l.Workload.Replicas)
 	return &Shape{
-		Template: l.template(), Replicas: l.Workload.Replicas, Surge: b.Surge, Unavailable: b.Unavailable, NewVersion: !made,
+		Template: l.template(), Replicas: l.Workload.Replicas, Surge: surge, Unavailable: b.Unavailable, NewVersion: !made,
 	}
 }

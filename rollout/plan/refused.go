@@ -136,6 +136,8 @@ func WriteOf(action Action) mover.Name {
 		return mover.Name{Key: "Keep/" + a.Revision + "/" + string(a.Record.Outcome), Words: a.String()}
 	case UpdateRevision:
 		return mover.Name{Key: "Mark/" + a.Name + "/" + string(a.Record.Outcome), Words: a.String()}
+	case Traffic:
+		return mover.Name{Key: a.Write.Key(), Words: a.Write.Words()}
 	case PruneRevision:
 		return mover.Name{Key: "Forget/" + a.Name, Words: a.String()}
 	}

@@ -20,15 +20,22 @@ func roll(d Decision) Decision {
 		return d
 	}
 	d, t := follow(d)
+	target := t.Target
+	d, t, st := steer(d, t)
 	switch {
+	case d.needs.Any():
+		return d
 	case !d.hasUpdated():
 		return waitForRoom(makeRoom(d, t))
 	case d.failed() && !d.arrived():
 		return stayFailed(count(d), t)
 	}
 	d = recordProgress(rollOn(count(d)))
-	if d.stepDone(t.Target) {
-		d, t = passStep(d, t)
+	switch {
+	case d.ending() != nil:
+		d = finish(d, st)
+	case st.Done && d.stepDone(target, d.others(t.Keep)):
+		d, t = passStep(d, t, st)
 	}
 	if d.record.Phase == v1alpha1.PhaseFinalizing || d.statusFirst {
 		return d
@@ -96,13 +103,15 @@ func (l *look) arrived() bool {
 // and where a gate stands, the counts must be about what is wanted, and no
 // more old pods may be left than the step says; elsewhere the next step takes them away, in
 // one write with its own. What is jumped back to is there when no updated pod is too many, and no other missing.
-func (l *look) stepDone(target int32) bool {
-	rest := l.Workload.Replicas - target
+// Others may be kept for the requests that they get.
+func (l *look) stepDone(target, kept int32) bool {
+	least := l.Workload.Replicas - target
+	rest := max(least, kept)
 	switch {
 	case l.updatedAvailable() < target:
 		return false
 	case l.stepsBack():
-		return l.pods.Updated.Observed && l.pods.Updated.Wanted <= target && l.oldReplicas() == rest
+		return l.pods.Updated.Observed && l.pods.Updated.Wanted <= target && l.oldReplicas() >= least && l.oldReplicas() <= rest
 	case !l.lastStep() && len(l.gatesToPass()) == 0:
 		return true
 	default:

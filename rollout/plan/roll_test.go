@@ -144,7 +144,7 @@ func TestStepDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := test.scene.look()
-			if got := l.stepDone(l.record.TargetReplicas); got != test.want {
+			if got := l.stepDone(l.record.TargetReplicas, 0); got != test.want {
 				t.Errorf("done is %t, want %t", got, test.want)
 			}
 		})

@@ -92,6 +92,8 @@ type (
 	}
 	// Failed says that the release made no progress within its deadline.
 	Failed struct{ At Standstill }
+	// Shifting says that the pods are there, and that requests are moved between versions.
+	Shifting struct{ Awaits v1alpha1.TrafficAwaited }
 	// Finishing says that every pod runs the new revision, and the workload is handed back.
 	Finishing struct{}
 )
@@ -137,6 +139,8 @@ const (
 	WouldMixVersions
 	// WillNotFit: the namespace has no room for the release.
 	WillNotFit
+	// NoTraffic: the routes can't share requests.
+	NoTraffic
 )
 
 // Standstill is how far a release is that is stopped.
@@ -171,6 +175,7 @@ func (Paused) isState()       {}
 func (Blocked) isState()      {}
 func (Stopped) isState()      {}
 func (Failed) isState()       {}
+func (Shifting) isState()     {}
 func (Finishing) isState()    {}
 
 func (Leaving) isObstacle()      {}
@@ -193,6 +198,7 @@ func (Paused) isProgress()    {}
 func (Blocked) isProgress()   {}
 func (Stopped) isProgress()   {}
 func (Failed) isProgress()    {}
+func (Shifting) isProgress()  {}
 func (Finishing) isProgress() {}
 
 // Of computes the state of a release from what is observed.
@@ -285,6 +291,8 @@ func starting(l *look) Progress {
 		return Starting{WouldMixVersions}
 	case fresh && l.wontFit():
 		return Starting{WillNotFit}
+	case fresh && l.trafficProblem() != nil:
+		return Starting{NoTraffic}
 	default:
 		return Starting{Ready}
 	}
@@ -311,6 +319,9 @@ func rolling(l *look) Progress {
 		if waiting := l.waitsFor(); len(waiting) > 0 {
 			return Blocked{waiting}
 		}
+	}
+	if l.shifts() {
+		return Shifting{l.record.Traffic.Awaits}
 	}
 	return Rolling{Back: l.goingBack()}
 }

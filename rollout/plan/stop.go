@@ -106,6 +106,7 @@ func stand(d Decision) Decision {
 	if turns {
 		return d
 	}
+	d, t, _ = steer(d, t)
 	if d.hasUpdated() {
 		return keepScale(count(d), t)
 	}

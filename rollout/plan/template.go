@@ -143,7 +143,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		r.Gates, r.Progress, r.PausePoint, r.Failure = nil, nil, nil, nil
 		r.Replicas, r.TargetReplicas = 0, 0
 		r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0
-		r.Answers, r.Forced = nil, nil
+		r.Answers, r.Forced, r.Traffic = nil, nil, nil
 		r.Resolved, r.Queued = &template, nil
 		r.UpdateRevision = template.Revision
 		if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || r.Commit == "" {

@@ -34,6 +34,8 @@ func (t *telling) value() v1alpha1.ReleaseState {
 		return v1alpha1.StatePausePoint
 	case Rolling:
 		return v1alpha1.StateRolling
+	case Shifting:
+		return v1alpha1.StateShifting
 	case Finishing:
 		return v1alpha1.StateFinishing
 	case Arriving:

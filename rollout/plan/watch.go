@@ -18,11 +18,13 @@ const longestLook = time.Minute
 type Watched struct {
 	// Progress is the wait for one more updated pod, Refusal that for a write to be taken, and Queue that of a new template.
 	Progress, Refusal, Queue time.Duration
+	// Ending is how long old pods have been kept at the end of a release with traffic.
+	Ending time.Duration
 }
 
 // Watches are the waits that a process watches, for one release. The zero value is none. The times given to it must be
 // those of one clock that does not jump.
-type Watches struct{ progress, refusal, queue watch }
+type Watches struct{ progress, refusal, queue, ending watch }
 
 // watch is how long a process has waited for one thing.
 type watch struct {
@@ -42,6 +44,7 @@ type mark struct {
 func (w Watches) Watched(status *v1alpha1.BatchReleaseStatus, now time.Time) Watched {
 	return Watched{
 		w.progress.until(progressMark(status), now), w.refusal.until(refusalMark(status), now), w.queue.until(queueMark(status), now),
+		w.ending.until(endingMark(status), now),
 	}
 }
 
@@ -49,12 +52,13 @@ func (w Watches) Watched(status *v1alpha1.BatchReleaseStatus, now time.Time) Wat
 func (w Watches) Looked(status *v1alpha1.BatchReleaseStatus, now time.Time) Watches {
 	return Watches{
 		w.progress.looked(progressMark(status), now), w.refusal.looked(refusalMark(status), now), w.queue.looked(queueMark(status), now),
+		w.ending.looked(endingMark(status), now),
 	}
 }
 
 // Interrupted notes that the process could not look: until the next time that it can, nothing counts.
 func (w Watches) Interrupted() Watches {
-	w.progress.last, w.refusal.last, w.queue.last = time.Time{}, time.Time{}, time.Time{}
+	w.progress.last, w.refusal.last, w.queue.last, w.ending.last = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	return w
 }
 
@@ -96,4 +100,13 @@ func queueMark(status *v1alpha1.BatchReleaseStatus) mark {
 		return mark{}
 	}
 	return mark{attempt: status.Attempt, since: q.Since.Unix(), write: q.Given, waited: q.WaitedSeconds}
+}
+
+// endingMark is the wait for the end of the delay after which old pods go; none if the release is not at its end.
+func endingMark(status *v1alpha1.BatchReleaseStatus) mark {
+	if status.Traffic == nil || status.Traffic.Ending == nil {
+		return mark{}
+	}
+	ending := status.Traffic.Ending
+	return mark{attempt: status.Attempt, since: ending.Since.Unix(), waited: ending.WaitedSeconds}
 }

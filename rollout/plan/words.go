@@ -72,6 +72,8 @@ func (t *telling) stateWords() (reason, message string) {
 		return v1alpha1.ReasonPausePoint, t.pauseWords(&s.At)
 	case Rolling:
 		return t.upgradeReason(), t.rollingWords(s.Back)
+	case Shifting:
+		return v1alpha1.ReasonShiftingTraffic, t.shiftingWords()
 	case Finishing:
 		return v1alpha1.ReasonHandingBack, handBackWords
 	case Entering, Leaving, Unsecured, Replaced:
@@ -151,6 +153,8 @@ func (t *telling) startWords(at Start) (reason, message string) {
 		return v1alpha1.ReasonWouldMixVersions, "the workload is not taken over: " + t.mixingWords()
 	case WillNotFit:
 		return v1alpha1.ReasonWillNotFit, "the workload is not taken over: " + joined(t.Preflight.WillNotFit)
+	case NoTraffic:
+		return v1alpha1.ReasonTrafficBlocked, "the workload is not taken over: " + t.trafficProblem().Message
 	default:
 		if t.failed() {
 			return v1alpha1.ReasonDeadlineExceeded, t.failureWords()
@@ -279,6 +283,19 @@ func (t *telling) rollingWords(back bool) string {
 		what = "going back"
 	}
 	return fmt.Sprintf("batch %s: %s to %s of %d", t.status.Batch, what, pods(t.record.TargetReplicas), t.record.Replicas)
+}
+
+// shiftingWords say that requests are moved. What they wait for is in status.traffic: it changes within seconds.
+func (t *telling) shiftingWords() string {
+	told := t.record.Traffic
+	switch {
+	case told.Ending != nil:
+		return "batch " + t.status.Batch + " done: old pods go, and then the routes get back what they had"
+	case t.isRollback():
+		return fmt.Sprintf("batch %s: requests go back to revision %s", t.status.Batch, t.record.RolledBackTo())
+	default:
+		return fmt.Sprintf("batch %s: requests are moved to %d%% for revision %s", t.status.Batch, told.TargetWeight, t.record.UpdateRevision)
+	}
 }
 
 func (l *look) pauseWords(at *v1alpha1.PausePoint) string {

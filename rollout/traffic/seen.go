@@ -14,6 +14,8 @@ type Seen struct {
 	Stable, Canary Side
 	// Routes are those of the spec, in its order, and then those that this release still holds and its spec does not name.
 	Routes []Route
+	// Services says that there is a Service of either side that belongs to this release.
+	Services bool
 	// InEffect is for how long this process has watched all routes to be in effect as they are now, with the sides as they are.
 	InEffect time.Duration
 }

@@ -1,0 +1,46 @@
+package traffic
+
+import "time"
+
+// Goal is what a release asks of its traffic now.
+type Goal struct {
+	Way Way
+	// Stable is the revision that serves before the release, or that a rollback goes to, and Canary the one that is released.
+	Stable, Canary string
+	// Share is what the step says.
+	Share Share
+	// Pods is how many pods of the canary the step says, and Available that they are.
+	Pods      int32
+	Available bool
+	// Replicas is spec.replicas, and Least how many pods are enough for all requests: spec.replicas - maxUnavailable.
+	Replicas, Least int32
+	// KeepOld keeps all pods of the stable side, whatever it gets.
+	KeepOld bool
+	// Overload lets a side get more requests than its pods are meant for, if the step says so.
+	Overload bool
+	// Alone says that no version has pods but the one that serves in the end.
+	Alone bool
+	// Lost says that the workload has no version any more of the revision that the stable side selects.
+	Lost bool
+	// ReadyFor is how long endpoints must have been ready, and DrainFor how long pods stay after their share was lowered.
+	ReadyFor, DrainFor time.Duration
+}
+
+// Way is which way a release goes.
+type Way int
+
+// The ways.
+const (
+	// Forward goes towards the share of the step.
+	Forward Way = iota
+	// Stand leaves requests as they are: the release is stopped, or has failed.
+	Stand
+	// Back takes all requests from the canary side, and then gives the routes back.
+	Back
+	// End gives the routes back once the canary side alone has pods.
+	End
+	// Leave gives the routes back at once.
+	Leave
+	// Rest does so, and then deletes the Services: no release is in progress.
+	Rest
+)
