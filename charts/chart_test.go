@@ -26,6 +26,10 @@ func TestIsInstall(t *testing.T) {
 	}
 	confined := install.Default("latest")
 	confined.Namespace, confined.Namespaced, confined.Policy = "shop", true, false
+	confinedTraffic := confined
+	confinedTraffic.Traffic = true
+	traffic := install.Default("latest")
+	traffic.Traffic = true
 	cases := map[string]struct {
 		reason  string
 		options install.Options
@@ -33,6 +37,10 @@ func TestIsInstall(t *testing.T) {
 	}{
 		"Default":    {"without any choice", install.Default("latest"), nil},
 		"Namespaced": {"confined to a namespace", confined, []string{"--set=namespaced=true"}},
+		"Traffic":    {"with rights to write routes", traffic, []string{"--set=traffic.enabled=true"}},
+		"NamespacedTraffic": {"confined, with rights to write routes", confinedTraffic, []string{
+			"--set=namespaced=true,traffic.enabled=true",
+		}},
 		"Chosen": {"with all that can be chosen for both", chosen, []string{
 			"--set=crds.install=false,policy.enabled=false,replicas=3,image.repository=r.example/sluice,image.tag=v2",
 			"--set=controllerArgs={--cluster-name=eu}",

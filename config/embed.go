@@ -5,5 +5,5 @@ import "embed"
 
 // Manifests are the folders of this package. A kustomization.yaml in them is for kubectl.
 //
-//go:embed crd/*.yaml rbac/*.yaml controller/*.yaml policy/*.yaml
+//go:embed crd/*.yaml rbac/*.yaml controller/*.yaml policy/*.yaml components/traffic/*.yaml
 var Manifests embed.FS

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +34,35 @@ func TestIsConfig(t *testing.T) {
 	got := byName(cptest.Decode(t, render(t, install.Default("latest"))))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-kubectl kustomize config +install:\n%s", diff)
+	}
+}
+
+// TestTrafficIsComponent: with --traffic they are those with the component.
+func TestTrafficIsComponent(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	relative := func(path string) string {
+		t.Helper()
+		there, err := controlplane.InCheckout(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err = filepath.Rel(folder, there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	text := fmt.Sprintf("resources: [%q]\ncomponents: [%q]\n", relative("config"), relative("config/components/traffic"))
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := install.Default("latest")
+	options.Traffic = true
+	want := byName(cptest.Decode(t, cptest.Kubectl(t, "kustomize", folder)))
+	got := byName(cptest.Decode(t, render(t, options)))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-kubectl kustomize +install:\n%s", diff)
 	}
 }
 

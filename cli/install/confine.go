@@ -14,14 +14,21 @@ import (
 var clusterResources = []string{"nodes"}
 
 // confine turns the roles of the cluster into roles of the namespace. The rules of a role that
-// the namespace has as well, the controller's, become rules of that.
+// the namespace has as well, the controller's, become rules of that. A binding becomes one of the namespace, unless that has one of
+// the name.
 func confine(objects []*unstructured.Unstructured, namespace string) ([]*unstructured.Unstructured, error) {
 	var kept []*unstructured.Unstructured
 	roles := map[string]*unstructured.Unstructured{}
+	bound := namesOf(objects, "RoleBinding")
 	for _, object := range objects {
 		switch object.GetKind() {
-		case "ClusterRoleBinding": // the namespace has a binding of its own
-			continue
+		case "ClusterRoleBinding":
+			if slices.Contains(bound, object.GetName()) {
+				continue
+			}
+			if err := confineBinding(object, namespace); err != nil {
+				return nil, fmt.Errorf("confine %s: %w", object.GetName(), err)
+			}
 		case "ClusterRole", "Role":
 			role, err := confineRole(object, roles[object.GetName()], namespace)
 			if err != nil {
@@ -37,6 +44,23 @@ func confine(objects []*unstructured.Unstructured, namespace string) ([]*unstruc
 		kept = append(kept, object)
 	}
 	return kept, nil
+}
+
+func namesOf(objects []*unstructured.Unstructured, kind string) []string {
+	var names []string
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			names = append(names, object.GetName())
+		}
+	}
+	return names
+}
+
+// confineBinding binds the role of the same name in the namespace.
+func confineBinding(object *unstructured.Unstructured, namespace string) error {
+	object.SetKind("RoleBinding")
+	object.SetNamespace(namespace)
+	return unstructured.SetNestedField(object.Object, "Role", "roleRef", "kind")
 }
 
 // confineRole makes a Role of the rules of one, after those of an earlier one of its name.

@@ -38,6 +38,8 @@ type Options struct {
 	CRDs bool
 	// Policy installs the admission policy too, of which a cluster has one.
 	Policy bool
+	// Traffic lets releases share requests by routes, with the rights that it takes.
+	Traffic bool
 	// Args are further flags of the controller.
 	Args []string
 }
@@ -68,7 +70,11 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	objects, err := manifests(o.Namespace)
+	chosen := folders
+	if o.Traffic {
+		chosen = append(slices.Clone(folders), trafficFolder)
+	}
+	objects, err := manifests(o.Namespace, chosen...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +126,9 @@ func (o Options) fill(object *unstructured.Unstructured) error {
 	}
 	if o.Namespaced {
 		args = append(args, "--namespaces="+o.Namespace)
+	}
+	if o.Traffic {
+		args = append(args, "--traffic")
 	}
 	if err := unstructured.SetNestedStringSlice(controller, append(args, o.Args...), "args"); err != nil {
 		return err

@@ -99,6 +99,29 @@ func TestNamespaced(t *testing.T) {
 	}
 }
 
+// TestTrafficRights: routes and Services may be written only if that was asked for.
+func TestTrafficRights(t *testing.T) {
+	t.Parallel()
+	const right = "sluice-traffic"
+	for _, namespaced := range []bool{false, true} {
+		options := install.Options{Namespace: "shop", Image: "sluice:v1", Namespaced: namespaced}
+		if text := render(t, options); strings.Contains(text, right) || strings.Contains(text, "- --traffic\n") {
+			t.Errorf("want no rights for traffic unless they are asked for, namespaced %t", namespaced)
+		}
+		options.Traffic = true
+		text := render(t, options)
+		if !strings.Contains(text, "- --traffic\n") {
+			t.Errorf("want the controller to be told, namespaced %t", namespaced)
+		}
+		if got := strings.Count(text, "name: "+right+"\n"); got != 3 {
+			t.Errorf("want a role, and a binding that refers to it, namespaced %t, got the name %d times", namespaced, got)
+		}
+		if namespaced && strings.Contains(text, "kind: Cluster") {
+			t.Error("want nothing of the cluster in a namespace alone")
+		}
+	}
+}
+
 func wholeCluster(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := install.Objects(install.Default("v1"))

@@ -15,11 +15,16 @@ import (
 	"github.com/sluice-dev/sluice/config"
 )
 
-// manifests are the objects of config, with another namespace for the controller.
-func manifests(namespace string) ([]*unstructured.Unstructured, error) {
+// The folders of config, in the order in which their objects are applied: the CRDs and the namespace come before the objects that need them.
+var folders = []string{"crd", "rbac", "controller", "policy"}
+
+// trafficFolder has the rights that --traffic needs.
+const trafficFolder = "components/traffic"
+
+// manifests are the objects in folders of config, with another namespace for the controller.
+func manifests(namespace string, folders ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	// The CRDs and the namespace come before the objects that need them.
-	for _, folder := range []string{"crd", "rbac", "controller", "policy"} {
+	for _, folder := range folders {
 		files, err := fs.Glob(config.Manifests, folder+"/*.yaml")
 		if err != nil {
 			return nil, fmt.Errorf("list manifests: %w", err)

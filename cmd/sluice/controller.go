@@ -60,6 +60,8 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 		"`name` of the service account, in the namespace of the ReleaseSource, to write as, if the source names none (default the controller's own)")
 	set.StringVar(&f.app.Cluster, "cluster-name", "",
 		"`name` of this cluster in the contexts of commit statuses, for a repository that several clusters release from (default none)")
+	set.BoolVar(&f.app.Traffic, "traffic", false,
+		"let releases share requests by HTTPRoutes, GRPCRoutes and Ingresses, which needs the permissions of config/components/traffic")
 	set.StringVar(&f.app.WebhookAddress, "webhook-address", "0",
 		"`host:port` to receive webhooks of forges on, at /hooks/NAMESPACE/SOURCE, over plain HTTP; 0 disables it")
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,

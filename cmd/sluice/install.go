@@ -39,6 +39,8 @@ func registerInstall(set *pflag.FlagSet, options *install.Options) {
 	set.BoolVar(&options.CRDs, "crds", options.CRDs, "install the CRDs, one set for each cluster")
 	set.BoolVar(&options.Policy, "policy", options.Policy,
 		"install the admission policies, which need Kubernetes 1.30 (never with --namespaced)")
+	set.BoolVar(&options.Traffic, "traffic", false,
+		"let releases share requests by routes, with permission to write HTTPRoutes, GRPCRoutes, Ingresses and Services")
 	set.StringArrayVar(&options.Args, "controller-arg", nil, "additional `flag` for \"sluice controller\"; can be repeated")
 }
 

@@ -54,6 +54,9 @@ type Options struct {
 	LeaderElection bool
 	LeaseNamespace string
 
+	// Traffic lets releases share requests by routes. It takes rights to write routes and Services.
+	Traffic bool
+
 	// Git says which repositories may be read, and how much of them.
 	Git gitrepo.Options
 	// Manifests limits what is read of a repository's manifests.
