@@ -20,7 +20,7 @@ type held struct {
 	since time.Time
 }
 
-// steady is how many pods of a revision are ready, and since when there are no more.
+// steady is how many pods of a revision are ready, and since when there have not been more.
 type steady struct {
 	revision string
 	ready    int32
