@@ -79,6 +79,7 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 	}
 	g.Replicas, g.Least = l.Workload.Replicas, max(l.Workload.Replicas-l.bounds().Unavailable, 0)
 	g.Pods, g.Available = target, l.updatedAvailable() >= target
+	g.Ready = l.pods.All.Ready
 	g.Alone = l.oldReplicas() == 0 && l.pods.Others.Current == 0
 	if stable := l.Traffic.Stable.Revision; stable != "" {
 		g.Lost = !l.Workload.Mover.Has(stable)

@@ -14,6 +14,8 @@ type Goal struct {
 	Available bool
 	// Replicas is spec.replicas, and Least how many pods are enough for all requests: spec.replicas - maxUnavailable.
 	Replicas, Least int32
+	// Ready is how many pods of any version are ready.
+	Ready int32
 	// KeepOld keeps all pods of the stable side, whatever it gets.
 	KeepOld bool
 	// Overload lets a side get more requests than its pods are meant for, if the step says so.

@@ -315,10 +315,10 @@ func (n *next) writeRoutes() {
 	n.Raises = share.Weight > n.low || len(share.Matches) > 0 && !equality.Semantic.DeepEqual(share.Matches, n.matches)
 	for i := range n.seen.Routes {
 		r := &n.seen.Routes[i]
-		if !r.Named || r.Problem != nil || !n.served(share) {
+		if !r.Named || r.Problem != nil || r.Held && r.Whole && sameShare(r.Share, share) {
 			continue
 		}
-		if !r.Held && !n.mayBegin() || r.Held && r.Whole && sameShare(r.Share, share) {
+		if !n.served(r, share) || !r.Held && !n.mayBegin() {
 			continue
 		}
 		n.write(ShareRoute{r.TrafficRoute, share})
@@ -335,19 +335,29 @@ func sameShare(a, b Share) bool {
 	return a.Weight == b.Weight && equality.Semantic.DeepEqual(a.Matches, b.Matches)
 }
 
-// served reports whether whoever gets requests by a share has endpoints that are ready.
-func (n *next) served(share Share) bool {
-	if share.Weight < all && n.seen.Stable.Ready == 0 || (share.Weight > 0 || len(share.Matches) > 0) && n.seen.Canary.Ready == 0 {
+// served reports whether a side that gets more by a share than by a route has endpoints that are ready. Where no pod is ready at all, nobody
+// loses an answer.
+func (n *next) served(r *Route, share Share) bool {
+	has := Share{Weight: all}
+	if r.Held && r.Whole {
+		has = r.Share
+	}
+	more := share.Weight < has.Weight && n.seen.Stable.Ready == 0
+	if !r.Held || !r.Whole {
+		has = Share{}
+	}
+	more = more || (share.Weight > has.Weight || len(share.Matches) > len(has.Matches)) && n.seen.Canary.Ready == 0
+	if more && n.goal.Ready > 0 {
 		n.awaits(v1alpha1.AwaitedEndpoints)
 		return false
 	}
 	return true
 }
 
-// mayBegin reports whether the stable side can take all requests: until now the pods of all versions have had them.
+// mayBegin reports whether the stable side can take all requests: until now the pods of all versions that are ready have had them.
 func (n *next) mayBegin() bool {
 	stable := &n.seen.Stable
-	if stable.Ready < max(n.goal.Least, 1) || !n.has(stable.Steady, n.goal.ReadyFor) {
+	if stable.Ready < min(max(n.goal.Least, 1), n.goal.Ready) || !n.has(stable.Steady, n.goal.ReadyFor) {
 		n.awaits(v1alpha1.AwaitedEndpoints)
 		return false
 	}
@@ -400,7 +410,7 @@ func (n *next) lowered(goal Share) Share {
 	switch {
 	case to == goal.Weight:
 		return goal
-	case n.high-to < leastChange && !n.has(stable.Steady, n.goal.ReadyFor), to >= n.high:
+	case to >= n.high, n.high-to < leastChange && !n.has(stable.Steady, n.goal.ReadyFor):
 		to = n.high
 	}
 	n.awaits(v1alpha1.AwaitedCapacity)
