@@ -74,14 +74,14 @@ func noticeOf(state State) notice {
 			return notice{onEntry, false}
 		}
 	case Starting:
-		if s.At == WillNotFit {
+		if s.At == WillNotFit || s.At == NoTraffic {
 			return notice{onChange, true}
 		}
 	case Waiting:
 		return s.Stop.notice()
 	case Stopped:
 		return s.Stop.notice()
-	case Leaving, Replaced, WorkloadHeld, Unsecured, Preparing, Arriving, Entering, Rolling, Paused, Finishing:
+	case Leaving, Replaced, WorkloadHeld, Unsecured, Preparing, Arriving, Entering, Rolling, Paused, Shifting, Finishing:
 	}
 	return notice{tell: atStart}
 }

@@ -240,6 +240,8 @@ func (k *rack) do(action plan.Action) {
 		if a.Template != nil {
 			k.template = a.Template.Revision
 		}
+	case plan.Traffic:
+		k.t.Errorf("%s, and nothing has traffic", a)
 	case plan.MovePods:
 		at := a.Write.(replace).slot
 		k.slots[at] = slot{revision: k.template}

@@ -395,14 +395,12 @@ func bears(pods, weight, least int32) bool { return int64(pods)*all >= int64(wei
 // lowered is how far requests may go back now: as far as the pods of the stable side are enough. More come, which is why a small
 // change waits for a moment.
 func (n *next) lowered(goal Share) Share {
-	stable, most := &n.seen.Stable, int64(0)
+	stable, most := &n.seen.Stable, int64(all)
 	switch {
 	case stable.Ready == 0:
 		n.awaits(v1alpha1.AwaitedEndpoints)
 		return Share{Weight: n.high, Matches: n.matches}
-	case n.goal.Overload || n.goal.Least <= 0:
-		most = all
-	default:
+	case !n.goal.Overload && n.goal.Least > 0:
 		least := int64(n.goal.Least)
 		most = (int64(stable.Ready)*all + least - 1) / least
 	}
