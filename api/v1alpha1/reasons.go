@@ -157,7 +157,8 @@ const (
 	// docs/releasesource.md#git-is-the-truth.
 	ReasonChangedPastGit = "ChangedPastGit"
 	// ReasonShiftingTraffic: the pods of the step are available, and routes move requests between versions. `status.traffic` says
-	// what they get, and what is waited for. Sluice goes on by itself.
+	// what they get, and what is waited for.
+	// Action: none; if it takes long, look at `status.traffic.awaits`.
 	ReasonShiftingTraffic = "ShiftingTraffic"
 	// ReasonTrafficBlocked: routes can't share requests. `status.traffic.problem` says why, and which object to change. No version gets
 	// more requests than before.

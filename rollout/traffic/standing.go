@@ -22,13 +22,13 @@ type Standing struct {
 	// Keep, Grow and Most are how many pods stay, come and may be (mover.Task).
 	Keep, Grow map[string]int32
 	Most       int32
-	// Weight is what the canary side gets now, and Target what it comes to; Matches are how many are in effect.
+	// Weight is what the canary side gets now, and Target what it is to get; Matches are how many are in effect.
 	Weight, Target, Matches int32
 	// Stable and Canary are the revisions of the sides.
 	Stable, Canary string
 	// Awaits is what has to come first; empty if nothing.
 	Awaits v1alpha1.TrafficAwaited
-	// Problem is what somebody has to mend; nil if nothing.
+	// Problem is what somebody has to fix; nil if nothing.
 	Problem *v1alpha1.TrafficProblem
 	// Wake is after how long to look again though nothing has changed; 0 is never.
 	Wake time.Duration
@@ -93,7 +93,7 @@ func (n *next) see(r *Route) {
 	n.Held = true
 }
 
-// problem is the first thing that somebody has to mend; nil if there is nothing.
+// problem is the first thing that somebody has to fix; nil if there is nothing.
 func (n *next) problem() *v1alpha1.TrafficProblem {
 	if n.seen.Off != nil {
 		return n.seen.Off
@@ -120,7 +120,7 @@ func (n *next) awaits(what v1alpha1.TrafficAwaited) {
 	}
 }
 
-// has reports whether something has been so for long enough. If not, it is looked at again then.
+// has reports whether something has been so for long enough. If not, the next look is then.
 func (n *next) has(been, enough time.Duration) bool {
 	left := enough - been
 	if left <= 0 {
