@@ -20,7 +20,8 @@ func (a Traffic) String() string { return a.Write.String() }
 // routed reports whether routes share the requests of the release, or are to.
 func (l *look) routed() bool {
 	t := l.Traffic
-	return t != nil && (l.Release.Spec.Strategy.Traffic != nil || t.Services || heldRoutes(t))
+	unknown := t != nil && t.Off != nil && l.Release.Status.Traffic != nil
+	return t != nil && (l.Release.Spec.Strategy.Traffic != nil || t.Services || heldRoutes(t) || unknown)
 }
 
 // heldRoutes reports whether the release holds a route.
