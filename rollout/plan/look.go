@@ -83,7 +83,7 @@ func writtenEarlier(r record, release *v1alpha1.BatchRelease) record {
 func (l *look) validate() error {
 	spec := l.Release.Spec
 	if l.rollingBack() {
-		spec.Strategy.Steps = spec.Steps(true)
+		spec.Strategy.Steps, spec.Strategy.Traffic = spec.Steps(true), nil
 	}
 	problems := Validate(&spec, field.NewPath("spec"))
 	problems = append(problems, l.uncounted()...)

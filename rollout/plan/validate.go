@@ -15,10 +15,12 @@ func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList
 	problems = append(problems, validateLimit(spec.Strategy.MaxSurge, strategy.Child("maxSurge"))...)
 	problems = append(problems, validateLimit(spec.Strategy.MaxUnavailable, strategy.Child("maxUnavailable"))...)
 	problems = append(problems, validateOrder(spec.Strategy.Order, strategy.Child("order"))...)
+	problems = append(problems, validateTraffic(&spec.Strategy, strategy)...)
 	if spec.Rollback != nil {
 		steps := path.Child("rollback", "steps")
 		problems = append(problems, validateSteps(spec.Rollback.Steps, steps)...)
 		problems = append(problems, validateNoWayBack(spec.Rollback.Steps, steps)...)
+		problems = append(problems, refuseTraffic(spec.Rollback.Steps, steps, "a rollback has no share: it takes all requests back at once")...)
 	}
 	return problems
 }
