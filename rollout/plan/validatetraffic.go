@@ -99,7 +99,7 @@ func validateCapacity(step *v1alpha1.Step, weight int32, overload bool, path *fi
 	switch none := pods.value == 0; {
 	case none && own && weight > 0:
 		problems = append(problems, field.Invalid(path.Child("traffic"), step.Traffic, noPods))
-	case none && weight > 0 && pods.of > 0:
+	case none && weight > 0:
 		problems = append(problems, field.Invalid(path.Child("replicas"), step.Replicas.String(), noPods))
 	case pods.of == 0 || int64(weight) <= pods.value || overload:
 	case own:

@@ -86,14 +86,17 @@ func TestValidateTraffic(t *testing.T) {
 			weights("{replicas: 8, traffic: 40%}", "{replicas: 30%}", "{replicas: 100%}"),
 			[]string{`spec.strategy.steps[1].replicas: Invalid value: "30%": must not be less than the traffic that a step before it gives the new version, 40%`},
 		},
-		"more requests than pods, on purpose":         {with("routes: ["+http+"], allowOverload: true", "{replicas: 10%, traffic: 100%}", "{replicas: 100%}"), nil},
-		"how much a number of pods is, depends":       {weights("{replicas: 1, traffic: 99%}", "{replicas: 100%}"), nil},
-		"requests for nobody":                         {weights("{replicas: 0, traffic: 1%}", "{replicas: 100%}"), []string{`spec.strategy.steps[0].traffic: Invalid value: "1%": ` + none}},
-		"requests for nobody, in percent":             {with("routes: ["+http+"], allowOverload: true", "{replicas: 0%, traffic: 1%}", "{replicas: 100%}"), []string{`spec.strategy.steps[0].traffic: Invalid value: "1%": ` + none}},
-		"requests for nobody, from a step before":     {with("routes: ["+http+"], allowOverload: true", "{replicas: 1, traffic: 1%}", "{replicas: 0%}", "{replicas: 100%}"), []string{`spec.strategy.steps[1].replicas: Invalid value: "0%": ` + none}},
+		"more requests than pods, on purpose":   {with("routes: ["+http+"], allowOverload: true", "{replicas: 10%, traffic: 100%}", "{replicas: 100%}"), nil},
+		"how much a number of pods is, depends": {weights("{replicas: 1, traffic: 99%}", "{replicas: 100%}"), nil},
+		"requests for nobody":                   {weights("{replicas: 0, traffic: 1%}", "{replicas: 100%}"), []string{`spec.strategy.steps[0].traffic: Invalid value: "1%": ` + none}},
+		"requests for nobody, in percent":       {with("routes: ["+http+"], allowOverload: true", "{replicas: 0%, traffic: 1%}", "{replicas: 100%}"), []string{`spec.strategy.steps[0].traffic: Invalid value: "1%": ` + none}},
+		"requests for nobody, from a step before": {
+			with("routes: ["+http+"], allowOverload: true", "{replicas: 1, traffic: 1%}", "{replicas: 0%}", "{replicas: 100%}"),
+			[]string{`spec.strategy.steps[1].replicas: Invalid value: "0%": ` + none},
+		},
 		"requests that match for nobody":              {weights("{replicas: 0%, matches: [{path: {value: /a}}]}", "{replicas: 100%}"), []string{"spec.strategy.steps[0].matches: Forbidden: " + none}},
 		"what is no number of pods is said only once": {weights("{replicas: many, traffic: 1%}", "{replicas: 100%}"), []string{`spec.strategy.steps[0].replicas: Invalid value: "many": "many" is neither a number of pods nor a percentage such as 30%`}},
-		"the same route twice":                        {routes(http, grpc, http), []string{"spec.strategy.traffic.routes[2]: Forbidden: names the route and Service of routes[0] again"}},
+		"the same route twice":                        {routes(grpc, http, http), []string{"spec.strategy.traffic.routes[2]: Forbidden: names the route and Service of routes[1] again"}},
 		"another Service of the same route":           {routes(http, "{kind: HTTPRoute, name: web, service: api}"), nil},
 		"a route of that name elsewhere":              {routes(http, "{kind: HTTPRoute, name: web, namespace: edge, service: web}"), nil},
 		"an Ingress elsewhere":                        {routes("{kind: Ingress, name: web, namespace: edge, service: web}"), []string{"spec.strategy.traffic.routes[0].namespace: Forbidden: an Ingress can only refer to Services of its own namespace"}},
@@ -133,5 +136,17 @@ func TestValidateTraffic(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestARollbackSharesNothing: what the release says of requests is not asked of the steps of its rollback, which say nothing.
+func TestARollbackSharesNothing(t *testing.T) {
+	t.Parallel()
+	routed := func(o *Observation) {
+		o.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
+	}
+	plain := script(next(t, rollingBack(10).sets(set("v1", 5), set("v2", 5))))
+	if got := script(next(t, rollingBack(10).sets(set("v1", 5), set("v2", 5)).but(routed))); len(plain) == 0 || !cmp.Equal(plain, got) {
+		t.Errorf("want what is done without traffic, %q, got %q", plain, got)
 	}
 }
