@@ -1,4 +1,4 @@
-// Package route reads and writes routes: whom they send requests to, and what becomes of them while a release shares requests. It is pure:
+// Package route reads and writes routes: whom they send requests to, and how they change while a release shares requests. It is pure:
 // an object as it is in the API goes in, and another comes out. What it does not know in an object stays as it is.
 //
 //	what the user wrote           shared, 10% to the canary side
