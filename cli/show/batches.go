@@ -21,6 +21,9 @@ func batches(w *Whole) []Node {
 	nodes := make([]Node, 0, len(steps))
 	for i, step := range steps {
 		node := Node{Name: fmt.Sprintf("batch %d/%d", i+1, len(steps)), Text: shareWords(step.Replicas)}
+		if weight, shared := spec.TrafficOf(rollback, i); shared {
+			node.Text += ", " + v1alpha1.RequestWords(weight, len(step.Matches))
+		}
 		node.State = batchState(w.Release, i)
 		if node.State == Moving || node.State == Bad {
 			node.Text += ": " + progress(w)

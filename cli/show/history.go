@@ -63,7 +63,11 @@ func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) 
 func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	status := &release.Status
 	author, subject := commitWords(release)
-	return marked("", "-", status.UpdateRevision, images(release), string(status.Phase), "-", "-", plain.Commit(status.Commit), author, "-", subject)
+	outcome := string(status.Phase)
+	if told := trafficOf(release); told != nil {
+		outcome += ", " + v1alpha1.RequestWords(told.Weight, int(told.Matches))
+	}
+	return marked("", "-", status.UpdateRevision, images(release), outcome, "-", "-", plain.Commit(status.Commit), author, "-", subject)
 }
 
 // releasedAgo is how long ago a time was that an annotation holds.

@@ -121,7 +121,7 @@ func Changes(before *Node, after Node) []string {
 // visit sees a node and those below it, by names that stand alone: that of an object does, anything else is the parent's.
 func (n Node) visit(parent string, see func(name string, n Node)) {
 	name := plain.Line(n.Name)
-	if strings.HasPrefix(parent, "gate/") {
+	if strings.HasPrefix(parent, "gate/") || parent == "traffic" {
 		name = parent + " " + name
 	}
 	see(name, n)

@@ -108,5 +108,9 @@ func Progress(release *v1alpha1.BatchRelease) string {
 	if status.ObservedGeneration < release.Generation {
 		return "waits for the controller to look at it"
 	}
-	return plain.Line(cmp.Or(status.Message, string(status.Phase), "waits for the controller to look at it"))
+	line := cmp.Or(status.Message, string(status.Phase), "waits for the controller to look at it")
+	if traffic := trafficLine(release); traffic != "" {
+		line += "; " + traffic
+	}
+	return plain.Line(line)
 }

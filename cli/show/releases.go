@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Name"), column("Status"), column("Batch"), column("Updated"), column("Updated-Available"), column("Waits for"),
-		column("Commit"), column("Age"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
+		column("Commit"), column("Age"), wide("Traffic"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
 	}}
 	if namespaces {
 		table.ColumnDefinitions = append([]metav1.TableColumnDefinition{column("Namespace")}, table.ColumnDefinitions...)
@@ -37,7 +38,7 @@ func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
 	return []string{
 		release.Name, Standing(release), status.Batch,
 		share(status, status.UpdatedReplicas), share(status, status.UpdatedAvailableReplicas),
-		WaitsFor(release, now), plain.Commit(status.Commit), since(release.CreationTimestamp, now),
+		WaitsFor(release, now), plain.Commit(status.Commit), since(release.CreationTimestamp, now), trafficCell(release),
 		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
 		status.UpdateRevision, images(release), status.Message,
 	}
@@ -80,7 +81,7 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	case release.Spec.Suspend:
 		return "resume"
 	case stalled(status):
-		return status.Reason
+		return cmp.Or(string(status.StalledBy), status.Reason)
 	case changedPastGit(status):
 		return "sync"
 	case changedOutOfBand(release):
@@ -92,7 +93,7 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	case status.CurrentStepState == v1alpha1.StepBlocking:
 		return gateTypes(status.Gates)
 	}
-	return ""
+	return trafficWait(status)
 }
 
 // changedPastGit reports whether a release waits until spec.template is again what Git has.

@@ -71,7 +71,7 @@ func TestReleasesOfAnyText(t *testing.T) {
 	release.Status.Message = "two\nlines\tand \x1b[2J"
 	table := Releases([]v1alpha1.BatchRelease{release}, noon, true)
 	want := []any{
-		"shop", "web", none, none, none, none, none, none, "90s", "deployment/web", none, none, "two lines and [2J",
+		"shop", "web", none, none, none, none, none, none, "90s", none, "deployment/web", none, none, "two lines and [2J",
 	}
 	if diff := cmp.Diff(want, table.Rows[0].Cells); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)

@@ -44,6 +44,7 @@ func Tree(w *Whole) Node {
 	root.Children = append(root.Children, sourceNode(w.Source)...)
 	root.Children = append(root.Children, origin(w.Release)...)
 	root.Children = append(root.Children, workloadNode(w))
+	root.Children = append(root.Children, trafficNode(w.Release)...)
 	root.Children = append(root.Children, warnings(w.Release)...)
 	root.Children = append(root.Children, batches(w)...)
 	return root.with(sets(w)).with(revisions(w))
