@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`
 // +kubebuilder:printcolumn:name="Updated-Available",type=integer,JSONPath=`.status.updatedAvailableReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Gate",type=string,JSONPath=`.status.gates[*].type`,priority=1
+// +kubebuilder:printcolumn:name="Traffic",type=integer,JSONPath=`.status.traffic.weight`,priority=1
 // +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.status.commit`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters: it is a label of what belongs to the release"
