@@ -25,11 +25,17 @@ type Task struct {
 	Stable string
 	// Foreign is the revision of a template that somebody else has given the workload, and that was put back; empty if there was none.
 	Foreign string
-	// Keep are how many pods of a version stay, by revision, whatever the target leaves to it: requests go to them. Grow are to how many pods a
-	// version grows besides, and Most is how many pods there may be in all if that is more than the bounds allow, because the steps ask for it.
-	// All of them are for requests that routes share between versions; they are empty where no route does.
-	Keep, Grow map[string]int32
-	Most       int32
+	// Keep are how many pods of a version stay, by revision, whatever the target leaves to it: requests go to them. A version
+	// that has fewer keeps those that it has. One that is missing keeps none.
+	Keep map[string]int32
+	// Grow are to how many pods a version other than the new one grows, by revision, before the new one does, and also in a rollback. It keeps
+	// them too. A version that is rolled back is never among them.
+	Grow map[string]int32
+	// Most is how many pods there may be in all if that is more than the bounds allow. The target, what Keep and Grow say, and updated
+	// pods beyond the target that may not go, have to fit in it: otherwise the target is not reached.
+	//
+	// Keep, Grow and Most are for requests that routes share between versions; they are empty where no route does.
+	Most int32
 	// Limits are how far others may shrink now, by UID; one that is missing has none.
 	Limits map[types.UID]Limit
 	// Turn are other pods in the order in which they are to go, for a kind whose pods are deleted one by one; nil for its own order.

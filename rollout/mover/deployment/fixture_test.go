@@ -124,6 +124,9 @@ func warming(n int32) func(*Set) { return func(s *Set) { s.Available -= n } }
 
 func current(n int32) func(*Set) { return func(s *Set) { s.Current = n } }
 
+// terminating is how many of its pods are going away.
+func terminating(n int32) func(*Set) { return func(s *Set) { s.Terminating = &n } }
+
 func unobserved(s *Set) { s.Observed = false }
 
 func stuck(s *Set) {

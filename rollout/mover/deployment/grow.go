@@ -6,10 +6,11 @@ package deployment
 func (b *table) growth(target int32) int32 {
 	have := b.updatedTotal()
 	room, known := b.room(b.updated)
-	if known && room == 0 && b.Surge == 0 && have == 0 && target > 0 && b.pinned() {
+	if known && room == 0 && have == 0 && target > 0 && (b.tight() && b.pinned() || b.held()) {
+		b.joins = b.joins || b.held()
 		return 1
 	}
-	return have + max(min(room, target-have), 0)
+	return have + max(min(room-b.lacking(), target-have), 0)
 }
 
 // pinned reports whether the old sets can't shrink before there is an updated pod: the native
@@ -44,7 +45,7 @@ func (b *table) replaceLast() {
 // may be.
 func (b *table) lacksOne() bool {
 	room, known := b.room(b.updated)
-	return known && room >= 0 && b.Surge == 0 && b.updated.Replicas > 0 && b.Target == b.Replicas && b.updated.want == b.Replicas-1
+	return known && room >= 0 && b.tight() && b.updated.Replicas > 0 && b.Target == b.Replicas && b.updated.want == b.Replicas-1
 }
 
 // growOld adds pods of the version before, after spec.replicas grew or pods were taken away.
@@ -55,11 +56,11 @@ func (b *table) growOld(others int32) {
 		return
 	}
 	room, known := b.room(r)
-	up := min(others-b.oldTotal(), room)
+	up := min(others-b.oldTotal(), room) - b.lacking()
 	if !b.Rescaling && !b.Blocked && !b.SteppingBack {
 		up = min(up, b.Replicas-b.total())
 	}
-	if known && room == 0 && b.Surge == 0 && others > 0 && b.alone() {
+	if known && room == 0 && b.tight() && others > 0 && b.alone() {
 		up = 1
 	}
 	r.want += max(up, 0)

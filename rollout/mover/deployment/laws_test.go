@@ -30,6 +30,7 @@ func drawTask(t *rapid.T) task {
 		all := upTo(ready, "available")
 		task.sets = append(task.sets, set(revision, size, func(s *Set) {
 			s.Current, s.Ready, s.Available, s.Observed = made, ready, all, rapid.Bool().Draw(t, "observed")
+			s.Noted = rapid.Bool().Draw(t, "noted")
 		}))
 	}
 	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
@@ -39,7 +40,51 @@ func drawTask(t *rapid.T) task {
 	if task.Rollback { // what is missing is made up for with pods of the version to go back to
 		task.Target = max(task.Target, task.Replicas-task.now().Pods())
 	}
+	if yes("requests are shared") {
+		share(t, &task)
+	}
 	return task
+}
+
+// share has versions serve requests, on any of its pods and on some that it does not have yet.
+func share(t *rapid.T, task *task) {
+	upTo := func(most int32, name string) int32 { return rapid.Int32Range(0, most).Draw(t, name) }
+	task.Keep, task.Grow = map[string]int32{}, map[string]int32{}
+	for i := range task.sets {
+		s := &task.sets[i]
+		if rapid.Bool().Draw(t, "keeps "+s.Revision) {
+			task.Keep[s.Revision] = upTo(task.Replicas, "kept")
+		}
+		if s.Digest != task.Digest && rapid.Bool().Draw(t, "grows "+s.Revision) {
+			task.Grow[s.Revision] = upTo(task.Replicas, "grown")
+		}
+	}
+	task.Most = upTo(40, "most")
+}
+
+// limit is how many pods there may be.
+func limit(task task) int32 { return max(task.Replicas+task.Surge, task.Most) }
+
+// asked is how many pods of other versions there are to be: what the target leaves, and what requests go to.
+func asked(task task, sets []Set) int32 {
+	var serving int32
+	for i := range sets {
+		if s := &sets[i]; s.Digest != task.Digest {
+			serving += max(task.Grow[s.Revision], min(task.Keep[s.Revision], s.Replicas))
+		}
+	}
+	return max(task.Replicas-task.Target, serving)
+}
+
+// lacking is how many pods other versions lack that they are to grow to.
+func lacking(task task, sets []Set) int32 {
+	var pods int32
+	for i := range sets {
+		if s := &sets[i]; s.Digest != task.Digest {
+			pods += max(task.Grow[s.Revision]-s.Replicas, 0)
+		}
+	}
+	return pods
 }
 
 // inOrder are the changes in the order in which they are written.
@@ -51,9 +96,13 @@ func inOrder(s Sizes) []Scale {
 	return slices.Concat(shrink, grow)
 }
 
-func scale(sets []Set, change Scale) {
+// scale fails if the set has another size by then: the write would be refused.
+func scale(t *rapid.T, sets []Set, change Scale) {
 	i := slices.IndexFunc(sets, func(s Set) bool { return s.UID == change.Set.UID })
-	sets[i].Replicas = change.To
+	if sets[i].Replicas != change.From {
+		t.Fatalf("%s: it has %d pods", words(change), sets[i].Replicas)
+	}
+	sets[i].Replicas, sets[i].Noted = change.To, false
 }
 
 // seen is how many pods there may be at once, by what the statuses tell, until the ReplicaSets have their sizes.
@@ -73,6 +122,8 @@ func totalOf(sets []Set) int32 {
 	return total
 }
 
+func updatedOf(sets []Set, task task) int32 { return updated(sets, task.Digest).Replicas }
+
 // worst is how many pods are available if of each set those that are not ready go first, and then any.
 func worst(sets []Set) int32 {
 	var available int32
@@ -87,10 +138,13 @@ func broken(task task, before, after []Set, change Scale) string {
 	updated := change.Set.Digest == task.Digest
 	grows, shrinks := change.To > change.From, change.To < change.From
 	was, is := worst(before), worst(after)
-	most := task.Replicas + task.Surge
+	most := limit(task)
 	joins := change.From == 0 && change.To == 1 && active(before) <= 2
 	if joins || active(after) == 1 && change.To == task.Replicas {
 		most = max(most, task.Replicas+1) // T1
+	}
+	if first := change.From == 0 && change.To == 1; first && task.Keep != nil && (updatedOf(before, task) == 0 || totalOf(before) == updatedOf(before, task)+1) {
+		joins, most = true, most+1 // T1: an old one can't go before
 	}
 	single := lone(after)
 	switch {
@@ -102,7 +156,11 @@ func broken(task task, before, after []Set, change Scale) string {
 		return fmt.Sprintf("I3: %d updated pods, at most %d", change.To, task.Target)
 	case shrinks && updated && !task.Rescaling && !task.Blocked && !task.SteppingBack:
 		return "I5: nothing says that updated pods may go"
-	case grows && !updated && task.Rollback:
+	case shrinks && change.To < min(task.Keep[change.Set.Revision], change.From):
+		return fmt.Sprintf("requests go to %d of its pods", task.Keep[change.Set.Revision])
+	case grows && updated && !joins && seen(after)+lacking(task, after) > most && lacking(task, after) > 0:
+		return fmt.Sprintf("no room is left for %d pods that requests wait for", lacking(task, after))
+	case grows && !updated && task.Rollback && change.To > task.Grow[change.Set.Revision]:
 		return "I6: what is left behind by a rollback grows"
 	case shrinks && lone(before) == nil && single != nil && single.Digest == task.Digest && task.Target < task.Replicas && !task.Rollback:
 		return "T1: the new ReplicaSet is left alone, short of all pods"
@@ -122,9 +180,41 @@ func TestNoWriteBreaksALaw(t *testing.T) {
 		sets := slices.Clone(task.sets)
 		for _, change := range inOrder(sizes) {
 			before := slices.Clone(sets)
-			scale(sets, change)
+			scale(t, sets, change)
 			if how := broken(task, before, sets, change); how != "" {
 				t.Fatalf("%s: %s", words(change), how)
+			}
+		}
+	})
+}
+
+// TestNoNoteStaysBesideOldPodsThatServe is about T2: that they stay may be all that there is to do for hours.
+func TestNoNoteStaysBesideOldPodsThatServe(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		task := drawTask(t)
+		share(t, &task)
+		updated(task.sets, task.Digest).Noted = true
+		sizes := task.move()
+		if rapid.Bool().Draw(t, "stands") {
+			sizes = task.keep()
+		}
+		sets, noted := slices.Clone(task.sets), true
+		for _, change := range inOrder(sizes) {
+			if change.To < change.From && change.Set.Digest != task.Digest && noted && change.To > 0 && task.Keep[change.Set.Revision] > 0 {
+				// A write may be the last: whatever is written to the new set, too, takes the note off.
+				if u := updated(sets, task.Digest); u.Replicas == task.Replicas {
+					t.Fatalf("%s is written before the note goes", words(change))
+				}
+			}
+			noted = noted && change.Set.Digest != task.Digest
+			scale(t, sets, change)
+		}
+		for i := range sets {
+			s := &sets[i]
+			serve := min(max(task.Keep[s.Revision], task.Grow[s.Revision]), s.Replicas)
+			if noted && s.Digest != task.Digest && serve > 0 {
+				t.Fatalf("the note stays beside %d pods of %s that serve", serve, s.Revision)
 			}
 		}
 	})
@@ -134,12 +224,32 @@ func TestMoveReachesItsTarget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		task := drawTask(t)
-		task.Rescaling = true // whatever is too many may go
 		task.sets = slices.Clone(task.sets)
+		u := updated(task.sets, task.Digest)
+		u.Replicas = min(u.Replicas, max(task.Target, rapid.Int32Range(0, 12).Draw(t, "updated pods that stay")))
+		if u.Replicas > task.Target || task.now().Pods() == 0 {
+			task.Rescaling = true // whatever is too many, or was alone, may go
+		}
+		kept := max(task.Target, task.Keep[u.Revision])
+		stays := int32(0)
+		if task.Grow != nil && task.Target == 0 {
+			stays = 1 // without an updated pod the steadiest version keeps one, whatever serves (T1)
+		}
+		serving := int32(0)
+		for i := range task.sets {
+			if s := &task.sets[i]; s.Digest != task.Digest {
+				serving += max(task.Keep[s.Revision], task.Grow[s.Revision])
+			}
+		}
+		takes := kept + stays + max(task.Replicas-task.Target, serving)
+		if task.Keep != nil && rapid.Bool().Draw(t, "as many as it takes") {
+			task.Most = takes
+		}
+		enough := limit(task) >= takes
 		for round := range 60 {
 			changes := inOrder(task.move())
 			for _, change := range changes {
-				scale(task.sets, change)
+				scale(t, task.sets, change)
 			}
 			if single := lone(task.sets); single != nil { // T1
 				single.Replicas = task.Replicas
@@ -152,15 +262,18 @@ func TestMoveReachesItsTarget(t *testing.T) {
 				break
 			}
 		}
-		updated := updated(task.sets, task.Digest).Replicas
-		old := totalOf(task.sets) - updated
+		pods := updated(task.sets, task.Digest).Replicas
+		old, want := totalOf(task.sets)-pods, asked(task, task.sets)
 		switch {
 		case len(inOrder(task.move())) > 0:
 			t.Fatalf("it never ends: %v", task.sets)
-		case updated != task.Target:
-			t.Errorf("%d updated pods, want %d", updated, task.Target)
-		case task.Rollback && old > task.Replicas-updated, !task.Rollback && old != task.Replicas-updated:
-			t.Errorf("%d other pods, want %d", old, task.Replicas-updated)
+		case !enough:
+		case pods < task.Target || pods > kept:
+			t.Errorf("%d updated pods, want %d, or up to %d that requests go to", pods, task.Target, kept)
+		case lacking(task, task.sets) > 0:
+			t.Errorf("%d pods are missing that requests wait for: %v", lacking(task, task.sets), task.sets)
+		case old > want+stays, !task.Rollback && old < want:
+			t.Errorf("%d other pods, want %d: %v", old, want, task.sets)
 		}
 	})
 }

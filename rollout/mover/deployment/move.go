@@ -3,12 +3,15 @@ package deployment
 // move brings the ReplicaSets nearer to the target, and to the rest of spec.replicas in other versions. There must be a new
 // ReplicaSet.
 func (t task) move() Sizes {
-	b, others := t.table(), t.others()
+	b := t.table()
+	others := b.others()
+	b.growServing()
 	b.growUpdated(t.Target)
 	b.growOld(others)
 	b.shrinkUpdated(t.Target)
 	b.shrinkOld(others + b.mayStay())
 	b.replaceLast()
+	b.keepBeside()
 	return Sizes{b}
 }
 
@@ -17,6 +20,7 @@ func (t task) move() Sizes {
 func (t task) keep() Sizes {
 	t.SteppingBack = false
 	b := t.table()
+	b.growServing()
 	if t.Rollback {
 		b.growUpdated(min(t.Target, t.Replicas-b.oldTotal()))
 	}
@@ -27,6 +31,7 @@ func (t task) keep() Sizes {
 		others = max(others, t.Replicas-t.Target)
 	}
 	b.shrinkOld(others)
+	b.keepBeside()
 	return Sizes{b}
 }
 
@@ -35,6 +40,3 @@ func (t task) first() int32 { return t.table().growth(t.Target) }
 
 // now are the sizes as they are.
 func (t task) now() Sizes { return Sizes{t.table()} }
-
-// others is how many pods are left to run other versions.
-func (t task) others() int32 { return max(t.Replicas-t.Target, 0) }

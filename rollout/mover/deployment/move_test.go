@@ -220,11 +220,7 @@ func TestOldPodsStayWhileManyUpdatedOnesAreMade(t *testing.T) {
 
 func TestUpdatedPodsGoBack(t *testing.T) {
 	t.Parallel()
-	blocked := func(t *task) { t.Blocked = true }
-	steppingBack := func(t *task) { t.SteppingBack = true }
 	awaiting := func(t *task) { t.AwaitTermination = true }
-	terminating := func(n int32) func(*Set) { return func(s *Set) { s.Terminating = &n } }
-	noted := func(s *Set) { s.Noted = true }
 	checkMoves(t, map[string]moved{
 		"beyond the step they stay": {
 			held(10).having(set("v1", 8), set("v2", 3)), nil,

@@ -26,7 +26,7 @@ func (s Sizes) Shrinks() bool {
 
 // Unordered is how many old pods need no cost yet: those that outlive the step, less those that the next
 // one may begin with before it adds a pod.
-func (s Sizes) Unordered() int32 { return max(s.table.Replicas-s.table.Target-s.table.Unavailable, 0) }
+func (s Sizes) Unordered() int32 { return max(s.table.others()-s.table.Unavailable, 0) }
 
 // Sort gives the old pods that go next their costs; nil if they have them.
 func (s Sizes) Sort(q mover.Queue) mover.Write {

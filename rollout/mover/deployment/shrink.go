@@ -9,11 +9,11 @@ func (b *table) shrinkUpdated(target int32) {
 	if b.Grown && !b.SteppingBack {
 		target = max(target, b.Reach)
 	}
-	excess := r.want - target
+	excess := min(r.want-target, b.mayLose(r))
 	if excess <= 0 || !b.Rescaling && !b.Blocked && !b.SteppingBack || b.alone() {
 		return
 	}
-	if b.emptied() && b.oldTotal() <= b.oldReplicas() {
+	if b.emptied() && (b.oldTotal() <= b.oldReplicas() || b.serves()) {
 		b.keepOthers = true
 		return
 	}
@@ -32,6 +32,9 @@ func (b *table) emptied() bool {
 // version does not block the one that fixes it, then the rest; the oldest set first.
 func (b *table) shrinkOld(others int32) {
 	excess := b.oldTotal() - others
+	if b.active() > 1 { // the native controller scales a lone one back up, which also the new set must not be short of all pods (T1)
+		excess = max(excess, min(excess+b.lacking(), b.oldTotal()-min(b.rest(), 1)))
+	}
 	broken := min(excess, b.brokenRoom())
 	for _, r := range b.old {
 		down := max(min(broken, r.idle(), b.mayGo(r)), 0)
@@ -52,10 +55,10 @@ func (b *table) shrinkOld(others int32) {
 func (b *table) mayGo(r *row) int32 {
 	limit, limited := b.Limits[r.UID]
 	if !limited {
-		return r.want
+		return b.mayLose(r)
 	}
 	beyond := b.total() - b.most() // spec.replicas is the user's, and is followed
-	return min(max(r.want-limit.Paused, beyond), r.want-limit.Proven)
+	return min(max(r.want-limit.Paused, beyond), r.want-limit.Proven, b.mayLose(r))
 }
 
 // manyPods is how many pods take the cluster a while to make.
@@ -63,14 +66,14 @@ const manyPods = 8
 
 // mayStay is how many old pods beyond the others may stay for now, within maxSurge. While many
 // updated pods are being made the old ones stay, so as not to hold them up; they go while those
-// start, when the cluster has nothing else to do.
+// start, when the cluster has nothing else to do. Where others stay for requests the updated ones may need that room.
 func (b *table) mayStay() int32 {
 	r := b.updated
 	made := r.Observed && r.Current >= b.Target && r.want >= b.Target
 	if b.Rescaling || made || r.Failure != nil || b.Target-r.Available < manyPods {
 		return 0
 	}
-	return b.Surge
+	return max(min(b.Surge, b.most()-b.Replicas-(b.others()-b.rest())), 0)
 }
 
 // brokenRoom is how many unavailable old pods may go (maxScaledDown in reconcileOldReplicaSets
@@ -84,7 +87,7 @@ func (b *table) brokenRoom() int32 {
 // there: the native controller would set that one to all replicas, now or when somebody scales the workload (T1).
 // The steadiest is never the one to go.
 func (b *table) keepTwoActive(r *row, down int32) int32 {
-	if b.updated.want > 0 || down < r.want || b.Replicas == 0 {
+	if b.updatedTotal() > 0 || down < r.want || b.Replicas == 0 {
 		return down
 	}
 	if !b.Rollback && b.steadiest(r) {

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sluice-dev/sluice/rollout/mover"
@@ -9,13 +10,16 @@ import (
 // Sizes are the ReplicaSets of a Deployment with the sizes that they are to have.
 type Sizes struct{ table *table }
 
-// Changes are the writes that the sizes come to: what grows and what shrinks is one step each. GrowsFirst says which is first.
+// Changes are the writes that the sizes come to: what grows and what shrinks is one step each. GrowsFirst says which is first. What
+// requests wait for is the first to grow.
 func (s Sizes) Changes() (grow, shrink []Scale) {
 	b := s.table
-	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.oldTotal() > b.oldReplicas()) {
+	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.beside || b.oldTotal() > b.oldReplicas()) {
 		grow = append(grow, Scale{Set: *u.Set, From: u.Replicas, To: u.Replicas, Why: mover.KeepOthers, Updated: true})
 	}
-	for _, r := range b.rows() {
+	rows := b.rows()
+	slices.SortStableFunc(rows, func(x, y *row) int { return cmp.Compare(min(b.growsTo(y), 1), min(b.growsTo(x), 1)) })
+	for _, r := range rows {
 		change := Scale{Set: *r.Set, From: r.Replicas, To: r.want, Why: b.why(r), Updated: r == b.updated}
 		switch {
 		case r.want > r.Replicas:
@@ -42,20 +46,20 @@ func (b *table) why(r *row) mover.Why {
 }
 
 // GrowsFirst reports whether the growth is within the surge before anything shrinks, or is the one pod beyond it without which
-// a set would be alone (T1).
+// a set would be alone (T1), or there is only a note to take off.
 func (s Sizes) GrowsFirst() bool {
 	b := s.table
 	total := sum(b.rows(), func(r *row) int32 { return max(r.Replicas, r.want) })
 	joined := b.takesBack() && b.oldReplicas() == 0 && b.oldTotal() == 1
 	first := b.updated.Replicas == 0 && b.active() <= 2
-	return total <= b.most() || joined || first
+	return total <= b.most() || joined || first || b.joins || b.beside
 }
 
 // Small reports whether the changes are less than an eighth of the bounds and do not reach the target: more of their kind may
 // come in a moment.
 func (s Sizes) Small() bool {
 	b := s.table
-	if b.updated.want == b.Target && b.oldTotal() == b.others() {
+	if b.updated.want == max(b.Target, b.floor(b.updated)) && b.oldTotal() == b.others() {
 		return false
 	}
 	change := sum(b.rows(), func(r *row) int32 { return max(r.want-r.Replicas, r.Replicas-r.want) })

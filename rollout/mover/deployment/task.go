@@ -30,8 +30,11 @@ type table struct {
 	// updated is nil if there is no new ReplicaSet yet.
 	updated *row
 	old     []*row
-	// keepOthers says that the native controller's note has to go before pods of the new set do.
-	keepOthers bool
+	// keepOthers says that the native controller's note has to go before pods of the new set do, and beside that it has to go because old
+	// pods stay for requests.
+	keepOthers, beside bool
+	// joins says that a version gets a pod beyond what there may be, before others that serve, or do not, make room for it (T1).
+	joins bool
 }
 
 // table begins with the sizes that there are.
@@ -43,10 +46,18 @@ func (t task) table() *table {
 	for _, set := range old(t.sets, t.Digest) {
 		b.old = append(b.old, &row{set, set.Replicas})
 	}
-	if !t.Rollback { // of what is not approved pods go first, of what is stable they go last
-		slices.SortStableFunc(b.old, func(x, y *row) int { return cmp.Compare(t.steady(x.Set), t.steady(y.Set)) })
-	}
+	slices.SortStableFunc(b.old, b.goesFirst)
 	return b
+}
+
+// goesFirst orders old sets, the oldest first otherwise: of what is not approved pods go first, of what is stable they go last, and of
+// what is alike those go first that no requests go to.
+func (b *table) goesFirst(x, y *row) int {
+	steady := 0
+	if !b.Rollback {
+		steady = cmp.Compare(b.steady(x.Set), b.steady(y.Set))
+	}
+	return cmp.Or(steady, cmp.Compare(min(b.floor(x), 1), min(b.floor(y), 1)))
 }
 
 // steady is 2 for the set of the stable revision, 1 for those that there were before it, which ran under the native controller
@@ -115,10 +126,14 @@ func (r *row) idle() int32 {
 // native controller).
 func (b *table) least() int32 { return b.Replicas - b.Unavailable }
 
-// most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the native controller).
-func (b *table) most() int32 { return b.Replicas + b.Surge }
+// most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the native controller), or more if
+// the steps ask for it.
+func (b *table) most() int32 { return max(b.Replicas+b.Surge, b.Most) }
 
-// room is how many pods may be added to a set: replicas + maxSurge - all (NewRSNewReplicas). It is less than 0 if there are
+// tight reports whether there may be no pod beyond replicas.
+func (b *table) tight() bool { return b.most() <= b.Replicas }
+
+// room is how many pods may be added to a set: most - all (NewRSNewReplicas). It is less than 0 if there are
 // too many already. Unlike the native controller, which reckons with sizes alone, it counts what runs: pods that a write has
 // taken away count until the ReplicaSet controller has deleted them. Where nobody can say how many that are, there is none,
 // and nothing is known.

@@ -1,0 +1,81 @@
+package deployment
+
+import "slices"
+
+// Requests that routes share between versions go to pods of old versions too: those that Keep and Grow speak of.
+
+// rest is how many pods the target leaves to other versions.
+func (b *table) rest() int32 { return max(b.Replicas-b.Target, 0) }
+
+// others is how many pods are to run other versions: what the target leaves, and no fewer than requests go to.
+func (b *table) others() int32 { return max(b.rest(), sum(b.old, b.floor)) }
+
+// floor is how many pods of a set are to be there for requests: as many as it keeps of those that it has, or grows to.
+func (b *table) floor(r *row) int32 {
+	return max(min(b.Keep[r.Revision], r.Replicas), b.growsTo(r))
+}
+
+// growsTo is to how many pods a set grows for requests. The new one grows to the target alone.
+func (b *table) growsTo(r *row) int32 {
+	if r == b.updated {
+		return 0
+	}
+	return b.Grow[r.Revision]
+}
+
+// mayLose is how many pods of a set requests can do without.
+func (b *table) mayLose(r *row) int32 { return max(r.want-max(b.Keep[r.Revision], b.growsTo(r)), 0) }
+
+// lacking is how many pods old sets lack of those that they grow to for requests. Nothing else takes their room.
+func (b *table) lacking() int32 {
+	return sum(b.old, func(r *row) int32 { return max(b.growsTo(r)-r.want, 0) })
+}
+
+// growServing adds old pods that requests are to go to, also in a rollback and where the old ones would otherwise stay as they
+// are. It comes before all other growth: requests wait for these pods, and what serves them now can't go before. Of several sets the
+// steadiest is first. One that has none gets a pod beyond if otherwise none of the others could make room (T1).
+func (b *table) growServing() {
+	for _, r := range slices.Backward(b.old) {
+		lacks := b.growsTo(r) - r.want
+		if lacks <= 0 || r.shrinking() {
+			continue
+		}
+		room, known := b.room(r)
+		if known && room == 0 && r.want == 0 && b.mustJoin() {
+			room, b.joins = 1, true
+		}
+		r.want += max(min(lacks, room), 0)
+	}
+}
+
+// mustJoin reports whether the old pods that there are can't make room for one of another version before it is there: they are alone, or
+// the last one beside updated pods that are short of all and stay (T1).
+func (b *table) mustJoin() bool {
+	if b.updatedTotal() == 0 {
+		return b.tight() && b.pinned()
+	}
+	return b.oldTotal() == 1 && b.rest() > 0 && b.updated.want <= max(b.Target, b.floor(b.updated))
+}
+
+// held reports whether the only old pod that requests can do without has to stay until there is an updated one (T1).
+func (b *table) held() bool {
+	pods, held := int32(0), false
+	for _, r := range b.old {
+		free := b.mayLose(r)
+		pods += free
+		held = held || free == 1 && b.keepTwoActive(r, 1) == 0
+	}
+	return held && pods == 1
+}
+
+// keepBeside has the native controller's note taken off the new set where old pods stay for requests. As soon as that set has
+// all the replicas of its note, and they are available, that controller takes all others away (T2); that may be hours before anything grows or
+// shrinks. A new set that changes its size loses the note by that.
+func (b *table) keepBeside() {
+	b.beside = b.updated.Noted && b.updated.want == b.updated.Replicas && b.serves()
+}
+
+// serves reports whether old pods stay for requests.
+func (b *table) serves() bool {
+	return slices.ContainsFunc(b.old, func(r *row) bool { return min(b.floor(r), r.want) > 0 })
+}
