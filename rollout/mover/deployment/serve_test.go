@@ -74,9 +74,9 @@ func TestPodsStayForRequests(t *testing.T) {
 			[]string{"v2 5 -> 4" + fewer},
 		},
 		"a pause point or an order does not either": {
-			held(10).target(9).bounds(1, 5).having(set("v1", 5), set("v2", 9)).keeping("v1", 4).
-				but(func(t *task) { t.Limits = map[types.UID]mover.Limit{"set-v1": {}} }),
-			[]string{"v1 5 -> 4"},
+			held(10).target(9).bounds(1, 10).having(set("v0", 3), set("v1", 4), set("v2", 9)).keeping("v0", 3).
+				but(func(t *task) { t.Limits = map[types.UID]mover.Limit{"set-v0": {}} }),
+			[]string{"v1 4 -> 0"},
 		},
 		"a failed release leaves them": {
 			held(10).target(5).stands().having(set("v1", 9), set("v2", 5)).keeping("v1", 8), []string{"v1 9 -> 8"},
