@@ -47,7 +47,7 @@ func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (ti
 	sections := []string{
 		opening(g, release),
 		releaseTable(g, release),
-		"### Pods of revision " + Code(g.Spec.Revision) + "\n\n" + batchText(batch),
+		"### Pods of revision " + Code(g.Spec.Revision) + "\n\n" + batchText(batch) + requestsText(g, release),
 		"### Who can approve\n\n" + approvers(g),
 		"### What the answer does\n\n" + answers(g, release, batch),
 	}
@@ -244,16 +244,24 @@ func answers(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) stri
 
 // closing says what happens to a release whose approval is refused.
 func closing(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
-	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.Rollback == nil {
-		return fmt.Sprintf("**the release is rolled back**, and revision %s is not released again until Git has another template. "+
-			"Reopening this pull request does not undo that.", Code(g.Spec.Revision))
+	back := ""
+	if requestsOf(release, int(g.Spec.Step)) != "" {
+		back = ", its requests before its pods"
 	}
-	return fmt.Sprintf("the release stays at %d of %s. Reopen this pull request to continue.", batch.Updated, plain.Count(batch.Replicas, "pod"))
+	if g.Spec.Policy.OnReject == v1alpha1.RejectRollback && release.Status.Rollback == nil {
+		return fmt.Sprintf("**the release is rolled back**%s, and revision %s is not released again until Git has another template. "+
+			"Reopening this pull request does not undo that.", back, Code(g.Spec.Revision))
+	}
+	return fmt.Sprintf("the release stays at %d of %s%s. Reopen this pull request to continue.",
+		batch.Updated, plain.Count(batch.Replicas, "pod"), and(", and ", requestsOf(release, int(g.Spec.Step))))
 }
 
 // following says what comes after the step of g.
 func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
 	if lastStep(g, release) {
+		if requestsOf(release, int(g.Spec.Step)) != "" {
+			return endWords(&release.Spec) + ". Then the release completes, and Sluice hands the workload back to Kubernetes."
+		}
 		return "the release completes, and Sluice hands the workload back to Kubernetes."
 	}
 	all, next := steps(release), int(g.Spec.Step)+1
@@ -261,7 +269,8 @@ func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) st
 	if all[next].Replicas.Type == intstr.Int {
 		target = fmt.Sprintf("%d", min(all[next].Replicas.IntVal, batch.Replicas))
 	}
-	return fmt.Sprintf("the release goes on with batch %d/%d, at whose end %s of %s are updated.", next+1, len(all), target, plain.Count(batch.Replicas, "pod"))
+	return fmt.Sprintf("the release goes on with batch %d/%d, at whose end %s of %s are updated%s.",
+		next+1, len(all), target, plain.Count(batch.Replicas, "pod"), and(" and get ", requestsOf(release, next)))
 }
 
 // otherGates are the types of what the step waits for beside g.

@@ -33,9 +33,11 @@ func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alp
 	case withoutProgress:
 		return inRelease(release, v1alpha1.ReportFailed, status.Message), true
 	case standingStill:
-		return inRelease(release, v1alpha1.ReportStopped, status.Message), true
+		return inRelease(release, v1alpha1.ReportStopped, standsFor(release)), true
 	case atGates:
 		return blocked(release, gates)
+	case afterGates:
+		return endOfTraffic(release), true
 	case updating:
 		return inRelease(release, v1alpha1.ReportUpdating, ""), true
 	default: // notSeen, between
@@ -48,6 +50,7 @@ func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail 
 	status, now := &release.Status, of(kind, detail)
 	now.Batch, now.Batches = batchOf(release)
 	now.toward, now.target, now.replicas = status.RolledBackTo(), status.TargetReplicas, status.Replicas
+	now.requests = requestsOf(release, int(status.CurrentStepIndex))
 	return now
 }
 

@@ -25,6 +25,9 @@ func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) s
 	case failing(status):
 		now.Kind, now.detail = v1alpha1.ReportRollbackStuck, status.Message
 		return now
+	case blockedTraffic(status) != nil:
+		now.Kind, now.detail = v1alpha1.ReportRollbackStuck, blockedWords(status)
+		return now
 	}
 	return now.followed(status)
 }

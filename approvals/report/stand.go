@@ -32,6 +32,8 @@ const (
 	standingStill
 	// between: there is nothing to say before it has come further.
 	between
+	// afterGates: the gates of the last batch have passed, and the old pods and the routes are seen to.
+	afterGates
 	// atGates: the batch is done and waits for gates.
 	atGates
 	// updating: the batch is being updated.
@@ -61,6 +63,8 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 		return standingStill
 	case !inBatch(status), status.Phase == v1alpha1.PhaseFinalizing:
 		return between
+	case ending(status):
+		return afterGates
 	case len(status.Gates) > 0:
 		return atGates
 	default:
@@ -75,7 +79,7 @@ func stands(status *v1alpha1.BatchReleaseStatus) bool {
 		v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit, v1alpha1.StateNativeRollout:
 		return true
 	default:
-		return status.StalledBy == v1alpha1.StallWriteRefused
+		return status.StalledBy == v1alpha1.StallWriteRefused || blockedTraffic(status) != nil
 	}
 }
 

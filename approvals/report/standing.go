@@ -18,6 +18,8 @@ type standing struct {
 	toward string
 	// target of replicas pods run the revision at the end of the batch.
 	target, replicas int32
+	// requests are what the new version gets of them; empty where no route shares them.
+	requests string
 	// by is the commit or revision that took over.
 	by string
 	// detail is what else there is to say.
@@ -64,7 +66,7 @@ func (s standing) text() string { return s.words() + forcedWords(s.forced) }
 func (s standing) words() string {
 	switch s.Kind {
 	case v1alpha1.ReportUpdating:
-		return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, plain.Count(s.replicas, "pod"))
+		return s.updating()
 	case v1alpha1.ReportWaiting:
 		return s.done() + ", waiting " + s.detail
 	case v1alpha1.ReportRejected:
@@ -106,9 +108,17 @@ func (s standing) going() string {
 	return "reverting to " + s.toward + ": "
 }
 
+// updating is how far the batch is to come, or what comes after the last one.
+func (s standing) updating() string {
+	if s.detail != "" {
+		return s.done() + ", " + s.detail
+	}
+	return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, plain.Count(s.replicas, "pod")) + and(", ", s.requests)
+}
+
 // done is how far the batch is.
 func (s standing) done() string {
-	return s.going() + fmt.Sprintf("%s: %d/%d updated", batchWords(s.Batch, s.Batches), s.target, s.replicas)
+	return s.going() + fmt.Sprintf("%s: %d/%d updated", batchWords(s.Batch, s.Batches), s.target, s.replicas) + and(", ", s.requests)
 }
 
 // where is where a release was that never ended.
