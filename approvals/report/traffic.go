@@ -49,7 +49,7 @@ func blockedTraffic(status *v1alpha1.BatchReleaseStatus) *v1alpha1.TrafficProble
 	return status.Traffic.Problem
 }
 
-// standsFor says what a release that stands still waits for.
+// standsFor says what a release waits for that goes nowhere by itself.
 func standsFor(release *v1alpha1.BatchRelease) string {
 	status := &release.Status
 	if blockedTraffic(status) == nil {
