@@ -255,6 +255,8 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return r.forget(ctx, v, a)
 	case plan.Annotate:
 		return r.annotate(ctx, v, a)
+	case plan.Traffic:
+		return r.writeTraffic(ctx, v, a.Write)
 	default:
 		return fmt.Errorf("action %T is unknown", action)
 	}

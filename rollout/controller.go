@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ type Reconciler struct {
 	// watches are of the pods that are replaced one by one, and podsChanged tells of them.
 	watches     *podwatch.Watches
 	podsChanged chan event.GenericEvent
+	// routes is nil unless releases may share requests.
+	routes *routes
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
@@ -96,15 +99,25 @@ func (r *Reconciler) podChanged(ctx context.Context, release types.NamespacedNam
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// Options are how a Reconciler is set up.
+type Options struct {
+	// Concurrency is how many releases are worked on at once. Default DefaultConcurrency.
+	Concurrency int
+	// Traffic lets releases share requests by routes, which takes rights of its own (config/components/traffic).
+	Traffic bool
+	// Namespaces are those that the manager watches; none means all.
+	Namespaces []string
+}
+
 // SetupWithManager registers the Reconciler and the indexes that it reads by.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 	if err := setUpIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	if err := mgr.Add(r.watches); err != nil {
 		return fmt.Errorf("add watches of pods: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("rollout").
 		For(&v1alpha1.BatchRelease{}).
 		Owns(&v1alpha1.Gate{}).
@@ -114,8 +127,19 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.releasesBeside), builder.WithPredicates(leaves)).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfReplicaSet)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency)})
+	if !opts.Traffic {
+		return b.Complete(r)
+	}
+	routes, err := r.setUpTraffic(mgr, opts.Namespaces)
+	if err != nil {
+		return fmt.Errorf("set up traffic: %w", err)
+	}
+	c, err := routes.watch(b).Build(r)
+	if err != nil {
+		return err
+	}
+	return routes.built(c)
 }
 
 func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
@@ -238,6 +262,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	process.outdated = 0
 	if process.gates.Ahead() {
 		wake = earlier(wake, unseenFor)
+	}
+	if view.again > 0 {
+		wake = earlier(wake, view.again)
 	}
 	if process.nodesLeft {
 		wake = earlier(wake, nextNodes)

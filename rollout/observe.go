@@ -31,7 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *
 		v.release.Status = *status
 	}
 	steps := []func(context.Context, *view) error{
-		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates,
+		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates, r.observeRouted,
 	}
 	for _, step := range steps {
 		if err := step(ctx, v); err != nil {

@@ -37,6 +37,8 @@ type process struct {
 	nodesLeft     bool // some are to be read yet
 	vacant        daemonset.Vacancies
 	fits          knownFit
+	// traffic is nil while the release has none.
+	traffic       *trafficProcess
 	statusWritten time.Time
 	ending        ending
 	scaled        time.Time

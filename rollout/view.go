@@ -36,6 +36,10 @@ type view struct {
 	scaled   time.Time
 	// now is the time that the view is taken at.
 	now time.Time
+	// traffic are the objects that requests are shared by.
+	traffic trafficSeen
+	// again is after how long to look again though no watch tells of a change; 0 is never.
+	again time.Duration
 	// facts are passed on as they are.
 	facts plan.Facts
 }

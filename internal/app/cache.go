@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -21,13 +22,15 @@ import (
 // patience is how long a readiness check waits for the cache.
 const patience = time.Second
 
-// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions only
+// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions, Services and EndpointSlices only
 // those of releases, and keep no more of an object than is read.
 func cacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: trim,
 		ByObject: map[client.Object]cache.ByObject{
-			&appsv1.ControllerRevision{}: {Label: ofReleases()},
+			&appsv1.ControllerRevision{}: {Label: carrying(v1alpha1.ReleaseLabel)},
+			&corev1.Service{}:            {Label: carrying(v1alpha1.TrafficLabel)},
+			&discoveryv1.EndpointSlice{}: {Label: carrying(v1alpha1.TrafficLabel)},
 			&appsv1.Deployment{}:         {Transform: rollout.Strip},
 			&appsv1.StatefulSet{}:        {Transform: rollout.Strip},
 			&appsv1.DaemonSet{}:          {Transform: rollout.Strip},
@@ -43,11 +46,11 @@ func cacheOptions(namespaces []string) cache.Options {
 	return options
 }
 
-// ofReleases selects what carries the label of a release.
-func ofReleases() labels.Selector {
-	labelled, err := labels.NewRequirement(v1alpha1.ReleaseLabel, selection.Exists, nil)
+// carrying selects what has a label.
+func carrying(label string) labels.Selector {
+	labelled, err := labels.NewRequirement(label, selection.Exists, nil)
 	if err != nil { // the key is a constant
-		panic(fmt.Sprintf("select by release label: %v", err))
+		panic(fmt.Sprintf("select by label %s: %v", label, err))
 	}
 	return labels.NewSelector().Add(*labelled)
 }
@@ -65,6 +68,7 @@ func trim(object any) (any, error) {
 	}
 	if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		accessor.SetAnnotations(annotations) // of an object without a type, they were a copy
 	}
 	return object, nil
 }

@@ -1,0 +1,323 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
+)
+
+// trafficProcess is what this process knows of the traffic of one release beyond what the caches say.
+type trafficProcess struct {
+	objects  map[v1alpha1.TrafficRouteKind]*kube.Overlay[*unstructured.Unstructured]
+	services *kube.Overlay[*corev1.Service]
+	// held are the routes that the release held when it was last looked at: the cache may not know of the last of them yet.
+	held  []routeKey
+	watch traffic.Watch
+	// problems are why a side could not be written, and unshared why a route could not.
+	problems map[traffic.SideName]knownProblem
+	unshared map[routeKey]knownProblem
+}
+
+func newTrafficProcess(now clock.PassiveClock) *trafficProcess {
+	p := &trafficProcess{
+		objects:  map[v1alpha1.TrafficRouteKind]*kube.Overlay[*unstructured.Unstructured]{},
+		services: kube.NewOverlay[*corev1.Service](now, unseenFor),
+		problems: map[traffic.SideName]knownProblem{},
+		unshared: map[routeKey]knownProblem{},
+	}
+	for _, kind := range trafficRouteKinds {
+		p.objects[kind] = kube.NewOverlay[*unstructured.Unstructured](now, unseenFor)
+	}
+	return p
+}
+
+// trafficSeen are the objects of a release's traffic as a pass sees them.
+type trafficSeen struct {
+	// routes are those that the release names or holds, and their canary Ingresses.
+	routes map[routeKey]*unstructured.Unstructured
+	// services are those of the sides, by name.
+	services map[string]*corev1.Service
+	// users are Services of users that were read live in this pass, by name.
+	users map[string]*corev1.Service
+}
+
+func (r *Reconciler) observeRouted(ctx context.Context, v *view) error {
+	seen, err := r.observeTraffic(ctx, v)
+	v.facts.Traffic = seen
+	return err
+}
+
+// observeTraffic reads what requests are shared by; nil if the release has no traffic and has left none.
+func (r *Reconciler) observeTraffic(ctx context.Context, v *view) (*traffic.Seen, error) {
+	spec := v.release.Spec.Strategy.Traffic
+	if r.routes == nil {
+		if spec == nil && v.release.Status.Traffic == nil {
+			return nil, nil
+		}
+		return &traffic.Seen{Off: &v1alpha1.TrafficProblem{
+			Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic",
+		}}, nil
+	}
+	held, services, err := r.leftOf(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if spec == nil && len(held) == 0 && len(services) == 0 && v.process.traffic == nil {
+		return nil, nil
+	}
+	if v.process.traffic == nil {
+		v.process.traffic = newTrafficProcess(r.clock)
+	}
+	seen, err := r.seeTraffic(ctx, v, held, services)
+	if err != nil {
+		return nil, err
+	}
+	if spec == nil && len(v.process.traffic.held) == 0 && !seen.Services {
+		v.process.traffic = nil
+		return nil, nil
+	}
+	var told traffic.Seen
+	v.process.traffic.watch, told = v.process.traffic.watch.Looked(*seen, r.clock.Now())
+	return &told, nil
+}
+
+// leftOf is what the caches have of a release: routes that it holds, as their annotations say, and Services that it owns.
+func (r *Reconciler) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1.Service, error) {
+	var held []routeKey
+	for _, kind := range r.routes.kinds.watched() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(routeKinds[kind])
+		err := r.routes.reader.List(ctx, list, client.MatchingFields{indexHolder: client.ObjectKeyFromObject(v.release).String()})
+		if err != nil {
+			return nil, nil, fmt.Errorf("list %ss: %w", kind, err)
+		}
+		for i := range list.Items {
+			held = append(held, routeKey{kind, client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	var services corev1.ServiceList
+	err := r.client.List(ctx, &services, client.InNamespace(v.release.Namespace),
+		client.MatchingFields{indexOwner: string(v.release.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list Services: %w", err)
+	}
+	return held, pointers(services.Items), nil
+}
+
+// seeTraffic is what there is of the traffic of a release, but for the times.
+func (r *Reconciler) seeTraffic(ctx context.Context, v *view, held []routeKey, services []*corev1.Service) (*traffic.Seen, error) {
+	p := v.process.traffic
+	v.traffic = trafficSeen{services: map[string]*corev1.Service{}, users: v.traffic.users}
+	for _, service := range p.services.List(services) {
+		v.traffic.services[service.Name] = service
+	}
+	seen := &traffic.Seen{Services: len(v.traffic.services) > 0}
+	off, err := r.observeRoutes(ctx, v, held)
+	if err != nil || off != nil {
+		seen.Off = off
+		return seen, err
+	}
+	if seen.Routes, err = r.seenRoutes(ctx, v); err != nil {
+		return nil, err
+	}
+	if seen.Stable, err = r.seeSide(ctx, v, traffic.StableSide); err != nil {
+		return nil, err
+	}
+	seen.Canary, err = r.seeSide(ctx, v, traffic.CanarySide)
+	return seen, err
+}
+
+// observeRoutes reads the routes that the release names, and those that it holds; or why that can't be done.
+func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey) (*v1alpha1.TrafficProblem, error) {
+	keys := map[routeKey]bool{}
+	for _, key := range slices.Concat(held, v.process.traffic.held) {
+		keys[key] = true
+	}
+	if spec := v.release.Spec.Strategy.Traffic; spec != nil {
+		for _, named := range spec.Routes {
+			if served, err := r.routes.kinds.serves(ctx, routeKinds[named.Kind]); err != nil {
+				return nil, err
+			} else if !served {
+				v.again = earlier(v.again, servedAgain)
+				return &v1alpha1.TrafficProblem{
+					Type: v1alpha1.TrafficNoGatewayAPI, Object: traffic.Words(named),
+					Message: fmt.Sprintf("the cluster does not serve %ss of %s", named.Kind, routeKinds[named.Kind].GroupVersion()),
+				}, nil
+			}
+			keys[keyOf(v.release.Namespace, named)] = true
+		}
+	}
+	for key := range maps.Clone(keys) {
+		if key.kind == v1alpha1.RouteIngress {
+			canary := key
+			canary.Name = route.CanaryIngressName(key.Name)
+			keys[canary] = true
+		}
+	}
+	return nil, r.readRoutes(ctx, v, keys)
+}
+
+// readRoutes reads routes from the cache, with what this process knows to be newer in their place.
+func (r *Reconciler) readRoutes(ctx context.Context, v *view, keys map[routeKey]bool) error {
+	cached := map[v1alpha1.TrafficRouteKind][]*unstructured.Unstructured{}
+	for key := range keys {
+		if !r.routes.sees(key.Namespace) {
+			continue
+		}
+		object := routeOf(routeKinds[key.kind])
+		err := r.routes.reader.Get(ctx, key.NamespacedName, object)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("get %s: %w", key.kind, err)
+		}
+		cached[key.kind] = append(cached[key.kind], object)
+	}
+	v.traffic.routes = map[routeKey]*unstructured.Unstructured{}
+	for _, kind := range trafficRouteKinds {
+		for _, object := range v.process.traffic.objects[kind].List(cached[kind]) {
+			v.traffic.routes[routeKey{kind, client.ObjectKeyFromObject(object)}] = object
+		}
+	}
+	return nil
+}
+
+// sees reports whether the controller watches a namespace.
+func (r *routes) sees(namespace string) bool {
+	return len(r.namespaces) == 0 || slices.Contains(r.namespaces, namespace)
+}
+
+// seenRoutes are the routes that the release names, in their order, and then those that it holds besides.
+func (r *Reconciler) seenRoutes(ctx context.Context, v *view) ([]traffic.Route, error) {
+	var seen []traffic.Route
+	named := map[string]bool{}
+	if spec := v.release.Spec.Strategy.Traffic; spec != nil {
+		for _, of := range spec.Routes {
+			key := keyOf(v.release.Namespace, of)
+			named[key.String()+"/"+of.Service] = true
+			one, err := r.seenRoute(ctx, v, key, of)
+			if err != nil {
+				return nil, err
+			}
+			one.Named = true
+			seen = append(seen, one)
+		}
+	}
+	left, err := r.leftRoutes(ctx, v, named)
+	if err != nil {
+		return nil, err
+	}
+	seen = append(seen, left...)
+	v.process.traffic.held = nil
+	for i := range seen {
+		if seen[i].Held {
+			v.process.traffic.held = append(v.process.traffic.held, keyOf(v.release.Namespace, seen[i].TrafficRoute))
+		}
+	}
+	return seen, nil
+}
+
+// leftRoutes are the routes that the release holds and that are not among those that it names.
+func (r *Reconciler) leftRoutes(ctx context.Context, v *view, named map[string]bool) ([]traffic.Route, error) {
+	var left []traffic.Route
+	for _, key := range slices.SortedFunc(maps.Keys(v.traffic.routes), compareKeys) {
+		for _, service := range heldServices(v.traffic.routes[key], v.release) {
+			if named[key.String()+"/"+service] {
+				continue
+			}
+			one, err := r.leftRoute(ctx, v, key, service)
+			if err != nil {
+				return nil, err
+			}
+			if one.Held {
+				left = append(left, one)
+			}
+		}
+	}
+	return left, nil
+}
+
+// compareKeys sorts routes by kind, namespace and name.
+func compareKeys(a, b routeKey) int { return strings.Compare(a.String(), b.String()) }
+
+// useOf is what a release has to do with a route.
+func useOf(release *v1alpha1.BatchRelease, service string) route.Use {
+	return route.Use{
+		Namespace: release.Namespace, Service: service,
+		Holder: route.Holder{Release: client.ObjectKeyFromObject(release).String(), UID: string(release.UID)},
+	}
+}
+
+// heldServices are those for which a release holds a route, as the annotation says.
+func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRelease) []string {
+	var services []string
+	for service, holder := range holdsOf(object) {
+		if holder.Release == client.ObjectKeyFromObject(release).String() {
+			services = append(services, service)
+		}
+	}
+	slices.Sort(services)
+	return services
+}
+
+// seenRoute is a route that the release names.
+func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (traffic.Route, error) {
+	object := v.traffic.routes[key]
+	if object == nil {
+		missing := traffic.Route{TrafficRoute: named, Accepted: true} // there is nobody to wait for
+		missing.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: traffic.Words(named), Message: "the route does not exist"}
+		if !r.routes.sees(key.Namespace) {
+			missing.Problem.Message = "the controller does not watch namespace " + key.Namespace + " (--namespaces)"
+		}
+		return missing, nil
+	}
+	one := r.readRoute(v, key, named)
+	if one.Problem == nil {
+		one.Problem = r.routeProblem(v, key)
+	}
+	if one.Problem == nil && key.Namespace != v.release.Namespace {
+		problem, err := r.notGranted(ctx, v, key, named)
+		if err != nil {
+			return traffic.Route{}, err
+		}
+		one.Problem = problem
+	}
+	return one, nil
+}
+
+// readRoute is a route that is there.
+func (r *Reconciler) readRoute(v *view, key routeKey, named v1alpha1.TrafficRoute) traffic.Route {
+	canary := key
+	canary.Name = route.CanaryIngressName(key.Name)
+	one := route.KindOf(key.kind).Read(v.traffic.routes[key], v.traffic.routes[canary], useOf(v.release, named.Service))
+	one.TrafficRoute = named
+	return one
+}
+
+// leftRoute is a route that the release holds and does not name. In another namespace it counts only while that of the release still lets
+// such routes refer to its Services: anybody may write to a route that a release is its holder, and have the release wait for it to be restored.
+func (r *Reconciler) leftRoute(ctx context.Context, v *view, key routeKey, service string) (traffic.Route, error) {
+	left := v1alpha1.TrafficRoute{Kind: key.kind, Name: key.Name, Service: service}
+	if key.Namespace != v.release.Namespace {
+		left.Namespace = key.Namespace
+		refers, err := r.mayRefer(ctx, v, key, left)
+		if err != nil || !refers {
+			return traffic.Route{}, err
+		}
+	}
+	return r.readRoute(v, key, left), nil
+}

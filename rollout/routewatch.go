@@ -1,0 +1,253 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
+)
+
+// Keys of the cache's indexes for traffic.
+const (
+	// indexRoute finds releases by the routes that they name, and indexGranted those that name routes of other namespaces.
+	indexRoute   = "rollout.route"
+	indexGranted = "rollout.granted"
+	// indexHolder finds routes by the releases that hold them, as their annotations say, and indexService EndpointSlices by their Services.
+	indexHolder  = "rollout.holder"
+	indexService = "rollout.service"
+)
+
+// granted is the one value of indexGranted.
+const granted = "true"
+
+// routes are the routes of releases as the controller knows them.
+type routes struct {
+	reader client.Reader
+	kinds  *kinds
+	// namespaces are those that are watched; none means all.
+	namespaces []string
+}
+
+// setUpTraffic has the controller watch what requests are shared by, as far as the API server serves it, and returns what begins to watch
+// the rest once it does.
+func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, namespaces []string) (*watcher, error) {
+	ctx, w := context.Background(), &watcher{r: r, mgr: mgr}
+	if err := setUpTrafficIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	known := newKinds(mgr.GetRESTMapper(), mgr.GetCache(), r.clock, w.begin)
+	for _, kind := range trafficRouteKinds {
+		if _, err := known.informer(ctx, routeKinds[kind]); err != nil {
+			return nil, err
+		}
+	}
+	r.routes = &routes{reader: mgr.GetCache(), kinds: known, namespaces: namespaces}
+	return w, nil
+}
+
+// watcher has the controller told of changes.
+type watcher struct {
+	r   *Reconciler
+	mgr ctrl.Manager
+	// controller is nil until it is built; until then, sources wait for it.
+	controller controller.Controller
+	sources    []source.Source
+}
+
+// watch adds what is always served.
+func (w *watcher) watch(b *builder.Builder) *builder.Builder {
+	return b.
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(releaseOwning)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(w.r.releasesOfSlice))
+}
+
+// built has the controller take the sources that have waited for it.
+func (w *watcher) built(c controller.Controller) error {
+	w.controller = c
+	for _, s := range w.sources {
+		if err := c.Watch(s); err != nil {
+			return fmt.Errorf("watch routes: %w", err)
+		}
+	}
+	return nil
+}
+
+// begin indexes a kind and has the controller told of its changes.
+func (w *watcher) begin(ctx context.Context, object *unstructured.Unstructured) error {
+	var tell client.Object = object
+	releases := w.r.releasesOfGrant
+	if !slices.Contains(grantKinds, object.GroupVersionKind()) {
+		releases = w.r.releasesOfRoute
+		if err := w.mgr.GetFieldIndexer().IndexField(ctx, object, indexHolder, holderNames); err != nil {
+			return fmt.Errorf("index by %s: %w", indexHolder, err)
+		}
+	}
+	events := source.Kind(w.mgr.GetCache(), tell, handler.EnqueueRequestsFromMapFunc(releases))
+	if w.controller == nil {
+		w.sources = append(w.sources, events)
+		return nil
+	}
+	return w.controller.Watch(events)
+}
+
+func setUpTrafficIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	indexes := []struct {
+		object client.Object
+		key    string
+		value  client.IndexerFunc
+	}{
+		{&v1alpha1.BatchRelease{}, indexRoute, routesOf},
+		{&v1alpha1.BatchRelease{}, indexGranted, namesOtherNamespaces},
+		{&corev1.Service{}, indexOwner, controllerUID},
+		{&discoveryv1.EndpointSlice{}, indexService, serviceOf},
+	}
+	for _, index := range indexes {
+		if err := indexer.IndexField(ctx, index.object, index.key, index.value); err != nil {
+			return fmt.Errorf("index %T by %s: %w", index.object, index.key, err)
+		}
+	}
+	return nil
+}
+
+// routeKey tells a route from all others.
+type routeKey struct {
+	kind v1alpha1.TrafficRouteKind
+	types.NamespacedName
+}
+
+func (k routeKey) String() string { return string(k.kind) + "/" + k.NamespacedName.String() }
+
+// keyOf is that of a route that a release in the namespace names.
+func keyOf(namespace string, named v1alpha1.TrafficRoute) routeKey {
+	if named.Namespace != "" {
+		namespace = named.Namespace
+	}
+	return routeKey{named.Kind, types.NamespacedName{Namespace: namespace, Name: named.Name}}
+}
+
+func routesOf(obj client.Object) []string {
+	spec := obj.(*v1alpha1.BatchRelease).Spec.Strategy.Traffic
+	if spec == nil {
+		return nil
+	}
+	var keys []string
+	for _, named := range spec.Routes {
+		keys = append(keys, keyOf(obj.GetNamespace(), named).String())
+	}
+	return keys
+}
+
+func namesOtherNamespaces(obj client.Object) []string {
+	spec := obj.(*v1alpha1.BatchRelease).Spec.Strategy.Traffic
+	if spec == nil || !slices.ContainsFunc(spec.Routes, func(named v1alpha1.TrafficRoute) bool {
+		return keyOf(obj.GetNamespace(), named).Namespace != obj.GetNamespace()
+	}) {
+		return nil
+	}
+	return []string{granted}
+}
+
+// mostHolders is of how many releases at most a route is followed that claims to be theirs: anybody may write anything to an annotation.
+const mostHolders = 16
+
+// holdsOf reads the annotation of a route: for each Service, who shares its requests.
+func holdsOf(obj client.Object) map[string]route.Holder {
+	text, found := obj.GetAnnotations()[v1alpha1.TrafficAnnotation]
+	if !found {
+		return nil
+	}
+	var holds map[string]route.Holder
+	if json.Unmarshal([]byte(text), &holds) != nil {
+		return nil
+	}
+	return holds
+}
+
+// holders are the releases that hold a route.
+func holders(obj client.Object) []types.NamespacedName {
+	var releases []types.NamespacedName
+	holds := holdsOf(obj)
+	for _, service := range slices.Sorted(maps.Keys(holds)) {
+		namespace, name, named := strings.Cut(holds[service].Release, "/")
+		if named && len(releases) < mostHolders {
+			releases = append(releases, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return releases
+}
+
+func holderNames(obj client.Object) []string {
+	var names []string
+	for _, holder := range holders(obj) {
+		names = append(names, holder.String())
+	}
+	return names
+}
+
+func serviceOf(obj client.Object) []string {
+	return []string{obj.GetLabels()[discoveryv1.LabelServiceName]}
+}
+
+// releasesOfRoute are the releases that name a route, those that hold it, and the one whose canary Ingress it is.
+func (r *Reconciler) releasesOfRoute(ctx context.Context, obj client.Object) []reconcile.Request {
+	kind := v1alpha1.TrafficRouteKind(obj.GetObjectKind().GroupVersionKind().Kind)
+	key := routeKey{kind, client.ObjectKeyFromObject(obj)}
+	requests := r.releasesBy(ctx, client.MatchingFields{indexRoute: key.String()})
+	for _, holder := range holders(obj) {
+		requests = append(requests, reconcile.Request{NamespacedName: holder})
+	}
+	return append(requests, releaseOwning(ctx, obj)...)
+}
+
+// releasesOfGrant are the releases that name routes of other namespaces: nobody has so many of these that it would be worth telling them
+// apart.
+func (r *Reconciler) releasesOfGrant(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.releasesBy(ctx, client.MatchingFields{indexGranted: granted})
+}
+
+func (r *Reconciler) releasesOfSlice(ctx context.Context, obj client.Object) []reconcile.Request {
+	var service corev1.Service
+	key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[discoveryv1.LabelServiceName]}
+	if err := r.client.Get(ctx, key, &service, client.UnsafeDisableDeepCopy); err != nil { // nobody's, or gone
+		return nil
+	}
+	return releaseOwning(ctx, &service)
+}
+
+func releaseOwning(_ context.Context, obj client.Object) []reconcile.Request {
+	owner := metav1.GetControllerOf(obj)
+	if owner == nil || owner.Kind != "BatchRelease" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}}}
+}
+
+func (r *Reconciler) releasesBy(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	var releases v1alpha1.BatchReleaseList
+	if err := r.client.List(ctx, &releases, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // only possible before the cache has started, when everything is queued anyway
+	}
+	requests := make([]reconcile.Request, 0, len(releases.Items))
+	for i := range releases.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&releases.Items[i])})
+	}
+	return requests
+}

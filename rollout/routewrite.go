@@ -1,0 +1,132 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
+)
+
+// writeTraffic carries out a write, and has the pass see the result.
+func (r *Reconciler) writeTraffic(ctx context.Context, v *view, write traffic.Write) error {
+	if r.routes == nil || v.process.traffic == nil {
+		return errOutdated // nothing was seen that could be written
+	}
+	if err := r.sendTraffic(ctx, v, write); err != nil {
+		return err
+	}
+	seen, err := r.observeTraffic(ctx, v)
+	v.facts.Traffic = seen
+	return err
+}
+
+func (r *Reconciler) sendTraffic(ctx context.Context, v *view, write traffic.Write) error {
+	switch w := write.(type) {
+	case traffic.PointSide:
+		return r.pointSide(ctx, v, w)
+	case traffic.DropSides:
+		return r.dropSides(ctx, v)
+	case traffic.ShareRoute:
+		return r.shareRoute(ctx, v, w)
+	case traffic.RestoreRoute:
+		return r.restoreRoute(ctx, v, w)
+	default:
+		return fmt.Errorf("write %T is unknown", write)
+	}
+}
+
+// shareRoute has a route share requests.
+func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRoute) error {
+	key := keyOf(v.release.Namespace, w.Route)
+	object := v.traffic.routes[key]
+	if object == nil {
+		return errOutdated
+	}
+	delete(v.process.traffic.unshared, key)
+	shared, problem := route.KindOf(key.kind).Share(object, useOf(v.release, w.Route.Service), w.Share)
+	if problem != nil {
+		v.process.traffic.unshared[key] = knownProblem{*problem, v.decidedOn(object), r.clock.Now()}
+		return nil
+	}
+	if err := r.writeRoute(ctx, v, key, object, shared); err != nil {
+		return err
+	}
+	if one := r.readRoute(v, key, w.Route); !one.Whole || !equality.Semantic.DeepEqual(one.Share, w.Share) {
+		return &rewritten{fields: []string{rulesOf(key.kind)}, written: true}
+	}
+	return nil
+}
+
+// restoreRoute gives a route back what it had.
+func (r *Reconciler) restoreRoute(ctx context.Context, v *view, w traffic.RestoreRoute) error {
+	key := keyOf(v.release.Namespace, w.Route)
+	object := v.traffic.routes[key]
+	if object == nil {
+		return errOutdated
+	}
+	restored, problem := route.KindOf(key.kind).Restore(object, useOf(v.release, w.Route.Service))
+	if problem != nil { // it is told as that of the route
+		return nil
+	}
+	if err := r.writeRoute(ctx, v, key, object, restored); err != nil {
+		return err
+	}
+	if r.readRoute(v, key, w.Route).Held {
+		return &rewritten{fields: []string{"metadata.annotations[" + v1alpha1.TrafficAnnotation + "]"}, written: true}
+	}
+	return nil
+}
+
+// rulesOf is where a kind of route says who gets requests.
+func rulesOf(v1alpha1.TrafficRouteKind) string { return "spec.rules" }
+
+// decidedOn tells apart what a share was decided on: with another step, in a rollback, or of another route, it may be of use.
+func (v *view) decidedOn(object *unstructured.Unstructured) string {
+	s := &v.release.Status
+	return fmt.Sprint(v.release.Generation, s.Attempt, s.CurrentStepIndex, s.Phase, object.GetUID(), object.GetGeneration())
+}
+
+// routeProblem is why a route could not be shared a moment ago; nil if there was nothing, or it was about something else.
+func (r *Reconciler) routeProblem(v *view, key routeKey) *v1alpha1.TrafficProblem {
+	known := v.process.traffic.unshared[key]
+	if known.of != v.decidedOn(v.traffic.routes[key]) {
+		return nil
+	}
+	return r.stillProblem(v, known)
+}
+
+// writeRoute writes the difference between a route as it was seen and as it is to be.
+func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen, wanted *unstructured.Unstructured) error {
+	outcome := kube.Patch(ctx, r.client, seen, wanted)
+	switch outcome.(type) {
+	case kube.Unchanged:
+		return nil
+	case kube.Written:
+		v.sawRoute(key, wanted)
+		return nil
+	case kube.Outdated, kube.Gone:
+		fresh := routeOf(routeKinds[key.kind])
+		if err := r.live.Get(ctx, key.NamespacedName, fresh); err == nil {
+			v.sawRoute(key, fresh)
+		} else if client.IgnoreNotFound(err) == nil {
+			v.process.traffic.objects[key.kind].Forget(key.NamespacedName)
+		}
+		return errOutdated
+	case kube.Refused, kube.Failed:
+	}
+	return fmt.Errorf("patch %s: %w", key.kind, kube.Err(outcome))
+}
+
+// sawRoute takes over what a read of, or a write to, a route answered, but for who wrote which field, as in the cache.
+func (v *view) sawRoute(key routeKey, object *unstructured.Unstructured) {
+	object.SetManagedFields(nil)
+	v.process.traffic.objects[key.kind].Saw(object)
+	v.traffic.routes[key] = object
+}
