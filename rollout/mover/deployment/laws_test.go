@@ -201,11 +201,9 @@ func TestNoNoteStaysBesideOldPodsThatServe(t *testing.T) {
 		}
 		sets, noted := slices.Clone(task.sets), true
 		for _, change := range inOrder(sizes) {
-			if change.To < change.From && change.Set.Digest != task.Digest && noted && change.To > 0 && task.Keep[change.Set.Revision] > 0 {
-				// A write may be the last: whatever is written to the new set, too, takes the note off.
-				if u := updated(sets, task.Digest); u.Replicas == task.Replicas {
-					t.Fatalf("%s is written before the note goes", words(change))
-				}
+			fromOld := change.To < change.From && change.Set.Digest != task.Digest
+			if fromOld && noted && min(task.Keep[change.Set.Revision], change.To) > 0 && updatedOf(sets, task) == task.Replicas {
+				t.Fatalf("%s is written before the note goes", words(change)) // and may be the last that is written
 			}
 			noted = noted && change.Set.Digest != task.Digest
 			scale(t, sets, change)

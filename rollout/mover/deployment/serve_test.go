@@ -108,11 +108,13 @@ func TestThereMayBeMorePods(t *testing.T) {
 			held(10).target(10).upTo(20).having(set("v1", 10, unobserved), set("v2", 3)).keeping("v1", 10), nil,
 		},
 		"no pod goes beyond for want of surge": {
-			held(10).bounds(0, 1).target(10).upTo(14).having(set("v1", 5), set("v2", 9)).but(func(t *task) { t.Unavailable = 0 }),
-			[]string{"v1 5 -> 1"},
+			held(10).bounds(0, 1).target(10).upTo(14).having(set("v1", 5), set("v2", 9)), []string{"v1 5 -> 1"},
 		},
 		"the last updated pod comes within what there may be": {
 			held(10).bounds(0, 1).target(10).upTo(14).having(set("v1", 1), set("v2", 9)), []string{"v2 9 -> 10", "v1 1 -> 0"},
+		},
+		"nor does the first old one come beyond that": {
+			held(10).bounds(0, 1).upTo(11).having(set("v1", 0), set("v2", 10, current(11))).but(steppingBack), nil,
 		},
 		"old pods don't stay in the room of updated ones": {
 			held(hundred).bounds(25, 25).target(100).upTo(200).having(set("v1", 120), set("v2", 80, available(60))).keeping("v1", 100),
@@ -161,15 +163,21 @@ func TestOldPodsComeForRequests(t *testing.T) {
 			held(10).target(5).bounds(0, 2).having(set("v1", 0), set("v3", 5), set("v2", 5)).growing("v1", 5), []string{"v3 5 -> 3"},
 		},
 		"... and nobody grows into it": {
-			held(10).target(5).bounds(0, 2).scaledFrom(9).having(set("v1", 3), set("v3", 0, current(2)), set("v2", 5)).growing("v3", 2), nil,
+			held(10).target(5).bounds(0, 2).scaledFrom(9).having(set("v1", 1), set("v3", 1, current(2)), set("v2", 5)).growing("v3", 4), nil,
 		},
 		"a lone version is not made smaller for them: one comes first": {
 			held(10).target(0).bounds(0, 1).having(set("v0", 10), set("v1", 0), set("v2", 0)).growing("v1", 10),
 			[]string{"v1 0 -> 1" + back, "v0 10 -> 9"},
 		},
+		"... and it stays as it is while none can come": {
+			held(10).target(0).bounds(0, 1).having(set("v0", 10), set("v1", 0, current(1)), set("v2", 0)).growing("v1", 10), nil,
+		},
 		"the last other one goes when one of them is there: updated ones would be alone": {
 			held(10).target(9).bounds(0, 1).having(set("v1", 0), set("v3", 1), set("v2", 9)).growing("v1", 1),
 			[]string{"v1 0 -> 1" + back, "v3 1 -> 0"},
+		},
+		"... and not where updated ones make room": {
+			held(10).target(9).scaledFrom(11).having(set("v1", 0), set("v3", 1), set("v2", 10)).growing("v1", 1), []string{"v2 10 -> 9" + fewer},
 		},
 		"... and before, where that is no harm": {
 			held(2).target(2).bounds(1, 0).having(set("v1", 0), set("v3", 1), set("v2", 2)).growing("v1", 1), []string{"v3 1 -> 0"},
@@ -179,6 +187,9 @@ func TestOldPodsComeForRequests(t *testing.T) {
 		},
 		"... likewise when its set is made": {
 			held(1).bounds(0, 1).upTo(2).having(set("v1", 1), set("v3", 1)).keeping("v3", 1), []string{"made with 1"},
+		},
+		"the new version has a target instead": {
+			held(10).having(set("v1", 8), set("v2", 3)).but(blocked).growing("v2", 3), []string{"v2 3 -> 2" + back},
 		},
 		"a version that has no set is left alone": {
 			held(10).target(5).upTo(20).having(set("v1", 5), set("v2", 5)).growing("v7", 9), nil,
