@@ -23,7 +23,7 @@ WITHCP   := go run ./internal/testbed/controlplane/withcp
 TEST     := $(WITHCP) -- hack/test
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
 FLAGS    := -timeout 60m -ldflags=-w -vet=off
-MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/oldest
+MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/dataplane hack/oldest
 
 ##@ Use
 
@@ -114,13 +114,14 @@ nightly-race: ## The race detector for what make race leaves out
 
 # Inside there is no network: what the suite builds is compiled before.
 .PHONY: build-node
-build-node: # what test-node takes beside the control plane
+build-node: # what test-node takes
+	cd test && go run ./node/withnode -build
 	CGO_ENABLED=0 go build ./cmd/sluice ./examples/service
 	CGO_ENABLED=0 go -C test build ./cluster/load ./node/pause
 	go -C test test -vet=off -run '^$$' ./cluster ./node/withnode >/dev/null
 
 .PHONY: test-node
-test-node: build-node ## Journeys with real containers, on two kubelets of this machine (root on Linux)
+test-node: build-node ## Journeys with real containers, on two kubelets of this machine, and a data plane (root on Linux)
 	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -vet=off -count=1 -parallel=3 ./cluster $(ARGS)
 
 .PHONY: test-kind

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
+	"github.com/sluice-dev/sluice/test/cluster/clients"
 )
 
 // service is a workload under load, which is released from Git.
@@ -198,13 +199,6 @@ func (s *service) batchRelease() (*v1alpha1.BatchRelease, error) {
 	return r, s.Get(s.Context(), client.ObjectKey{Namespace: s.name, Name: s.name}, r)
 }
 
-// counts is what the load says of its requests.
-type counts struct {
-	Sent, Failed int
-	Failures     []string
-	Versions     map[string]int
-}
-
 // startLoad sends requests to the Service from now on.
 func (s *service) startLoad() {
 	s.Helper()
@@ -233,8 +227,8 @@ func (s *service) startLoad() {
 }
 
 // counts asks the load what became of its requests.
-func (s *service) counts() (counts, error) {
-	var now counts
+func (s *service) counts() (clients.Counts, error) {
+	var now clients.Counts
 	data, err := s.core.CoreV1().Pods(s.name).ProxyGet("http", "load", "8080", "counts", nil).DoRaw(s.Context())
 	if err != nil {
 		return now, err

@@ -9,4 +9,6 @@ const (
 	ImportEnv = "SLUICE_TEST_IMPORT"
 	// KillEnv has the command, likewise, that kills a container, given by its id, with SIGKILL.
 	KillEnv = "SLUICE_TEST_KILL"
+	// TraefikEnv has the path of Traefik, if it can be run on this machine and reach pods.
+	TraefikEnv = "SLUICE_TEST_TRAEFIK"
 )

@@ -42,6 +42,14 @@ func NodeBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return node.binaries(ctx, progress)
 }
 
+// DataPlaneBinaries is Binaries for what serves Gateway API's routes: Traefik.
+func DataPlaneBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
+	return dataPlane.binaries(ctx, progress)
+}
+
+// Traefik is the path of Traefik, of DataPlaneBinaries.
+func (d BinDir) Traefik() string { return d.Path("traefik") }
+
 func (s set) binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	source, err := InCheckout(s.dir)
 	if err != nil {

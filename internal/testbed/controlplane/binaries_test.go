@@ -113,6 +113,24 @@ func TestKeyNamesWhatIsBuilt(t *testing.T) {
 	}
 }
 
+func TestDataPlaneIsCachedByItsVersion(t *testing.T) {
+	t.Parallel()
+	dir, err := InCheckout(dataPlane.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := readModule(dir, dataPlane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "dataplane-traefik-" + strings.TrimPrefix(m.versions[traefikModule], "v") + "-"; !strings.HasPrefix(m.key(), want) {
+		t.Errorf("key %q does not begin with %q", m.key(), want)
+	}
+	if flags := strings.Join(m.buildFlags(), " "); strings.Contains(flags, "gitVersion") {
+		t.Errorf("build flags %q set a version of Kubernetes, which it has none of", flags)
+	}
+}
+
 func TestReadModuleWantsAllVersions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -302,7 +302,7 @@ func (cp *ControlPlane) spawn(component string, args []string) (*process, error)
 }
 
 func (cp *ControlPlane) run(program string, args []string) (*process, error) {
-	p, err := cp.spawner.start(program, args, string(cp.state), cp.Logs)
+	p, err := cp.spawner.start(program, args, nil, string(cp.state), cp.Logs)
 	if err == nil {
 		cp.processes = append(cp.processes, p)
 	}

@@ -18,8 +18,9 @@ import (
 
 // Where a checkout of Sluice keeps the modules that pin programs.
 const (
-	moduleDir     = "hack/controlplane"
-	nodeModuleDir = "hack/node"
+	moduleDir          = "hack/controlplane"
+	nodeModuleDir      = "hack/node"
+	dataPlaneModuleDir = "hack/dataplane"
 )
 
 // The modules whose versions name a build of the programs.
@@ -27,6 +28,7 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 	kubernetesModule = "k8s.io/kubernetes"
 	kwokModule       = "sigs.k8s.io/kwok"
+	traefikModule    = "github.com/traefik/traefik/v3"
 )
 
 // A program is one of the control plane's, with the package that it is built from and the module
@@ -71,6 +73,15 @@ var node = set{
 		{"kube-proxy", kubernetesModule + "/cmd/kube-proxy", kubernetesModule},
 		{"kubelet", kubernetesModule + "/cmd/kubelet", kubernetesModule},
 	},
+}
+
+// dataPlane is what serves Gateway API's routes. It is built apart, as node is: it takes as long as all others together.
+var dataPlane = set{
+	what:     "the data plane",
+	dir:      dataPlaneModuleDir,
+	prefix:   "dataplane-",
+	named:    []namedModule{{"traefik", traefikModule}},
+	programs: []program{{"traefik", traefikModule + "/cmd/traefik", traefikModule}},
 }
 
 // A module is the Go module that pins the programs' versions.
@@ -155,7 +166,10 @@ func (m *module) key() string {
 // buildFlags are the flags of go build. Kubernetes learns its own version from the linker, and
 // refuses to start without one.
 func (m *module) buildFlags() []string {
-	version := m.versions[kubernetesModule]
+	version, ofKubernetes := m.versions[kubernetesModule]
+	if !ofKubernetes {
+		return []string{"-trimpath", "-ldflags", "-s -w"}
+	}
 	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
 	const set = " -X k8s.io/component-base/version."
 	return []string{

@@ -52,12 +52,13 @@ type process struct {
 	log   string // path of its output
 	pid   int
 	end   context.CancelFunc // asks it to end, and kills it after killAfter
+	kill  func() error       // kills it at once; an error if it has ended
 	ended chan struct{}      // closed once it has
 	err   error              // how it ended; set before ended is closed, never nil then
 }
 
-// start starts the program at path in dir, with its output in logs.
-func (s *spawner) start(path string, args []string, dir, logs string) (*process, error) {
+// start starts the program at path in dir, with its output in logs and env added to our environment.
+func (s *spawner) start(path string, args, env []string, dir, logs string) (*process, error) {
 	p := &process{name: filepath.Base(path), ended: make(chan struct{})}
 	p.log = filepath.Join(logs, p.name+".log")
 	output, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -70,7 +71,7 @@ func (s *spawner) start(path string, args []string, dir, logs string) (*process,
 	p.end = end
 	cmd := exec.CommandContext(life, path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, output, output
-	cmd.Env = append(os.Environ(), gcPercent)
+	cmd.Env = append(append(os.Environ(), gcPercent), env...)
 	cmd.SysProcAttr = childAttributes()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killAfter
@@ -78,7 +79,7 @@ func (s *spawner) start(path string, args []string, dir, logs string) (*process,
 		end()
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
-	p.pid = cmd.Process.Pid
+	p.pid, p.kill = cmd.Process.Pid, cmd.Process.Kill
 	go func() {
 		defer close(p.ended)
 		if p.err = cmd.Wait(); p.err == nil {

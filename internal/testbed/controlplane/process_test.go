@@ -30,7 +30,7 @@ func newShell(t *testing.T, script string) func() (*process, error) {
 	}
 	dir, s := t.TempDir(), newSpawner()
 	t.Cleanup(s.close)
-	return func() (*process, error) { return s.start(shell, []string{"-c", script}, dir, dir) }
+	return func() (*process, error) { return s.start(shell, []string{"-c", script}, nil, dir, dir) }
 }
 
 func TestProcessOutlivesItsStartersThread(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -25,10 +26,13 @@ import (
 	"github.com/sluice-dev/sluice/test/node"
 )
 
+// build is the flag with which nothing is run: what is not built yet is.
+var build = flag.Bool("build", false, "build what it takes, and run nothing")
+
 func main() {
 	flag.Usage = usage
 	flag.Parse()
-	if flag.NArg() == 0 {
+	if flag.NArg() == 0 && !*build {
 		usage()
 		os.Exit(2)
 	}
@@ -42,7 +46,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: withnode -- command [argument...]")
+	fmt.Fprintln(os.Stderr, "usage: withnode -- command [argument...]\n       withnode -build")
 }
 
 // run runs this program again, inside of namespaces, where it runs the command.
@@ -52,17 +56,28 @@ func run(command []string) (int, error) {
 	if node.Inside() {
 		return runInside(ctx, command)
 	}
+	if *build {
+		return 0, buildAll(ctx)
+	}
 	if err := node.Check(); err != nil {
 		return 0, err
 	}
 	// Inside there is no network to build with.
-	if _, err := controlplane.Binaries(ctx, os.Stderr); err != nil {
-		return 0, err
-	}
-	if _, err := controlplane.NodeBinaries(ctx, os.Stderr); err != nil {
+	if err := buildAll(ctx); err != nil {
 		return 0, err
 	}
 	return node.Enclose(ctx)
+}
+
+func buildAll(ctx context.Context) error {
+	for _, programs := range []func(context.Context, io.Writer) (controlplane.BinDir, error){
+		controlplane.Binaries, controlplane.NodeBinaries, controlplane.DataPlaneBinaries,
+	} {
+		if _, err := programs(ctx, os.Stderr); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runInside runs the command while a control plane and its node run, and returns the command's exit code.
@@ -80,6 +95,10 @@ func runInside(ctx context.Context, command []string) (code int, err error) {
 	if err := node.Start(ctx, cp, options.Progress); err != nil {
 		return 0, err
 	}
-	env := append(node.Environment(), "PATH="+filepath.Dir(cp.KubectlPath)+":"+os.Getenv("PATH"))
+	dataPlane, err := controlplane.DataPlaneBinaries(ctx, options.Progress)
+	if err != nil {
+		return 0, err
+	}
+	env := append(node.Environment(), node.TraefikEnv+"="+dataPlane.Traefik(), "PATH="+filepath.Dir(cp.KubectlPath)+":"+os.Getenv("PATH"))
 	return cptest.Run(ctx, cp, command, env...)
 }

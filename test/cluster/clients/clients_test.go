@@ -1,0 +1,135 @@
+package clients
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// serve starts a server, and counts the connections that are made to it.
+func serve(t *testing.T, answer http.HandlerFunc) (url string, connections *atomic.Int64) {
+	t.Helper()
+	connections = &atomic.Int64{}
+	server := httptest.NewUnstartedServer(answer)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL, connections
+}
+
+func start(t *testing.T, options Options) *Load {
+	t.Helper()
+	options.Interval = time.Millisecond
+	l := Start(t.Context(), options)
+	t.Cleanup(l.Stop)
+	return l
+}
+
+// await polls until the counts are as wanted.
+func (l *Load) await(t *testing.T, want string, condition func(Counts) bool) Counts {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		now := l.Counts()
+		if condition(now) {
+			return now
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("want %s, have %+v", want, now)
+		}
+	}
+}
+
+func TestEachAnswerIsCounted(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Canary") != "yes" {
+			http.Error(w, "want the header", http.StatusBadRequest)
+			return
+		}
+		switch asked.Add(1) % 4 {
+		case 0:
+			fmt.Fprint(w, "v2")
+		case 1:
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+		case 2:
+			if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				connection.Close()
+			}
+		default:
+			fmt.Fprint(w, "v1")
+		}
+	})
+	l := start(t, Options{URL: url, Clients: 4, Header: http.Header{"Canary": {"yes"}}})
+	l.await(t, "100 requests", func(c Counts) bool { return c.Sent >= 100 })
+	l.Stop()
+	got := l.Counts()
+	if sent := int(asked.Load()); got.Sent != sent {
+		t.Errorf("%d requests are counted, %d were sent: none may be sent twice", got.Sent, sent)
+	}
+	n := got.Sent
+	want := Counts{Sent: n, Failed: (n+3)/4 + (n+2)/4, Versions: map[string]int{"v1": (n + 1) / 4, "v2": n / 4}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Counts{}, "Failures", "Last")); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if len(got.Failures) != keptFailures {
+		t.Errorf("%d failures are kept, want %d", len(got.Failures), keptFailures)
+	}
+	for _, want := range []string{"status 503: busy", "EOF"} {
+		if !strings.Contains(strings.Join(got.Failures, "\n"), want) {
+			t.Errorf("want %q among the failures %q", want, got.Failures)
+		}
+	}
+	if l.Counts().Sent != n {
+		t.Error("requests are sent after the end")
+	}
+}
+
+func TestHalfOfTheClientsKeepTheirConnection(t *testing.T) {
+	t.Parallel()
+	url, connections := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1") })
+	l := start(t, Options{URL: url, Clients: 2})
+	l.await(t, "200 requests", func(c Counts) bool { return c.Sent >= 200 })
+	l.Stop()
+	// One client has one, the other one for each of its requests: about half of all.
+	if sent, made := int64(l.Counts().Sent), connections.Load(); made < sent/4 || made > sent*3/4 {
+		t.Errorf("%d connections for %d requests, want about half as many", made, sent)
+	}
+}
+
+func TestRequestsGoToAnotherURL(t *testing.T) {
+	t.Parallel()
+	first, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1") })
+	second, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v2") })
+	l := start(t, Options{URL: first, Clients: 4})
+	l.await(t, "answers of the first", func(c Counts) bool { return c.Versions["v1"] >= 20 })
+	l.To(second)
+	moved := time.Now()
+	before := l.await(t, "answers of the second", func(c Counts) bool { return c.Versions["v2"] >= 20 })
+	if last := before.Last["v1"]; last.After(moved) {
+		t.Errorf("the first has got a request %v after all were to go to the second", last.Sub(moved))
+	}
+	now := l.await(t, "more answers", func(c Counts) bool { return c.Sent >= before.Sent+20 })
+	since := now.Since(before)
+	if since.Failed != 0 || since.Sent < 20 || since.Versions["v1"] != 0 || since.Share("v2") != 100 {
+		t.Errorf("since then: %+v, want all answers to be of the second", since)
+	}
+	if share := now.Share("v1") + now.Share("v2"); share < 99.999 || share > 100.001 {
+		t.Errorf("the shares come to %v, want 100", share)
+	}
+	if share := (Counts{}).Share("v1"); share != 0 {
+		t.Errorf("the share of no answers is %v", share)
+	}
+}
