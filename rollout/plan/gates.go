@@ -38,7 +38,9 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 	// Whoever finds the pods of the next step in one that was jumped back to would take them away again.
 	d.statusFirst = d.stepsBack()
 	d = enterStep(d, d.stepIndex()+1)
-	return d, d.task(d.record.TargetReplicas)
+	entered := d.task(d.record.TargetReplicas)
+	entered.Keep, entered.Grow, entered.Most = t.Keep, t.Grow, t.Most // requests go where they went before
+	return d, entered
 }
 
 // exceeds reports whether more pods run the revision than this step or the next says, because spec.replicas changed:

@@ -88,7 +88,7 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 	if l.isRollback() {
 		g.Stable, g.Canary = l.record.RolledBackTo(), ""
 	}
-	if way == traffic.Forward || way == traffic.Stand {
+	if (way == traffic.Forward || way == traffic.Stand) && target > 0 { // a step that comes to no pods, of few, has none to give requests to
 		g.Share = l.trafficShare()
 	}
 	if way == traffic.End {

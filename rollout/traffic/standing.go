@@ -147,17 +147,20 @@ func (n *next) leave() {
 	switch {
 	case n.Held:
 		n.awaits(v1alpha1.AwaitedRoutes)
-	case !n.seen.Services:
-		n.Done = true
-	case !n.has(n.seen.InEffect, n.goal.DrainFor):
+		n.keepSides()
+	case !n.forgotten():
 		n.awaits(v1alpha1.AwaitedDrain)
+		n.keepSides()
 	default:
 		n.Done = true
-		if n.goal.Way == Rest {
+		if n.goal.Way == Rest && n.seen.Services {
 			n.write(DropSides{})
 		}
 	}
 }
+
+// forgotten reports whether nobody forwards requests to the Services any more, where no route refers to them.
+func (n *next) forgotten() bool { return !n.seen.Services || n.has(n.seen.InEffect, n.goal.DrainFor) }
 
 // share moves requests between the sides.
 func (n *next) share() {
@@ -165,8 +168,14 @@ func (n *next) share() {
 	case n.seen.Off != nil:
 		n.freeze()
 		return
-	case n.goal.Way == Back && !n.Held, n.goal.Replicas == 0 && !n.Held:
+	case n.goal.Replicas == 0 && !n.Held:
 		n.Done = true
+		return
+	case n.goal.Way == Back && !n.Held:
+		if n.Done = n.seen.Canary.Empty || n.forgotten(); !n.Done {
+			n.awaits(v1alpha1.AwaitedDrain)
+			n.keepSides()
+		}
 		return
 	case n.goal.Way == End && !n.Held:
 		n.Done = n.has(n.seen.InEffect, n.goal.ReadyFor)
@@ -186,12 +195,6 @@ func (n *next) share() {
 	}
 	n.keep()
 	n.Done = n.done()
-}
-
-// freeze keeps all pods: nobody can say which of them get requests.
-func (n *next) freeze() {
-	n.HoldsUp = n.goal.Way == Forward
-	n.Keep = map[string]int32{n.goal.Stable: n.goal.Replicas, n.goal.Canary: n.goal.Replicas}
 }
 
 // restoreUnnamed gives routes back that the release does not name any more.
@@ -222,14 +225,15 @@ func (n *next) comesTo() Share {
 	}
 }
 
-// holdsUp reports whether pods of the version that is released have to wait.
+// holdsUp reports whether pods of the version that is released have to wait: until routes that share requests are in effect, a pod that is
+// ready gets some by the user's Service.
 func (n *next) holdsUp() bool {
 	if n.goal.Replicas == 0 {
 		return false
 	}
 	switch n.goal.Way {
 	case Forward, Stand:
-		return !n.Shared
+		return !n.Shared || n.nothing() && (!n.inEffect || !n.has(n.seen.InEffect, n.goal.ReadyFor))
 	case Back: // to a version that is not a side: once the routes are given back, it comes as without traffic
 		return n.Held && n.seen.Stable.Revision != n.goal.Stable
 	case End, Leave, Rest:
@@ -252,10 +256,15 @@ func (n *next) pointSides() bool {
 		return false
 	}
 	if side, revision := &n.seen.Stable, n.serves(); side.Problem == nil && (!side.Made || side.Revision != revision) {
+		if n.isForwarded(side) {
+			return true
+		}
 		n.write(PointSide{StableSide, revision})
 	}
 	if side := &n.seen.Canary; n.goal.Way != Back && side.Problem == nil && (!side.Made || side.Revision != n.goal.Canary) {
 		switch {
+		case n.isForwarded(side):
+			return true
 		case n.Held && !n.nothing() && side.Revision != "":
 		case n.Held && !n.drained():
 			n.awaits(v1alpha1.AwaitedDrain)
@@ -269,16 +278,32 @@ func (n *next) pointSides() bool {
 	return len(n.Writes) > before
 }
 
+// isForwarded reports whether a side may still get requests by routes that were given back.
+func (n *next) isForwarded(side *Side) bool {
+	if n.Held || !side.Made || n.forgotten() {
+		return false
+	}
+	n.awaits(v1alpha1.AwaitedDrain)
+	return true
+}
+
 // serves is the revision that the stable side is to select: that of the version that serves, which is the one that the release began with,
 // unless all requests have come to another one meanwhile.
 func (n *next) serves() string {
 	stable, canary := &n.seen.Stable, &n.seen.Canary
+	third := canary.Ready > 0 && canary.Revision != n.goal.Canary
 	switch {
-	case !n.Held, stable.Revision == "":
+	case stable.Revision == "":
 		return n.goal.Stable
+	case !n.Held && stable.Revision == n.goal.Stable && stable.Ready == 0 && third && n.goal.Way == Forward:
+		return canary.Revision // the routes were given back at the end of its release, which another one takes the place of
+	case !n.Held && (stable.Ready == 0 || stable.Revision == n.goal.Canary):
+		return n.goal.Stable
+	case !n.Held:
+		return stable.Revision
 	case n.goal.Way == Back && n.low == all && stable.Ready == 0:
 		return n.goal.Stable // nobody is sent there yet
-	case n.goal.Way == Forward && n.low == all && stable.Ready == 0 && canary.Ready > 0 && canary.Revision != n.goal.Canary:
+	case n.goal.Way == Forward && n.low == all && stable.Ready == 0 && third:
 		return canary.Revision
 	case n.goal.Lost && stable.Ready == 0:
 		return n.goal.Stable
@@ -415,53 +440,6 @@ func (n *next) lowered(goal Share) Share {
 	return Share{Weight: to, Matches: goal.Matches}
 }
 
-// keep says how many pods each side needs.
-func (n *next) keep() {
-	r := n.goal.Replicas
-	n.Keep, n.Grow = map[string]int32{}, map[string]int32{}
-	stays := func(revision string, pods int32) { n.Keep[revision] = max(n.Keep[revision], pods) }
-	stable, canary := n.seen.Stable.Revision, n.seen.Canary.Revision
-	forward := n.goal.Way == Forward || n.goal.Way == Stand
-	switch {
-	case !n.Held:
-		if forward {
-			stays(n.goal.Stable, r)
-		}
-		return
-	case !n.drained():
-		stays(stable, r)
-		stays(canary, r)
-	default:
-		stays(stable, partOf(r, all-n.low))
-		enough := r
-		if n.goal.Way == Back || !n.aligned() {
-			enough = n.goal.Least
-		}
-		stays(canary, partOf(enough, n.high))
-		if n.matched {
-			stays(canary, 1)
-		}
-	}
-	if n.goal.KeepOld && (forward || n.goal.Way == End) {
-		stays(stable, r)
-	}
-	if n.goal.Way == End {
-		return
-	}
-	n.Grow[stable] = partOf(r, all-min(n.low, n.Target))
-	if n.goal.KeepOld && forward {
-		n.Grow[stable] = r
-	}
-	if forward {
-		n.Most = n.goal.Pods + n.Grow[stable]
-	}
-}
-
-// partOf is how many of all pods a share of the requests needs.
-func partOf(pods, percent int32) int32 {
-	return int32((int64(pods)*int64(percent) + all - 1) / all)
-}
-
 // done reports whether what the goal asks for is in effect.
 func (n *next) done() bool {
 	switch {
@@ -473,6 +451,8 @@ func (n *next) done() bool {
 		return false
 	case n.goal.Way == Forward && !n.aligned():
 		return sameSides(n) && n.nothing()
+	case n.goal.Way == Back && n.seen.Stable.Revision == n.goal.Stable && n.goal.Available && n.seen.Stable.Ready >= n.goal.Pods:
+		return true // as far as the pods of the step bear
 	default:
 		return sameShare(Share{n.high, n.matches}, n.comesTo())
 	}

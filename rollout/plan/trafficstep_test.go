@@ -1,0 +1,39 @@
+package plan
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+)
+
+// The pods that requests need stay in the pass that enters a step, too.
+func TestPodsStayWhenAStepIsEntered(t *testing.T) {
+	t.Parallel()
+	l := doneStep().gates(gate(1, 0, 0, passed)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")).look()
+	asked := l.task(l.record.TargetReplicas)
+	asked.Keep, asked.Grow, asked.Most = map[string]int32{"v1": 10}, map[string]int32{"v1": 9}, 12
+	d, entered := passStep(nothing(l), asked, traffic.Standing{Done: true})
+	if d.record.CurrentStepIndex != 1 {
+		t.Fatalf("the step is %d, want the next", d.record.CurrentStepIndex)
+	}
+	if !maps.Equal(entered.Keep, asked.Keep) || !maps.Equal(entered.Grow, asked.Grow) || entered.Most != asked.Most {
+		t.Errorf("want what requests need kept, got %v, %v and %d", entered.Keep, entered.Grow, entered.Most)
+	}
+}
+
+// A step of a small workload may come to no pods: it has none to give requests to, and is done without.
+func TestAStepOfNoPodsGetsNoRequests(t *testing.T) {
+	t.Parallel()
+	s := held(1).steps(v1alpha1.Step{Replicas: step("50%").Replicas, Traffic: "20%"}, step("100%"))
+	s.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
+	s.Traffic = &traffic.Seen{}
+	l := s.at(0, 0).look()
+	if share := l.goal(traffic.Forward, 0).Share; share.Weight != 0 {
+		t.Errorf("no pods get %d%% of the requests", share.Weight)
+	}
+	if share := l.goal(traffic.Forward, 1).Share; share.Weight != 20 {
+		t.Errorf("a pod gets %d%% of the requests, want 20%%", share.Weight)
+	}
+}

@@ -1,0 +1,75 @@
+package traffic
+
+import "testing"
+
+// What the simulated cluster of rollout/sim has found.
+func TestRoutesThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	unaccepted := func(_ *Goal, s *Seen) { s.Routes[0].Accepted = false }
+	unavailable := func(g *Goal, _ *Seen) { g.Available = false }
+	unnamed := func(_ *Goal, s *Seen) { s.Routes = nil }
+	tests := map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"pods wait until the routes are in effect": {
+			forward(0, 1).canary(made("v2", 0)).but(unaccepted), "holds up; awaits Routes",
+		},
+		"... for a moment": {forward(0, 1).canary(made("v2", 0)).but(since(0)), "holds up; awaits Routes; wakes after 2s"},
+		"... and not those of a version that gets requests already": {
+			forward(10, 1).gets(10).but(unaccepted), "awaits Routes",
+		},
+		"a rollback that begins when the routes were just given back": {
+			forward(0, 10).way(Back).but(unheld).but(since(moment)), "awaits Drain; wakes after 8s",
+		},
+		"... and whose other version has no pods": {forward(0, 10).way(Back).but(unheld).canary(made("v2", 0)).but(since(moment)), "done"},
+		"a rollback whose step has few pods": {
+			forward(0, 2).way(Back).gets(75).stable(made("v1", 2)), "done; awaits Capacity",
+		},
+		"... that are not ready": {forward(0, 2).way(Back).gets(100).stable(made("v1", 0)), "awaits Endpoints"},
+		"... and don't get yet what they bear": {
+			forward(0, 2).way(Back).gets(100).stable(made("v1", 2)), "share HTTPRoute web: 75% to the canary Service; awaits Capacity",
+		},
+		"another release when the routes were just given back": {
+			forward(10, 1).but(unheld).stable(made("v1", 0)).canary(made("v1.5", 10)).but(since(moment)), "holds up; awaits Drain; wakes after 8s",
+		},
+		"... whose requests had come to the one before": {
+			forward(10, 1).but(unheld).stable(made("v1", 0)).canary(made("v1.5", 10)),
+			"have the stable Services select revision v1.5; have the canary Services select revision v2; holds up; awaits Services",
+		},
+		"... which then serves": {
+			forward(10, 1).but(unheld).stable(made("v1.5", 10)).canary(made("v2", 0)).but(unavailable),
+			"share HTTPRoute web: 0% to the canary Service; holds up; awaits Routes",
+		},
+		"... until it has no pods": {
+			forward(10, 1).but(unheld).stable(made("v1.5", 0)).canary(made("v2", 0)),
+			"have the stable Services select revision v1; holds up; awaits Services",
+		},
+		"traffic is taken out of the release": {
+			forward(50, 5).way(Leave).but(unnamed).but(since(moment)), "awaits Drain; wakes after 8s",
+		},
+		"... a while ago": {forward(50, 5).way(Leave).but(unnamed), "done"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.scene.script(); got != test.want {
+				t.Errorf("next\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPodsStayUntilRoutesAreForgotten(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]*scene{
+		"a rollback":                 forward(0, 10).way(Back).but(unheld),
+		"a release without traffic":  forward(50, 5).way(Leave),
+		"... whose routes are given": forward(50, 5).way(Leave).but(unheld),
+		"another release":            forward(50, 5).but(unheld),
+	} {
+		if keep := Next(s.goal, s.but(since(moment)).seen).Keep; keep["v1"] != 10 || keep["v2"] != 10 {
+			t.Errorf("%s: want all pods of both versions kept, got %v", name, keep)
+		}
+	}
+}
