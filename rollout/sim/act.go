@@ -20,6 +20,9 @@ func (x *pass) carryOut(action plan.Action) {
 		return
 	}
 	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), places: slices.Clone(x.world.Places), workload: x.world.Workload}
+	if x.world.Traffic != nil {
+		before.traffic, before.seen, before.view = x.world.Traffic.clone(), x.facts.Traffic, x.world.view()
+	}
 	switch a := action.(type) {
 	case plan.Annotate:
 		x.annotate(a)
@@ -39,6 +42,8 @@ func (x *pass) carryOut(action plan.Action) {
 		x.openGate(a)
 	case plan.CloseGate:
 		x.closeGate(a)
+	case plan.Traffic:
+		x.moveTraffic(a)
 	}
 	if x.report.Ended != "" && len(before.replaced()) > 0 { // some of the pods
 		x.world.judge(before)

@@ -14,7 +14,7 @@ import (
 
 // Unfinished says what is missing from the clean end of I7; empty if nothing is.
 func (w *World) Unfinished() string {
-	if left := cmp.Or(w.strategyLeft(), w.templateLeft()); left != "" {
+	if left := cmp.Or(w.strategyLeft(), w.templateLeft(), w.trafficLeft()); left != "" {
 		return left
 	}
 	if w.Workload.Absent {

@@ -80,6 +80,14 @@ const (
 	Away                         // it goes by, and nobody looks
 	Leap                         // the clock of the controller's node goes N hours ahead, or back
 	Wait                         // the time of a soak gate goes by, or that until a refused write is sent again
+	SyncSlices                   // the EndpointSlice controller looks at the Service of a side
+	Accept                       // the status of a route tells that it is in effect as it is
+	Settle                       // what is in effect has been so for a while, and the controller looks all the time
+	RestoreRoute                 // somebody applies a route as it was, and takes the hold off if N is 1
+	DeleteRoute                  // somebody deletes a route
+	CreateRoute                  // somebody creates it again
+	DeleteService                // somebody deletes the Service of a side
+	ForgetTraffic                // somebody takes the traffic out of the release
 	kinds
 )
 
@@ -88,6 +96,7 @@ var kindNames = [kinds]string{
 	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "shift", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"lose status", "touch", "elapse", "away", "leap", "wait",
+	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -131,6 +140,8 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
+	case SyncSlices, Accept, Settle, RestoreRoute, DeleteRoute, CreateRoute, DeleteService, ForgetTraffic:
+		return e.applyToTraffic(s)
 	default:
 		return e.applyToCaches(s)
 	}
@@ -147,6 +158,8 @@ func (e Event) idle(s *State) bool {
 		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Decision != v1alpha1.DecisionPassed })
 	case Thaw:
 		return !s.Lag.any()
+	case SyncSlices, Accept, Settle, CreateRoute:
+		return e.trafficIdle(s)
 	case Wait:
 		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.Process.vacant.Any()
 	default:
@@ -271,6 +284,7 @@ func (e Event) pass(s *State) bool {
 	s.writes, s.requests = len(report.Done)+report.Parts, report.Requests
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		s.judgeAnswers()
+		s.judgeReturn()
 	}
 	if putsOff := report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
 		back := s.Process.heldBack(s.Release.Generation, s.Now)

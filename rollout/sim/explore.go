@@ -199,6 +199,7 @@ func (x *explorer) offers(s, passed *State) []Event {
 func always(s *State) []Event {
 	events := []Event{{Kind: Pass}, {Kind: SyncWorkload}, {Kind: Approve}, {Kind: Thaw}}
 	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone)...)
+	events = append(events, s.trafficTurns()...)
 	if s.Release.Status.CurrentStepState == v1alpha1.StepBlocking {
 		events = append(events, Event{Kind: Confirm})
 	}
@@ -253,6 +254,10 @@ func Calm(s *State) (*State, Event) {
 func calmTurns(s *State) []Event {
 	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Repair}}
 	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone, PodHeals)...)
+	events = append(events, s.trafficTurns()...)
+	if s.Traffic != nil {
+		events = append(events, s.missingRoutes()...)
+	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
 	case s.Release.Status.State == v1alpha1.StateRejected:
@@ -268,7 +273,7 @@ func calmTurns(s *State) []Event {
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():
 		events = append(events, Event{Kind: Retry})
 	}
-	return append(events, Event{Kind: Pass}, Event{Kind: Wait})
+	return append(events, Event{Kind: Pass}, Event{Kind: Settle}, Event{Kind: Wait})
 }
 
 // findCircle looks for calm states that become each other for ever.

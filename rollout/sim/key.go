@@ -31,6 +31,9 @@ func (s *State) Key() Key {
 	e.past(&s.Past)
 	e.lag(&s.Lag)
 	e.process(s.Process)
+	if s.Traffic != nil {
+		e.traffic(s)
+	}
 	e.bytes = append(e.bytes, s.Used[:]...)
 	e.text(s.Sick)
 	e.flag(s.Skew > 0, s.Skew < 0)
@@ -304,4 +307,63 @@ func (e *encoder) process(p *Process) {
 		e.set(&c.sets[i])
 	}
 	e.gates(c.gates)
+}
+
+// traffic is who gets requests, by what there is and by what the process has seen of it, and for how long.
+func (e *encoder) traffic(s *State) {
+	w, p := s.World, s.Process.Clone()
+	e.flag(w.Release.Spec.Strategy.Traffic != nil)
+	e.routes(w.Traffic)
+	for i := range w.Traffic.Routes {
+		view := w.viewOf(&w.Traffic.Routes[i])
+		e.flag(view.Direct)
+		for _, gets := range view.Gets {
+			e.text(gets.Revision)
+			e.number(int64(gets.Percent))
+			e.flag(gets.Matched)
+		}
+		e.flag(true)
+	}
+	p.recall(w)
+	e.flag(w.Lag.Traffic != nil, len(p.written.routes)+len(p.written.sides) > 0)
+	if w.Lag.Traffic != nil {
+		e.routes(w.Lag.Traffic)
+		e.routes(p.traffic(w))
+	}
+	if seen := p.lookAtTraffic(w); seen != nil {
+		for _, been := range []time.Duration{seen.InEffect, seen.Stable.Steady, seen.Canary.Steady} {
+			e.flag(been >= readySeconds*time.Second, been >= drainSeconds*time.Second)
+		}
+	}
+	if told := w.Release.Status.Traffic; told != nil {
+		e.text(string(told.Awaits))
+		e.flag(told.Problem != nil, told.Ending != nil)
+		if told.Ending != nil {
+			delay, watched := delayOf(w.Release.Spec), p.watches.Watched(p.view(w).Status, w.Now).Ending
+			e.flag(watched >= delay, time.Duration(told.Ending.WaitedSeconds)*time.Second >= delay)
+		}
+	}
+}
+
+func delayOf(spec *v1alpha1.BatchReleaseSpec) time.Duration {
+	if spec.Strategy.Traffic == nil {
+		return 0
+	}
+	return time.Duration(spec.Strategy.Traffic.OldPodsDelaySeconds) * time.Second
+}
+
+func (e *encoder) routes(t *Traffic) {
+	for _, name := range sides {
+		side := t.side(name)
+		e.flag(side.Made, side.Version == e.world.Traffic.side(name).Version)
+		e.text(side.Revision)
+		e.text(side.Slices.Revision)
+		e.number(int64(side.Slices.Ready))
+		e.number(int64(side.Slices.Going))
+	}
+	for i := range t.Routes {
+		r := &t.Routes[i]
+		e.flag(r.Gone, r.Held, r.Shared, r.Matched, r.Told == r.Generation, r.Version == e.world.Traffic.Routes[i].Version)
+		e.number(int64(r.Weight))
+	}
 }

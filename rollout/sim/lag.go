@@ -17,6 +17,7 @@ const (
 	WorkloadObject Object = "workload"
 	GateObjects    Object = "gates"
 	KeptObjects    Object = "kept templates"
+	TrafficObjects Object = "traffic"
 	NewSetObjects  Object = "new sets"
 )
 
@@ -31,7 +32,9 @@ type Lag struct {
 	// Places are all pods of a workload whose pods have places.
 	Places *[]Place
 	Gates  *[]Gate
-	Kept   *[]plan.Kept
+	// Traffic are the routes and Services, and the EndpointSlices.
+	Traffic *Traffic
+	Kept    *[]plan.Kept
 }
 
 // SetLag is the lag of one ReplicaSet: Set is nil if the cache does not have it yet.
@@ -42,7 +45,7 @@ type SetLag struct {
 
 // any reports whether a cache lags.
 func (l *Lag) any() bool {
-	return l.Release != nil || l.Workload != nil || len(l.Sets) > 0 || l.NewSets || l.Places != nil || l.Gates != nil || l.Kept != nil
+	return l.Release != nil || l.Workload != nil || len(l.Sets) > 0 || l.NewSets || l.Places != nil || l.Gates != nil || l.Kept != nil || l.Traffic != nil
 }
 
 // Freeze lets the cache lag behind on an object from now on.
@@ -56,6 +59,12 @@ func (w *World) Freeze(object Object) bool {
 		return freeze(&w.Lag.Gates, slices.Clone(w.Gates))
 	case KeptObjects:
 		return freeze(&w.Lag.Kept, slices.Clone(w.Kept))
+	case TrafficObjects:
+		frozen := w.Traffic != nil && w.Lag.Traffic == nil
+		if frozen {
+			w.Lag.Traffic = w.Traffic.clone()
+		}
+		return frozen
 	case NewSetObjects:
 		changed := !w.Lag.NewSets
 		w.Lag.NewSets = true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // change is a write of the process, with what was before it.
@@ -15,6 +16,10 @@ type change struct {
 	sets     []Set
 	places   []Place
 	workload Workload
+	// traffic is who got requests before, seen what the pass had seen of it, and view who may have got some.
+	traffic *Traffic
+	seen    *traffic.Seen
+	view    View
 }
 
 // before and after are a ReplicaSet's size; -1 if it did not exist.
@@ -74,7 +79,11 @@ func (w *World) judge(c change) {
 	w.Past.begin(w, c.pass.intent, !c.pass.judged)
 	c.pass.judged = true
 	w.Past.wrote(w, c)
-	for _, l := range w.Workload.kind.laws() {
+	laws := w.Workload.kind.laws()
+	if w.Traffic != nil {
+		laws = slices.Concat(laws, trafficLaws)
+	}
+	for _, l := range laws {
 		if how := l.holds(w, c); how != "" {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
 		}
@@ -101,7 +110,7 @@ func withinSurge(w *World, c change) string {
 	if s == nil {
 		return ""
 	}
-	limit := c.pass.window.mostPods(w)
+	limit := max(c.pass.window.mostPods(w), c.mostServing())
 	alone := s.Replicas == total(w.Sets) && s.Replicas == w.Workload.Replicas
 	if alone || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
 		limit = max(limit, c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas + 1 }))

@@ -73,7 +73,7 @@ func (w *World) refuses(action plan.Action) bool {
 		kind = Templates
 	case plan.Annotate:
 		kind = Annotations
-	case plan.CloseGate, plan.PruneRevision: // taken always
+	case plan.CloseGate, plan.PruneRevision, plan.Traffic: // taken always
 	}
 	return kind != "" && w.Refusing == kind
 }

@@ -24,6 +24,9 @@ func (deployments) judgeRest(w *World, back heldBack) {
 		return // those that were on their way back stand with the release
 	}
 	limit := w.share(status, d.Replicas)
+	if w.Traffic != nil && w.Traffic.held() {
+		return // requests may need them
+	}
 	if update.Replicas > limit && !w.needed(update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
 	}
@@ -44,6 +47,9 @@ func (deployments) judgeFollowed(w *World, back heldBack) {
 	}
 	if s := w.native().activeOrLatest(); s != nil && s.Replicas != d.Replicas {
 		return // the native controller is about to give it all pods (T1)
+	}
+	if w.Traffic != nil && (w.Traffic.Stable.Made || w.Release.Spec.Strategy.Traffic != nil) {
+		most = 2 * max(d.Replicas, total(w.Sets)) // what requests need is what the laws of traffic are about
 	}
 	if n := total(w.Sets); n < d.Replicas || n > most {
 		w.breach("spec.replicas are followed while a workload is held", fmt.Sprintf("%d pods", n))

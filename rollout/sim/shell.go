@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 	"github.com/sluice-dev/sluice/rollout/turns"
 )
 
@@ -34,6 +35,9 @@ type Process struct {
 	// comes before: ending is the status until then, and endsFrom the one that is stored. It has waited for another pass once.
 	handed, waited   bool
 	ending, endsFrom *v1alpha1.BatchReleaseStatus
+	// written are its own writes to routes and Services, and trafficWatch says for how long they have been as they are.
+	written      written
+	trafficWatch traffic.Watch
 	// watched is how long the process has looked at a release that got no further, for the laws.
 	watched time.Duration
 }
@@ -43,6 +47,7 @@ func (p *Process) Clone() *Process {
 	c := *p
 	c.sets = slices.Clone(p.sets)
 	c.gates = slices.Clone(p.gates)
+	c.written = p.written.clone()
 	return &c
 }
 
@@ -98,9 +103,11 @@ type pass struct {
 	places       []Place
 	listed, live bool
 	// facts are passed on as they are.
-	facts     plan.Facts
-	lastScale time.Time
-	window    window
+	facts plan.Facts
+	// sawTraffic is who gets requests as the facts have it.
+	sawTraffic *Traffic
+	lastScale  time.Time
+	window     window
 	// refused says that a write of this turn was refused, and refusedEver that one was refused and not done since.
 	refused, refusedEver bool
 	refusedIn            int64
@@ -173,6 +180,7 @@ func (p *Process) observe(w *World) *pass {
 		}
 	}
 	x.facts.Kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
+	x.lookAtTraffic()
 	return x
 }
 
@@ -202,6 +210,7 @@ func (p *Process) recall(w *World) {
 		return lag == nil || lag.Set != nil && s.Version <= lag.Set.Version
 	})
 	p.forgetGone(w)
+	p.recallTraffic(w)
 	if w.Lag.Gates == nil {
 		p.gates = nil
 	}

@@ -11,14 +11,22 @@ import (
 )
 
 // Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates. A gate with
-// a minus sign behind it is one that turns the release round when it is rejected.
+// a minus sign behind it is one that turns the release round when it is rejected. A percentage is that of the requests, and matches
+// are requests that go to the new version whatever that is.
 func Steps(texts ...string) []v1alpha1.Step {
 	var steps []v1alpha1.Step
 	for _, text := range texts {
 		words := strings.Fields(text)
 		step := v1alpha1.Step{Replicas: intstr.Parse(words[0])}
 		for _, gate := range words[1:] {
-			step.Gates = append(step.Gates, policy(gate))
+			switch {
+			case strings.HasSuffix(gate, "%"):
+				step.Traffic = gate
+			case gate == "matches":
+				step.Matches = matches
+			default:
+				step.Gates = append(step.Gates, policy(gate))
+			}
 		}
 		steps = append(steps, step)
 	}

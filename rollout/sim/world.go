@@ -52,6 +52,8 @@ type World struct {
 	Backoff bool
 	Gates   []Gate
 	Kept    []plan.Kept
+	// Traffic is who gets requests; nil of a workload without routes.
+	Traffic *Traffic
 	// Lag is what the caches show instead of the present.
 	Lag Lag
 	// Refused is a revision whose template the API server does not take.
@@ -192,6 +194,8 @@ type Setup struct {
 	PodReplacement v1alpha1.PodReplacementPolicy
 	// StepBack is KeepPods if empty.
 	StepBack v1alpha1.StepBackPolicy
+	// Traffic has routes share requests.
+	Traffic *v1alpha1.Traffic
 }
 
 // never is a progress deadline that does not come.
@@ -213,6 +217,10 @@ func New(s Setup) *World {
 		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: s.Rollback}
 	}
 	spec.Drift = or(s.Drift, v1alpha1.DriftReport)
+	if s.Traffic != nil {
+		spec.Strategy.Traffic = s.Traffic
+		w.routed(s.Traffic)
+	}
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
 	w.Sound = spec
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
@@ -259,6 +267,7 @@ func (w *World) Clone() *World {
 	c.Gates = slices.Clone(w.Gates)
 	c.Kept = slices.Clone(w.Kept)
 	c.Lag.Sets = slices.Clone(w.Lag.Sets)
+	c.Traffic = w.Traffic.clone()
 	c.Broken = slices.Clone(w.Broken)
 	return &c
 }
@@ -391,6 +400,7 @@ func (w *World) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "replicas=%d", w.Workload.Replicas)
 	w.Workload.kind.show(w, &text)
+	w.showTraffic(&text)
 	status := w.Release.Status
 	fmt.Fprintf(&text, " %s %s %s target=%d", status.Phase, status.Batch, status.CurrentStepState, status.TargetReplicas)
 	if hold := w.Workload.Hold; hold != nil {

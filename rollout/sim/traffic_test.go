@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// trafficOf is what a release with one route asks for.
+func trafficOf(change func(*v1alpha1.Traffic)) *v1alpha1.Traffic {
+	t := &v1alpha1.Traffic{
+		Routes:       []v1alpha1.TrafficRoute{routeOf("route")},
+		ReadySeconds: new(int32(readySeconds)), DrainSeconds: new(int32(drainSeconds)),
+	}
+	change(t)
+	return t
+}
+
+// routedSetups are releases with traffic.
+func routedSetups() map[string]Setup {
+	all := map[string]Setup{}
+	ways := map[string]struct {
+		steps   []string
+		traffic *v1alpha1.Traffic
+	}{
+		"canary": {[]string{"50% 20%", "50% 50% none", "100%"}, trafficOf(func(*v1alpha1.Traffic) {})},
+		"blue-green": {[]string{"100% 0%", "100% 50% none", "100% 100%"}, trafficOf(func(t *v1alpha1.Traffic) {
+			t.KeepOldPods, t.OldPodsDelaySeconds = true, readySeconds
+		})},
+	}
+	for name, way := range ways {
+		for replicas := range int32(4) {
+			for _, bounds := range [][2]int32{{1, 0}, {0, 1}, {1, 1}} {
+				all[fmt.Sprintf("%s of %d, maxSurge %d, maxUnavailable %d", name, replicas+1, bounds[0], bounds[1])] = Setup{
+					Replicas: replicas + 1, Steps: Steps(way.steps...), HistoryLimit: 2, Traffic: way.traffic,
+					MaxSurge: intstr.FromInt32(bounds[0]), MaxUnavailable: intstr.FromInt32(bounds[1]),
+				}
+			}
+		}
+	}
+	return all
+}
+
+// trafficFamilies are what else happens to a release with traffic.
+func trafficFamilies() map[string]family {
+	rollback := Event{Kind: Rollback, Text: "true"}
+	return map[string]family{
+		"nothing else":             {begin: releasing, Exploration: Exploration{}},
+		"rollback":                 {begin: releasing, Exploration: Exploration{Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}}},
+		"rolled back at the end":   {begin: lastShare, Exploration: Exploration{Offers: []Event{rollback, {Kind: PassDies}, {Kind: Settle}, {Kind: PodFails, Text: "v2"}}, Budget: map[Kind]uint8{Settle: 3}}},
+		"another template":         {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}}},
+		"back to v1":               {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v1"}, {Kind: PassDies}}}},
+		"another at the end":       {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
+		"somebody restores routes": {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: RestoreRoute, Text: "route"}, {Kind: RestoreRoute, Text: "route", N: 1}, rollback, {Kind: Settle}}, Budget: map[Kind]uint8{RestoreRoute: 2, Settle: 3}}},
+		"Services and routes go":   {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteService, Text: "stable"}, {Kind: DeleteService, Text: "canary"}, {Kind: DeleteRoute, Text: "route"}, {Kind: CreateRoute, Text: "route"}, rollback}}},
+		"traffic is taken out":     {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: ForgetTraffic}, {Kind: PassDies}, rollback}}},
+		"the release goes":         {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}, rollback}}},
+		"suspended":                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
+		"jumps":                    {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
+		"jumps, pods go back":      {begin: func(s Setup) *State { s.StepBack = v1alpha1.StepBackRemovePods; return sharing(s) }, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
+		"scaling":                  {begin: sharing, Exploration: Exploration{Offers: append(scales(0, 2, 5), rollback)}},
+		"stale":                    {begin: sharing, Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", TrafficObjects), rollback)}},
+		"pods fail":                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
+		"pods take time to go":     {begin: func(s Setup) *State { s.Graceful = true; return sharing(s) }, Exploration: Exploration{Offers: []Event{rollback, {Kind: Give, Text: "v3"}}}},
+		"races":                    {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PassRaces}, {Kind: Scale, N: 2}, rollback, {Kind: RestoreRoute, Text: "route"}}}},
+		"the status is lost":       {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: LoseStatus}, {Kind: PassDies}, rollback}}},
+		"dies":                     {begin: releasing, Exploration: Exploration{Offers: []Event{{Kind: PassDies}, {Kind: Settle}}, Budget: map[Kind]uint8{PassDies: 2, Settle: 9}}},
+	}
+}
+
+// sharing is a release that gives the new version its first requests, or the first pods.
+func sharing(setup Setup) *State {
+	return calmed(releasing(setup), func(s *State) bool {
+		return s.Release.Status.CurrentStepIndex == 1 || s.Traffic.Routes[0].Weight > 0
+	})
+}
+
+// lastShare is a release that gives the new version all requests.
+func lastShare(setup Setup) *State {
+	return calmed(releasing(setup), func(s *State) bool { return s.Traffic.Routes[0].Weight == 100 })
+}
+
+// TestEveryOrderOfRequests holds every write of a release with traffic against the laws, in every order of events.
+func TestEveryOrderOfRequests(t *testing.T) {
+	t.Parallel()
+	for name, family := range ofPart(t, trafficFamilies()) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var states, passes, cut atomic.Int64
+			for name, setup := range routedSetups() {
+				out := family.explore(setup)
+				if out.Fault != "" {
+					t.Fatalf("%s: %s", name, out.Fault)
+				}
+				states.Add(int64(out.States))
+				passes.Add(int64(out.Passes))
+				if out.Cut {
+					cut.Add(1)
+				}
+			}
+			fmt.Printf("traffic, %-22s %8d states, %8d passes in %d cases, %d of them cut\n",
+				name, states.Load(), passes.Load(), len(routedSetups()), cut.Load())
+		})
+	}
+}

@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+)
+
+// trafficLaws are about who gets requests, of a release with routes.
+var trafficLaws = []law{
+	{"T1 no write gives requests to a side without ready endpoints", givesToReady},
+	{"T2 no pods go that the share of their version needs", keepsServing},
+	{"T3 the new version gets what the steps allow whose predecessors' gates have passed", withinShare},
+	{"T3 no pods of the new version come that requests reach past the routes", comesShared},
+	{"T4 a side that gets requests selects what it did", keepsSides},
+	{"T4 the Services of the sides are deleted when nobody forwards requests to them", dropsUnused},
+	{"T5 a workload is handed back, and a release goes, when no route is held", leavesRoutes},
+	{"T6 old pods are kept until the end where they are to be", keepsOldPods},
+	{"T7 what is stopped gives the new version no more", raisesNothing},
+}
+
+// sharing is the write that shares a route, if it is one, and the route before.
+func (c change) sharing() (share traffic.ShareRoute, before *Route, is bool) {
+	a, moved := c.action.(plan.Traffic)
+	if !moved {
+		return share, nil, false
+	}
+	if share, is = a.Write.(traffic.ShareRoute); is {
+		before = c.traffic.route(share.Route.Name)
+	}
+	return share, before, is
+}
+
+func givesToReady(w *World, c change) string {
+	share, before, is := c.sharing()
+	if !is || !slices.ContainsFunc(c.sets, func(s Set) bool { return s.Status.Ready > 0 }) {
+		return "" // where no pod is ready at all nobody loses an answer
+	}
+	had, to := int32(0), share.Share.Weight
+	if before.Shared {
+		had = before.Weight
+	}
+	more := to > had || len(share.Share.Matches) > 0 && !before.Matched
+	less := to < had || !before.Shared && to < 100
+	switch {
+	case more && c.seen.Canary.Ready == 0:
+		return "the canary side has no endpoint"
+	case less && c.seen.Stable.Ready == 0:
+		return "the stable side has no endpoint"
+	default:
+		return ""
+	}
+}
+
+// keepsServing: of what routes, or data planes that don't have them yet, give to a version, its pods are enough: all for all requests of
+// a version that stays, and spec.replicas - maxUnavailable for one that is left.
+func keepsServing(w *World, c change) string {
+	s := c.shrunk()
+	if s == nil || w.Traffic == nil || w.Past.OutOfBand {
+		return ""
+	}
+	if least := min(w.serving(c, s.Revision), c.before(s), w.ready(c, s)); s.Replicas < least {
+		return fmt.Sprintf("%d -> %d pods of %s, which gets %d%%: at least %d", c.before(s), s.Replicas, s.Revision, w.view().of(s.Revision).Percent, least)
+	}
+	return ""
+}
+
+// serving is how many pods a version needs for the requests that it gets.
+func (w *World) serving(c change, revision string) int32 {
+	gets, replicas := w.view().of(revision), c.pass.window.least(w)
+	if w.isLeft(c.pass.intent, revision) {
+		_, unavailable := w.Workload.bounds(replicas)
+		replicas -= unavailable
+	}
+	needs := percentOf(replicas, gets.Percent)
+	if gets.Matched {
+		needs = max(needs, 1)
+	}
+	return needs
+}
+
+// ready is how many pods of a version get requests: what is not ready gets none, and what has come up since the pass looked nobody can know.
+func (w *World) ready(c change, s *Set) int32 {
+	ready := s.Pods.ready()
+	for _, side := range []traffic.Side{c.seen.Stable, c.seen.Canary} {
+		if side.Made && same(side.Revision, s.Revision) {
+			ready = min(ready, side.Ready)
+		}
+	}
+	return ready
+}
+
+// isLeft reports whether a version goes in the end, though it is not the one before a release.
+func (w *World) isLeft(intent *v1alpha1.BatchReleaseStatus, revision string) bool {
+	return !same(revision, intent.UpdateRevision) && (intent.Rollback != nil || revision == w.Traffic.Canary.Revision)
+}
+
+// percentOf is how many of some pods a percentage is, rounded up.
+func percentOf(pods, percent int32) int32 { return (pods*percent + 99) / 100 }
+
+// shareOf is what a step gives to the new version, by the words of the API.
+func shareOf(steps []v1alpha1.Step, index int) int32 {
+	if index >= len(steps)-1 {
+		return 100
+	}
+	for ; index >= 0; index-- {
+		if text := steps[index].Traffic; text != "" {
+			var n int32
+			_, _ = fmt.Sscanf(text, "%d%%", &n)
+			return n
+		}
+	}
+	return 0
+}
+
+func withinShare(w *World, c change) string {
+	share, before, is := c.sharing()
+	if !is {
+		return ""
+	}
+	if before.Held && before.Shared && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
+		return "" // it gets no more than it has
+	}
+	most, matches, allowed := int32(0), false, w.allowed(c.pass.intent)
+	if c.pass.intent.Rollback == nil {
+		for i := range allowed {
+			most = max(most, shareOf(w.steps(c.pass.intent), i))
+			matches = matches || len(allowed[i].Matches) > 0
+		}
+	}
+	switch {
+	case share.Share.Weight > most:
+		return fmt.Sprintf("at most %d%%", most)
+	case len(share.Share.Matches) > 0 && !matches:
+		return "no step asks for matches"
+	default:
+		return ""
+	}
+}
+
+// comesShared: until all routes share requests, and their data planes do, a pod of the new version would get some as soon as it is ready.
+func comesShared(w *World, c change) string {
+	s, intent := c.grown(), c.pass.intent
+	if s == nil || w.Traffic == nil || intent.Rollback != nil || !same(s.Revision, intent.UpdateRevision) || c.pass.release.Spec.Strategy.Traffic == nil {
+		return ""
+	}
+	if w.view().Direct && !c.pass.overtaken(c.traffic) {
+		return fmt.Sprintf("%s is raised to %d, and a route refers to the user's Service", s.Revision, s.Replicas)
+	}
+	return ""
+}
+
+func keepsSides(w *World, c change) string {
+	a, _ := c.action.(plan.Traffic)
+	point, is := a.Write.(traffic.PointSide)
+	if !is {
+		return ""
+	}
+	before, seen := c.traffic.side(point.Name), c.seen.Stable
+	if point.Name == traffic.CanarySide {
+		seen = c.seen.Canary
+	}
+	gets := c.view.of(before.Revision)
+	if !before.Made || before.Revision == point.Revision || seen.Ready == 0 || gets.Percent == 0 && !gets.Matched {
+		return ""
+	}
+	return fmt.Sprintf("%s gets %d%%", before.Revision, gets.Percent)
+}
+
+func dropsUnused(_ *World, c change) string {
+	a, _ := c.action.(plan.Traffic)
+	if _, is := a.Write.(traffic.DropSides); is && len(c.view.Gets) > 0 {
+		return fmt.Sprintf("%s still gets requests", c.view.Gets[0].Revision)
+	}
+	return ""
+}
+
+func leavesRoutes(w *World, c change) string {
+	if w.Traffic == nil || !w.Traffic.held() {
+		return ""
+	}
+	_, handsBack := c.action.(plan.HandBack)
+	annotate, _ := c.action.(plan.Annotate)
+	if handsBack || annotate.Finalizer != nil && !*annotate.Finalizer {
+		return "a route is held"
+	}
+	return ""
+}
+
+// keepsOldPods: with keepOldPods all pods of the version before stay until the gates of the last step have passed.
+func keepsOldPods(w *World, c change) string {
+	s, spec, intent := c.shrunk(), c.pass.release.Spec.Strategy.Traffic, c.pass.intent
+	if s == nil || spec == nil || !spec.KeepOldPods || intent.Rollback != nil || w.Past.OutOfBand || !same(s.Revision, intent.StableRevision) {
+		return ""
+	}
+	if ending := intent.Traffic; ending != nil && ending.Ending != nil && w.passed(intent) == len(w.steps(intent)) {
+		return ""
+	}
+	if least := min(c.before(s), c.pass.window.least(w)); s.Replicas < least {
+		return fmt.Sprintf("%d -> %d pods of %s, at least %d", c.before(s), s.Replicas, s.Revision, least)
+	}
+	return ""
+}
+
+func raisesNothing(_ *World, c change) string {
+	share, before, is := c.sharing()
+	if !is || !c.pass.stands() || !before.Held {
+		return ""
+	}
+	if before.Shared && share.Share.Weight > before.Weight {
+		return fmt.Sprintf("it had %d%%", before.Weight)
+	}
+	return ""
+}
+
+// mostServing is how many pods there may be for the requests that versions get.
+func (c change) mostServing() int32 {
+	w := c.pass.world
+	spec, status := c.pass.release.Spec.Strategy.Traffic, c.pass.intent
+	if w.Traffic == nil || spec == nil || status.Rollback != nil {
+		return 0
+	}
+	replicas := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas })
+	if spec.KeepOldPods || c.pass.overtaken(c.traffic) {
+		return c.share() + replicas
+	}
+	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-shareOf(w.steps(status), int(status.CurrentStepIndex)))
+	return c.share() + percentOf(replicas, gets)
+}
+
+// trafficLeft says what is missing of the clean end of the traffic; empty if nothing is.
+func (w *World) trafficLeft() string {
+	if w.Traffic == nil {
+		return ""
+	}
+	for i := range w.Traffic.Routes {
+		if r := &w.Traffic.Routes[i]; r.Held || r.Shared {
+			return r.Name + " is not what it was"
+		}
+	}
+	if !w.Release.Purged && (w.Traffic.Stable.Made || w.Traffic.Canary.Made) {
+		return "the Services of the sides are left"
+	}
+	return ""
+}
+
+// judgeReturn: once a pass of a rollback has nothing left to do, requests have gone back as far as the pods bear that are ready.
+func (s *State) judgeReturn() {
+	status := s.Release.Status
+	if s.Traffic == nil || status.Rollback == nil || status.Phase != v1alpha1.PhaseRollingBack || s.Release.Deleting || s.Lag.any() || !s.trafficSettled() {
+		return
+	}
+	_, unavailable := s.Workload.bounds(s.Workload.Replicas)
+	least, ready := s.Workload.Replicas-unavailable, s.Traffic.Stable.Slices.Ready
+	if ready < max(least, 1) {
+		return
+	}
+	for i := range s.Traffic.Routes {
+		if r := &s.Traffic.Routes[i]; !r.Gone && r.Shared && (r.Weight > 0 || r.Matched) {
+			s.breach("T8 requests go back at once in a rollback", fmt.Sprintf("%s gives %d%%", r.Name, r.Weight))
+		}
+	}
+}
