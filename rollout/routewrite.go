@@ -104,7 +104,7 @@ func (r *Reconciler) routeProblem(v *view, key routeKey) *v1alpha1.TrafficProble
 
 // writeRoute writes the difference between a route as it was seen and as it is to be.
 func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen, wanted *unstructured.Unstructured) error {
-	outcome := kube.Patch(ctx, r.client, seen, wanted)
+	outcome := kube.Patch(ctx, r.client, seen, wanted, routeOwner(wanted)...)
 	switch outcome.(type) {
 	case kube.Unchanged:
 		return nil
@@ -122,6 +122,15 @@ func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen
 	case kube.Refused, kube.Failed:
 	}
 	return fmt.Errorf("patch %s: %w", key.kind, kube.Err(outcome))
+}
+
+// routeOwner is who writes a route: another than usual if no release holds it any more. GitOps tools ignore what the usual one has written, and
+// would go on to ignore the rules of the route, in which later changes of theirs are.
+func routeOwner(wanted *unstructured.Unstructured) []client.PatchOption {
+	if _, held := wanted.GetAnnotations()[v1alpha1.TrafficAnnotation]; held {
+		return nil
+	}
+	return []client.PatchOption{client.FieldOwner(v1alpha1.OwnerRestored)}
 }
 
 // sawRoute takes over what a read of, or a write to, a route answered, but for who wrote which field, as in the cache.

@@ -114,5 +114,6 @@ const (
 	OwnerGitsync   = "sluice-gitsync"
 	OwnerFreeze    = "sluice-gitsync-freeze"
 	OwnerRollout   = "sluice-rollout"
+	OwnerRestored  = "sluice-rollout-restored" // of routes that nobody holds any more
 	OwnerApprovals = "sluice-approvals"
 )
