@@ -44,6 +44,7 @@ type BatchReleaseList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.maxSurge)",fieldPath=".strategy.maxSurge",message="is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.podReplacement)",fieldPath=".strategy.podReplacement",message="is for Deployments: a pod of a StatefulSet or DaemonSet is created when the one before it is gone"
+// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.traffic)",fieldPath=".strategy.traffic",message="is for Deployments: no Service can tell the versions of a StatefulSet or DaemonSet apart by pod-template-hash"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.allowMixedVersions) || !self.strategy.allowMixedVersions",fieldPath=".strategy.allowMixedVersions",message="is for Deployments with strategy Recreate: a StatefulSet or DaemonSet has no such strategy"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.order) || self.strategy.order.size() == 0",fieldPath=".strategy.order",message="is not for StatefulSets: their pods go by ordinal, the highest first"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.pausePoints) || !self.strategy.pausePoints",fieldPath=".strategy.pausePoints",message="is not for StatefulSets: their pods go by ordinal, the highest first; use steps"
@@ -139,6 +140,12 @@ type WorkloadReference struct {
 }
 
 // ReleaseStrategy is the list of steps, and the limits that apply to them.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.traffic) || !self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".steps",message="traffic and matches of steps need strategy.traffic, which names the routes"
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".traffic",message="no step has traffic or matches, so that all requests would stay with the old version until the last step: give steps a share such as traffic: 10%, or the last one traffic: 100% if that is meant"
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || (has(self.traffic.allowOverload) && self.traffic.allowOverload) || !self.steps.exists(s, has(s.traffic) && type(s.replicas) == string && (s.traffic.size() > s.replicas.size() || (s.traffic.size() == s.replicas.size() && s.traffic > s.replicas)))",fieldPath=".steps",message="traffic of a step must not be more than its replicas: set allowOverload: true in strategy.traffic if fewer pods can serve as many requests"
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind != 'HTTPRoute') || !self.steps.exists(s, has(s.matches) && s.matches.exists(m, has(m.path) || (has(m.queryParams) && m.queryParams.size() > 0)))",fieldPath=".steps",message="path and queryParams of matches are for HTTPRoutes: use headers, which are all that a GRPCRoute or an Ingress can tell requests by"
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind == 'Ingress') || !self.steps.exists(s, has(s.matches) && (s.matches.size() > 1 || s.matches.exists(m, has(m.headers) && m.headers.size() > 1)))",fieldPath=".steps",message="an Ingress can tell requests by one header, of one match: use an HTTPRoute for more"
 type ReleaseStrategy struct {
 	// Steps are the batches, 1 to 50. Targets never decrease and the last is 100%.
 	// +kubebuilder:validation:MinItems=1
@@ -147,6 +154,9 @@ type ReleaseStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(s, type(s.replicas) == int && int(s.replicas) < 0)",message="replicas must not be negative"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, has(s.traffic) && s.traffic.matches('^(100|[1-9]?[0-9])%$') ? int(s.traffic.substring(0, s.traffic.size()-1)) : -1).filter(n, n >= 0).isSorted()",message="traffic must not be less than in a step before it"
+	// +kubebuilder:validation:XValidation:rule="!has(self[self.size()-1].traffic) || self[self.size()-1].traffic == '100%'",message="the last step gives the new version all requests: leave traffic out, or set 100%"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, (type(s.replicas) == int ? int(s.replicas) == 0 : s.replicas in ['0%', '00%']) && ((has(s.traffic) && s.traffic != '0%') || (has(s.matches) && s.matches.size() > 0)))",message="a step with replicas: 0 has no pods that could get requests"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
@@ -294,6 +304,7 @@ type RollbackStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(s, type(s.replicas) == int && int(s.replicas) < 0)",message="replicas must not be negative"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",message="a rollback has no traffic and no matches: it takes all requests back at once"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 }
@@ -318,7 +329,7 @@ type Step struct {
 
 	// Traffic is the percentage of requests that the new version gets once its pods of this step are available. A step without
 	// it leaves the percentage of the step before, 0% at first; in the last step it is 100%. It never falls.
-	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
+	// +kubebuilder:validation:Pattern=`^(100|[1-9]?[0-9])%$`
 	// +kubebuilder:validation:MaxLength=4
 	// +optional
 	Traffic string `json:"traffic,omitempty"`

@@ -12,6 +12,7 @@ type Traffic struct {
 	// version each (<service>-stable and <service>-canary), and has the routes refer to those while a release is in progress.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.filter(b, b.kind == a.kind && b.name == a.name && b.service == a.service && (has(b.__namespace__) ? b.__namespace__ : '') == (has(a.__namespace__) ? a.__namespace__ : '')).size() == 1)",message="names a route and Service twice"
 	// +listType=atomic
 	Routes []TrafficRoute `json:"routes"`
 
@@ -64,23 +65,26 @@ const (
 
 // TrafficRoute is a route that refers to a Service of the workload.
 //
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Ingress' || !has(self.namespace)",message="an Ingress can only refer to Services of its own namespace: take namespace out"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Ingress' || !has(self.__namespace__)",message="an Ingress can only refer to Services of its own namespace: take namespace out"
 type TrafficRoute struct {
 	Kind TrafficRouteKind `json:"kind"`
 	// Name of the route.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]{1}([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]{1}([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
 	// Namespace of the route. Another than that of the release must have a ReferenceGrant that lets BatchReleases
 	// (rollouts.sluice.dev) of this namespace refer to the route. Default: the namespace of the release.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]{1}([-a-z0-9]*[a-z0-9])?$`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Service is the Service, in the namespace of the release, whose place in the route the two versions take. It selects the pods
 	// of the workload.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]{1}([-a-z0-9]*[a-z0-9])?$`
 	Service string `json:"service"`
 }
 
@@ -93,12 +97,14 @@ type RequestMatch struct {
 	Path *PathMatch `json:"path,omitempty"`
 	// Headers must all match.
 	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
 	// +optional
 	Headers []ValueMatch `json:"headers,omitempty"`
 	// QueryParams must all match. Not for GRPCRoutes.
 	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
 	// +optional
 	QueryParams []ValueMatch `json:"queryParams,omitempty"`
 }
@@ -124,6 +130,8 @@ const (
 )
 
 // PathMatch is a path to compare with.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'RegularExpression' || (self.value.matches('^/([-A-Za-z0-9/._~!$&()*+,;=:@]|%[0-9a-fA-F]{2})*$') && !self.value.matches('//|/[.][.]?(/|$)|%2[fF]'))",fieldPath=".value",message="must be an absolute path as in a request, without //, /./, /../ and %2F"
 type PathMatch struct {
 	// Type is how the path is compared. Default PathPrefix.
 	// +kubebuilder:default=PathPrefix
@@ -132,6 +140,7 @@ type PathMatch struct {
 	// Value to compare with.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f]+$`
 	Value string `json:"value"`
 }
 
@@ -149,6 +158,7 @@ type ValueMatch struct {
 	// Value to compare with.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f]+$`
 	Value string `json:"value"`
 }
 

@@ -23,6 +23,8 @@ func validateKind(release *v1alpha1.BatchReleaseSpec, at *field.Path) field.Erro
 		"is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable")
 	refuse(strategy.PodReplacement != "", "podReplacement",
 		"is for Deployments: a pod of a StatefulSet or DaemonSet is created when the one before it is gone")
+	refuse(strategy.Traffic != nil, "traffic",
+		"is for Deployments: no Service can tell the versions of a StatefulSet or DaemonSet apart by pod-template-hash")
 	refuse(strategy.AllowMixedVersions, "allowMixedVersions",
 		"is for Deployments with strategy Recreate: a StatefulSet or DaemonSet has no such strategy")
 	refuse(of == statefulSetKind && len(strategy.Order) > 0, "order",

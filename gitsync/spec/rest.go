@@ -39,8 +39,18 @@ func restProblems(data []byte, told []pathProblem) []pathProblem {
 func followsFrom(path []string, faults [][]string, rest any) bool {
 	return slices.ContainsFunc(faults, func(fault []string) bool {
 		parent := fault[:max(0, len(fault)-1)]
-		return begins(path, fault) || slices.Equal(path, parent) || slices.Equal(path[:depth(rest, path)], parent)
+		return begins(path, fault) || slices.Equal(path, parent) || slices.Equal(path[:depth(rest, path)], parent) || goTogether(path, fault)
 	})
+}
+
+// goTogether reports whether a path and a fault are the two sides of the traffic of a release: routes need steps that share requests, and
+// such steps need routes.
+func goTogether(path, fault []string) bool {
+	steps, traffic := []string{"spec", "strategy", "steps"}, []string{"spec", "strategy", "traffic"}
+	if begins(fault, steps) {
+		return slices.Equal(path, traffic)
+	}
+	return begins(fault, traffic) && begins(path, steps) && slices.Contains([]string{"traffic", "matches"}, path[len(path)-1])
 }
 
 func begins(path, with []string) bool {

@@ -163,6 +163,7 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 		errs = append(errs, field.Invalid(at.Child("progressDeadlineSeconds"), *deadline, "must be at least 1"))
 	}
 	errs = append(errs, validateOrder(strategy.Order, at.Child("order"))...)
+	errs = append(errs, validateTraffic(strategy.Traffic, at.Child("traffic"))...)
 	errs = append(errs, oneOf(strategy.OnFailure, at.Child("onFailure"), v1alpha1.FailurePause, v1alpha1.FailureRollback)...)
 	errs = append(errs, oneOf(strategy.StepBack, at.Child("stepBack"), v1alpha1.StepBackKeepPods, v1alpha1.StepBackRemovePods)...)
 	errs = append(errs, oneOf(strategy.PodReplacement, at.Child("podReplacement"), v1alpha1.ReplaceWhenTerminationStarted, v1alpha1.ReplaceWhenTerminated)...)
@@ -196,6 +197,7 @@ func validateStep(step *v1alpha1.Step, at *field.Path) field.ErrorList {
 	for i := range step.Gates {
 		errs = append(errs, gate.Validate(&step.Gates[i], at.Child("gates").Index(i))...)
 	}
+	errs = append(errs, validateSharing(step, at)...)
 	return append(errs, validateOneApproval(step.Gates, at.Child("gates"))...)
 }
 

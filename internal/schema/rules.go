@@ -29,7 +29,16 @@ var forms = []form{
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
 	{regexp.MustCompile(`^has\(self\.\w+\)(?: \|\| \(has\(self\.\w+\) && self\.\w+\.size\(\) > 0\))+$`), someField},
 	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| self\.\w+ == 0 \|\| \(has\(self\.(\w+)\) && self\.\w+\)$`), needsOther},
-	{regexp.MustCompile(`^self\.kind != '(\w+)' \|\| !has\(self\.(\w+)\)$`), kindWithout},
+	{regexp.MustCompile(`^!has\(self\[self\.size\(\)-1\]\.traffic\) \|\| `), nil},
+	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| \(has\(self\.traffic\.allowOverload\) && `), nil},
+	{regexp.MustCompile(`^!self\.exists\(s, \(type\(s\.replicas\) == int \? int\(s\.replicas\) == 0 : s\.replicas in \['0%', '00%'\]\) && `), noPodsNoTraffic},
+	{regexp.MustCompile(`^!self\.exists\(` + stepSays + `\)$`), noTraffic},
+	{regexp.MustCompile(`^has\(self\.traffic\) \|\| !self\.steps\.exists\(` + stepSays + `\)$`), trafficHasRoutes},
+	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| self\.steps\.exists\(` + stepSays + `\)$`), routesHaveTraffic},
+	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| !self\.traffic\.routes\.exists\(r, r\.kind (!=|==) '(\w+)'\) \|\| !self\.steps\.exists\(`), matchesOfKind},
+	{regexp.MustCompile(`^self\.all\(a, self\.filter\(b, .*\)\.size\(\) == 1\)$`), noneTwice},
+	{regexp.MustCompile(`^self\.type == '(\w+)' \|\| \(self\.value\.matches\('([^']+)'\) && !self\.value\.matches\('([^']+)'\)\)$`), otherwiseText},
+	{regexp.MustCompile(`^self\.kind != '(\w+)' \|\| !has\(self\.(?:__)?([a-z]+)(?:__)?\)$`), kindWithout},
 }
 
 // addRules adds what a schema can express of the rules of a field.
@@ -104,6 +113,69 @@ func kindWithout(match []string) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"properties": map[string]any{"kind": map[string]any{"not": map[string]any{"const": match[1]}}}},
 		map[string]any{"not": map[string]any{"required": []any{match[2]}}},
+	}}
+}
+
+// stepSays is that a step says something of requests.
+const stepSays = `s, has\(s\.traffic\) \|\| \(has\(s\.matches\) && s\.matches\.size\(\) > 0\)`
+
+func saysTraffic() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"required": []any{"traffic"}},
+		map[string]any{"required": []any{"matches"}, "properties": map[string]any{"matches": map[string]any{"minItems": 1}}},
+	}}
+}
+
+func not(what map[string]any) map[string]any { return map[string]any{"not": what} }
+
+func noTraffic([]string) map[string]any { return map[string]any{"items": not(saysTraffic())} }
+
+func noPodsNoTraffic([]string) map[string]any {
+	pods := map[string]any{"replicas": map[string]any{"not": map[string]any{"enum": []any{0, "0%", "00%"}}}}
+	quiet := map[string]any{"traffic": map[string]any{"const": "0%"}, "matches": map[string]any{"maxItems": 0}}
+	return map[string]any{"items": map[string]any{"anyOf": []any{map[string]any{"properties": pods}, map[string]any{"properties": quiet}}}}
+}
+
+func trafficHasRoutes([]string) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"required": []any{"traffic"}},
+		map[string]any{"properties": map[string]any{"steps": noTraffic(nil)}},
+	}}
+}
+
+func routesHaveTraffic([]string) map[string]any {
+	return map[string]any{"anyOf": []any{
+		not(map[string]any{"required": []any{"traffic"}}),
+		map[string]any{"properties": map[string]any{"steps": map[string]any{"contains": saysTraffic()}}},
+	}}
+}
+
+// matchesOfKind says that the routes are of kinds that may have any matches, or else that those of the steps are few enough: headers
+// only or, of an Ingress, one.
+func matchesOfKind(match []string) map[string]any {
+	kind, matches := map[string]any{"const": match[2]}, map[string]any{"items": map[string]any{"properties": map[string]any{
+		"path": not(map[string]any{}), "queryParams": map[string]any{"maxItems": 0},
+	}}}
+	if match[1] == "==" {
+		kind = not(kind)
+		matches = map[string]any{"maxItems": 1, "items": map[string]any{"properties": map[string]any{"headers": map[string]any{"maxItems": 1}}}}
+	}
+	routes := map[string]any{"items": map[string]any{"properties": map[string]any{"kind": kind}}}
+	steps := map[string]any{"items": map[string]any{"properties": map[string]any{"matches": matches}}}
+	return map[string]any{"anyOf": []any{
+		within(map[string]any{"routes": routes}, "traffic"),
+		map[string]any{"properties": map[string]any{"steps": steps}},
+	}}
+}
+
+func noneTwice([]string) map[string]any { return map[string]any{"uniqueItems": true} }
+
+// otherwiseText says what a value that is not of a type is like.
+func otherwiseText(match []string) map[string]any {
+	value := map[string]any{"pattern": match[2], "not": map[string]any{"pattern": match[3]}}
+	return map[string]any{"anyOf": []any{
+		map[string]any{"required": []any{"type"}, "properties": map[string]any{"type": map[string]any{"const": match[1]}}},
+		map[string]any{"properties": map[string]any{"value": value}},
 	}}
 }
 

@@ -57,7 +57,7 @@ func validateRoutes(traffic *v1alpha1.Traffic, path *field.Path) field.ErrorList
 			problems = append(problems, field.Forbidden(at, fmt.Sprintf("names the route and Service of routes[%d] again", first)))
 		}
 		if route.Kind == v1alpha1.RouteIngress && route.Namespace != "" {
-			problems = append(problems, field.Forbidden(at.Child("namespace"), "an Ingress can only refer to Services of its own namespace"))
+			problems = append(problems, field.Forbidden(at.Child("namespace"), "an Ingress can only refer to Services of its own namespace: take namespace out"))
 		}
 	}
 	if traffic.OldPodsDelaySeconds > 0 && !traffic.KeepOldPods {

@@ -99,7 +99,7 @@ func TestValidateTraffic(t *testing.T) {
 		"the same route twice":                        {routes(grpc, http, http), []string{"spec.strategy.traffic.routes[2]: Forbidden: names the route and Service of routes[1] again"}},
 		"another Service of the same route":           {routes(http, "{kind: HTTPRoute, name: web, service: api}"), nil},
 		"a route of that name elsewhere":              {routes(http, "{kind: HTTPRoute, name: web, namespace: edge, service: web}"), nil},
-		"an Ingress elsewhere":                        {routes("{kind: Ingress, name: web, namespace: edge, service: web}"), []string{"spec.strategy.traffic.routes[0].namespace: Forbidden: an Ingress can only refer to Services of its own namespace"}},
+		"an Ingress elsewhere":                        {routes("{kind: Ingress, name: web, namespace: edge, service: web}"), []string{"spec.strategy.traffic.routes[0].namespace: Forbidden: an Ingress can only refer to Services of its own namespace: take namespace out"}},
 		"a delay of nothing":                          {with("routes: ["+http+"], oldPodsDelaySeconds: 5", "{replicas: 100%, traffic: 100%}"), []string{"spec.strategy.traffic.oldPodsDelaySeconds: Forbidden: needs keepOldPods: true"}},
 		"a delay":                                     {with("routes: ["+http+"], keepOldPods: true, oldPodsDelaySeconds: 5", "{replicas: 100%, traffic: 100%}"), nil},
 

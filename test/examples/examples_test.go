@@ -54,6 +54,7 @@ func TestTheAPIServerTakesEachManifest(t *testing.T) {
 // strictServer refuses what it does not know, in a namespace of its own.
 func strictServer(t *testing.T) client.Client {
 	t.Helper()
+	cptest.GatewayAPI(t)
 	server, err := client.New(cptest.Config(t), client.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -149,6 +149,9 @@ func TestEditorsRefuse(t *testing.T) {
 
 // wrongTraffic are values of strategy.traffic, and where each is wrong.
 var wrongTraffic = map[string][2]string{
+	"route twice":           {"{routes: [{kind: HTTPRoute, name: web, service: web}, {kind: HTTPRoute, name: web, service: web}]}", "/traffic/routes"},
+	"route of no name":      {"{routes: [{kind: HTTPRoute, name: Web, service: web}]}", "/traffic/routes/0/name"},
+	"traffic of no step":    {"{routes: [{kind: HTTPRoute, name: web, service: web}]}", ""},
 	"no routes":             {"{routes: []}", "/traffic/routes"},
 	"another kind":          {"{routes: [{kind: TCPRoute, name: web, service: web}]}", "/traffic/routes/0/kind"},
 	"Ingress elsewhere":     {"{routes: [{kind: Ingress, name: web, service: web, namespace: edge}]}", "/traffic/routes/0"},
