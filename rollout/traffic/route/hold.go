@@ -3,6 +3,7 @@ package route
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -77,10 +78,20 @@ func (h holds) of(key string) (*hold, *problem) {
 		return nil, nil
 	}
 	var one hold
-	if err := json.Unmarshal(raw, &one); err != nil || one.Release == "" || one.Weight < 0 || one.Weight > whole {
+	if err := json.Unmarshal(raw, &one); err != nil || !one.plausible() {
 		return nil, notShareable("%s can't be read for Service %s: nobody can tell which release shares its requests", annotationPlace, key)
 	}
 	return &one, nil
+}
+
+// mostStepMatches is more than a step may have. What is beyond it was not written by Sluice, and would be work.
+const mostStepMatches = 16
+
+func (h *hold) plausible() bool {
+	tooMany := slices.ContainsFunc(h.Matches, func(m v1alpha1.RequestMatch) bool {
+		return len(m.Headers) > mostConditions || len(m.QueryParams) > mostConditions
+	})
+	return h.Release != "" && h.Weight >= 0 && h.Weight <= whole && len(h.Matches) <= mostStepMatches && !tooMany
 }
 
 // heldBy returns what the annotation says about the Service of a use; nil if nobody holds it. It is a problem if another release does. A
@@ -149,4 +160,12 @@ func (h holds) write(obj *unstructured.Unstructured) *problem {
 		return notShareable("the annotations of the route, with the matches of the step, would have more than %d bytes", annotationsSize)
 	}
 	return nil
+}
+
+// written is an object with these holds.
+func written(obj *unstructured.Unstructured, held holds) (*unstructured.Unstructured, *problem) {
+	if bad := held.write(obj); bad != nil {
+		return nil, bad
+	}
+	return obj, nil
 }

@@ -79,7 +79,7 @@ func nilIfEmpty(s string) any {
 	return s
 }
 
-// within reports whether all requests that a path holds for are below a prefix. It can be said of prefixes and exact paths alone.
+// within reports whether all requests that a path holds for are below a prefix. Only a prefix or an exact path can be below one other than /.
 func (p path) within(prefix path) bool {
 	if prefix.kind != byPrefix {
 		return false

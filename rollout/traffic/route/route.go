@@ -26,7 +26,7 @@ func KindOf(kind v1alpha1.TrafficRouteKind) Kind {
 	case v1alpha1.RouteGRPC:
 		return gateway{kind, dialect{grpc: true}}
 	case v1alpha1.RouteIngress:
-		return nil
+		return ingress{}
 	default:
 		return nil
 	}
@@ -144,10 +144,7 @@ func (t *table) write(route *unstructured.Unstructured, held holds) (*unstructur
 	if spec, ok := next.Object["spec"].(object); ok && (spec["rules"] != nil || len(t.rules) > 0) {
 		spec["rules"] = t.list()
 	}
-	if bad := held.write(next); bad != nil {
-		return nil, bad
-	}
-	return next, nil
+	return written(next, held)
 }
 
 // identityOf names a route as a release does.

@@ -33,6 +33,8 @@ type table struct {
 	names
 	held  holds
 	rules []rule
+	// claimed are the matches of the rules before any is inserted.
+	claimed []claim
 }
 
 // read finds out which rules are inserted, whoever did.
@@ -118,12 +120,13 @@ func (t *table) named() bool {
 func (t *table) shared(share traffic.Share) *problem {
 	var rules []rule
 	inserted := 0
-	for _, r := range t.rules {
+	t.claimed = t.claims()
+	for i, r := range t.rules {
 		if !some(r.backends, t.original) {
 			rules = append(rules, r)
 			continue
 		}
-		copies, bad := t.copiesOf(r, share.Matches)
+		copies, bad := t.copiesOf(i, share.Matches)
 		if bad != nil {
 			return bad
 		}
@@ -156,8 +159,9 @@ func (t *table) insertAt(rules []rule) int {
 }
 
 // copiesOf are the rules that take the requests that match from a rule.
-func (t *table) copiesOf(r rule, step []v1alpha1.RequestMatch) ([]rule, *problem) {
+func (t *table) copiesOf(i int, step []v1alpha1.RequestMatch) ([]rule, *problem) {
 	var backends []backend
+	r := t.rules[i]
 	for _, b := range r.backends {
 		if t.original(b) && b.weight > 0 { // what gets no requests gets none that match
 			backends = append(backends, b.to(t.Canary, copied))
@@ -166,7 +170,7 @@ func (t *table) copiesOf(r rule, step []v1alpha1.RequestMatch) ([]rule, *problem
 	if len(backends) == 0 || len(step) == 0 {
 		return nil, nil
 	}
-	matches, bad := t.matchesOf(r, step)
+	matches, bad := t.matchesOf(i, step)
 	if bad != nil || len(matches) == 0 {
 		return nil, bad
 	}
@@ -188,7 +192,8 @@ func (t *table) copiesOf(r rule, step []v1alpha1.RequestMatch) ([]rule, *problem
 }
 
 // matchesOf are those for which a match of the rule and one of the step hold.
-func (t *table) matchesOf(r rule, step []v1alpha1.RequestMatch) ([]object, *problem) {
+func (t *table) matchesOf(at int, step []v1alpha1.RequestMatch) ([]object, *problem) {
+	r := t.rules[at]
 	given, bad := listIn(r.object, "matches", r.place)
 	if bad != nil {
 		return nil, bad
@@ -196,26 +201,53 @@ func (t *table) matchesOf(r rule, step []v1alpha1.RequestMatch) ([]object, *prob
 	if len(given) == 0 {
 		given = []object{{}}
 	}
-	replaces := replacesPrefix(r)
 	var matches []object
 	for i, match := range given {
-		place := fmt.Sprintf("%s.matches[%d]", r.place, i)
+		from := claim{t.requestsOf(match), match, at, matchPlace(r, i), true}
 		for j := range step {
-			both, bad := t.both(match, &step[j], place)
-			switch {
-			case bad != nil:
+			both, bad := t.copyOf(match, &step[j], from)
+			if bad != nil {
 				return nil, bad
-			case both == nil:
-				continue
-			case replaces && !samePath(both, match):
-				return nil, notShareable("%s.path can't be narrowed to the step's path, as a filter of the rule replaces the prefix that matched", place)
-			case len(matches) == mostMatches:
+			}
+			if both != nil {
+				matches = append(matches, both)
+			}
+			if len(matches) > mostMatches {
 				return nil, notShareable("%s would have more than %d matches with those of the step, which the API does not take", r.place, mostMatches)
 			}
-			matches = append(matches, both)
 		}
 	}
 	return matches, nil
+}
+
+func matchPlace(r rule, i int) string { return fmt.Sprintf("%s.matches[%d]", r.place, i) }
+
+// copyOf is a match of a rule together with one of the step; nil if it would get no requests.
+func (t *table) copyOf(match object, step *v1alpha1.RequestMatch, from claim) (object, *problem) {
+	both, bad := t.both(match, step, from.place)
+	if bad != nil || both == nil {
+		return nil, bad
+	}
+	idle, bad := t.taken(from, t.requestsOf(both), func(other claim) (requests, bool) { return t.again(other, step) })
+	if bad != nil || idle {
+		return nil, bad
+	}
+	if replacesPrefix(t.rules[from.rule]) && !samePath(both, match) {
+		return nil, notShareable("%s.path can't be narrowed to the step's path, as a filter of the rule replaces the prefix that matched", from.place)
+	}
+	return both, nil
+}
+
+// again is what is made of another claim and the same match of the step; false if nothing is.
+func (t *table) again(other claim, step *v1alpha1.RequestMatch) (requests, bool) {
+	if !other.serves {
+		return requests{}, false
+	}
+	both, bad := t.both(other.match, step, other.place)
+	if bad != nil || both == nil {
+		return requests{}, false
+	}
+	return t.requestsOf(both), true
 }
 
 // replacesPrefix reports whether a filter of a rule, or of a backend, replaces the prefix that matched.

@@ -1,0 +1,167 @@
+package route
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+)
+
+var owner = metav1.OwnerReference{APIVersion: "rollouts.sluice.dev/v1alpha1", Kind: "BatchRelease", Name: "web", UID: "1"}
+
+// unmarshal decodes as the API's client does: integers are int64.
+func unmarshal(text string, into *map[string]any) error {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	return decoder.Decode(into)
+}
+
+const ingressOfUser = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop, namespace: shop, generation: 2, annotations: {kubernetes.io/ingress.class: old, team: shop}}
+spec:
+  ingressClassName: nginx
+  tls: [{hosts: [shop.example.com]}]
+  defaultBackend: {service: {name: web, port: {number: 80}}}
+  rules:
+  - host: shop.example.com
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}
+      - {path: /api, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}
+      - {path: /img, pathType: Prefix, backend: {resource: {kind: Bucket, name: web}}}
+  - host: api.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}
+  - host: bare.example.com
+`
+
+func TestIngress(t *testing.T) {
+	t.Parallel()
+	user := parsed(t, ingressOfUser)
+	kind := KindOf(v1alpha1.RouteIngress)
+	share := traffic.Share{Weight: 10, Matches: []v1alpha1.RequestMatch{header("x-canary", "yes")}}
+	shared, problem := kind.Share(user, web, share)
+	if problem != nil {
+		t.Fatal(problem.Message)
+	}
+	want := parsed(t, strings.ReplaceAll(ingressOfUser, "service: {name: web,", "service: {name: web-stable,"))
+	metadataOf(want)["annotations"].(object)[v1alpha1.TrafficAnnotation] =
+		`{"web":{"release":"shop/web","uid":"1","weight":10,"matches":[{"headers":[{"name":"x-canary","value":"yes"}]}]}}`
+	wantJSON(t, "shared", want.Object, shared.Object)
+	again, _ := kind.Share(shared, web, traffic.Share{Weight: 50})
+	fresh, _ := kind.Share(user, web, traffic.Share{Weight: 50})
+	wantJSON(t, "shared again", fresh.Object, again.Object)
+	restored, _ := kind.Restore(shared, web)
+	wantJSON(t, "restored", user.Object, restored.Object)
+	for what, from := range map[string]*unstructured.Unstructured{"the user's": user, "the shared": shared} {
+		canary, problem := CanaryIngress(from, web, share, owner)
+		if problem != nil {
+			t.Fatal(problem.Message)
+		}
+		wantJSON(t, "canary of "+what, parsed(t, `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: shop-canary
+  namespace: shop
+  labels: {rollouts.sluice.dev/traffic: web}
+  annotations:
+    kubernetes.io/ingress.class: old
+    nginx.ingress.kubernetes.io/canary: "true"
+    nginx.ingress.kubernetes.io/canary-weight: "10"
+    nginx.ingress.kubernetes.io/canary-by-header: x-canary
+    nginx.ingress.kubernetes.io/canary-by-header-value: "yes"
+  ownerReferences: [{apiVersion: rollouts.sluice.dev/v1alpha1, kind: BatchRelease, name: web, uid: "1"}]
+spec:
+  ingressClassName: nginx
+  defaultBackend: {service: {name: web-canary, port: {number: 80}}}
+  rules:
+  - host: shop.example.com
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web-canary, port: {name: http}}}}]}
+`).Object, canary.Object)
+	}
+	if canary, problem := CanaryIngress(shared, web, traffic.Share{}, owner); canary != nil || problem != nil {
+		t.Errorf("want no second Ingress where the canary side gets nothing, got %v, %v", canary, problem)
+	}
+}
+
+func TestReadIngress(t *testing.T) {
+	t.Parallel()
+	kind := KindOf(v1alpha1.RouteIngress)
+	user := parsed(t, ingressOfUser)
+	shared, _ := kind.Share(user, web, traffic.Share{Weight: 10})
+	canary, _ := CanaryIngress(user, web, traffic.Share{Weight: 10}, owner)
+	changed := func(key, value string) *unstructured.Unstructured {
+		next := cloned(canary)
+		metadataOf(next)["annotations"].(object)[key] = value
+		return next
+	}
+	none, _ := kind.Share(user, web, traffic.Share{})
+	cases := map[string]struct {
+		route, canary *unstructured.Unstructured
+		held, whole   bool
+		weight        int32
+	}{
+		"the user's":                {user, nil, false, false, 0},
+		"shared":                    {shared, canary, true, true, 10},
+		"nothing to the canary":     {none, nil, true, true, 0},
+		"the second is not there":   {shared, nil, true, false, 0},
+		"the second has another":    {shared, changed(weightAnnotation, "50"), true, false, 50},
+		"the second has nonsense":   {shared, changed(weightAnnotation, "x"), true, false, 0},
+		"the second takes too much": {shared, changed(weightAnnotation, "1000"), true, false, 100},
+		"by a cookie":               {shared, changed(nginx+"canary-by-cookie", "c"), true, false, 10},
+		"somebody's annotation":     {shared, changed("team", "shop"), true, true, 10},
+		"the second is left":        {user, canary, true, false, 10},
+		"the second should be gone": {none, canary, true, false, 10},
+	}
+	for name, tc := range cases {
+		seen := kind.Read(tc.route, tc.canary, web)
+		if seen.Problem != nil || seen.Held != tc.held || seen.Whole != tc.whole || seen.Share.Weight != tc.weight || !seen.Accepted {
+			t.Errorf("%s: want held %t, whole %t, weight %d, got %+v, problem %+v", name, tc.held, tc.whole, tc.weight, seen, seen.Problem)
+		}
+	}
+}
+
+func TestIngressNotShareable(t *testing.T) {
+	t.Parallel()
+	two := []v1alpha1.RequestMatch{header("a", "b"), header("a", "c")}
+	cases := map[string]struct {
+		from, to, want string
+		matches        []v1alpha1.RequestMatch
+	}{
+		"two matches":     {"", "", "one match with one header", two},
+		"a path":          {"", "", "one match with one header", []v1alpha1.RequestMatch{onPath("", "/")}},
+		"a line break":    {"", "", "can't be in an annotation", []v1alpha1.RequestMatch{header("a", "b\nc")}},
+		"a canary":        {"team: shop", `nginx.ingress.kubernetes.io/canary: "true"`, "is itself a canary", nil},
+		"a side":          {"name: api", "name: web-canary", `refers to Service "web-canary"`, nil},
+		"no path":         {"name: web,", "name: api,", "no path refers to Service web", nil},
+		"no object":       {"defaultBackend: {service: {name: web, port: {number: 80}}}", "defaultBackend: []", "spec.defaultBackend must be an object, is []", nil},
+		"no paths":        {"paths: [", "paths: 3 #", "spec.rules[1].http.paths must be a list, is 3", nil},
+		"another Service": {"team: shop", `rollouts.sluice.dev/traffic: '{"api":{"release":"shop/api"}}'`, "one Service at a time", nil},
+	}
+	for name, tc := range cases {
+		text := strings.ReplaceAll(ingressOfUser, tc.from, tc.to)
+		if tc.from == "" {
+			text = ingressOfUser
+		}
+		if name == "no paths" {
+			text = strings.Replace(ingressOfUser, "http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 80}}}}]}", "http: {paths: 3}", 1)
+		}
+		shared, problem := KindOf(v1alpha1.RouteIngress).Share(parsed(t, text), web, traffic.Share{Weight: 1, Matches: tc.matches})
+		if shared != nil || problem == nil || !strings.Contains(problem.Message, tc.want) {
+			t.Errorf("%s: want %q, got %+v", name, tc.want, problem)
+		}
+	}
+	annotations, problem := canaryAnnotations(traffic.Share{Matches: []v1alpha1.RequestMatch{{Headers: []v1alpha1.ValueMatch{{Type: v1alpha1.MatchRegularExpression, Name: "a", Value: "b.*"}}}}})
+	want := object{canaryAnnotation: "true", weightAnnotation: "0", headerAnnotation: "a", patternAnnotation: "b.*"}
+	if diff := cmp.Diff(want, annotations); problem != nil || diff != "" {
+		t.Errorf("a regular expression is a pattern: %v, -want +got:\n%s", problem, diff)
+	}
+}

@@ -1,0 +1,167 @@
+package route
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// requests are those for which a match holds.
+type requests struct {
+	path path
+	// verb is the method of HTTP; empty for all.
+	verb string
+	// rpc, service and method are how a method of gRPC is compared, and with what; empty for all.
+	rpc, service, method string
+	headers, params      []value
+}
+
+func (d dialect) requestsOf(match object) requests {
+	all := requests{headers: valuesOf(match["headers"]), params: valuesOf(match["queryParams"])}
+	if d.grpc {
+		call, _ := match["method"].(object)
+		all.rpc, all.service, all.method = textOr(call["type"], byExact), text(call["service"]), text(call["method"])
+		all.path = path{byPrefix, defaultPath}
+		return all
+	}
+	all.path, _ = pathOf(match, "")
+	all.verb = text(match["method"])
+	return all
+}
+
+func valuesOf(list any) []value {
+	items, _ := list.([]any)
+	values := make([]value, 0, len(items))
+	for _, item := range items {
+		one, _ := item.(object)
+		values = append(values, value{textOr(one["type"], byExact), text(one["name"]), text(one["value"])})
+	}
+	return values
+}
+
+// regular reports whether nobody can tell how specific the match is.
+func (r requests) regular() bool { return r.path.regular() || r.rpc != "" && r.rpc != byExact }
+
+// beyond compares how specific two matches are, as the Gateway API ranks them. The one that ranks higher gets the requests for which both hold; of equals
+// the first in the route does.
+func (r requests) beyond(other requests) int {
+	exact := func(p path) int {
+		if p.kind == byExact {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(exact(r.path), exact(other.path)), cmp.Compare(len(r.path.value), len(other.path.value)),
+		cmp.Compare(min(len(r.verb), 1), min(len(other.verb), 1)),
+		cmp.Compare(len(r.service), len(other.service)), cmp.Compare(len(r.method), len(other.method)),
+		cmp.Compare(len(r.headers), len(other.headers)), cmp.Compare(len(r.params), len(other.params)),
+	)
+}
+
+// within reports whether another match holds for all the requests.
+func (r requests) within(other requests) bool {
+	return (r.path == other.path || r.path.within(other.path)) &&
+		(other.verb == "" || other.verb == r.verb) &&
+		r.callsWithin(other) &&
+		has(r.headers, other.headers, strings.EqualFold) && has(r.params, other.params, sameText)
+}
+
+func (r requests) callsWithin(other requests) bool {
+	if other.service == "" && other.method == "" {
+		return true
+	}
+	return r.rpc == other.rpc && (other.service == "" || r.service == other.service) && (other.method == "" || r.method == other.method)
+}
+
+func has(values, all []value, same func(a, b string) bool) bool {
+	return !slices.ContainsFunc(all, func(v value) bool {
+		return !slices.ContainsFunc(values, func(w value) bool { return same(v.name, w.name) && v.kind == w.kind && v.value == w.value })
+	})
+}
+
+// meets reports whether there may be a request for which both hold.
+func (r requests) meets(other requests) bool {
+	return (r.path.regular() || other.path.regular() || r.path == other.path || r.path.within(other.path) || other.path.within(r.path)) &&
+		(r.verb == "" || other.verb == "" || r.verb == other.verb) &&
+		r.callsMeet(other) &&
+		!contrary(r.headers, other.headers, strings.EqualFold) && !contrary(r.params, other.params, sameText)
+}
+
+func (r requests) callsMeet(other requests) bool {
+	if r.rpc != byExact || other.rpc != byExact {
+		return true
+	}
+	return (r.service == "" || other.service == "" || r.service == other.service) &&
+		(r.method == "" || other.method == "" || r.method == other.method)
+}
+
+func contrary(a, b []value, same func(a, b string) bool) bool {
+	return slices.ContainsFunc(a, func(v value) bool {
+		return slices.ContainsFunc(b, func(w value) bool {
+			return same(v.name, w.name) && v.kind == byExact && w.kind == byExact && v.value != w.value
+		})
+	})
+}
+
+// claim is a match of a rule, and where the rule stands.
+type claim struct {
+	requests
+	match object
+	rule  int
+	place string
+	// serves says that the rule sends requests to the Service.
+	serves bool
+}
+
+// before reports whether a claim gets the requests for which both hold.
+func (c claim) before(other claim) bool {
+	rank := c.beyond(other.requests)
+	return rank > 0 || rank == 0 && c.rule < other.rule
+}
+
+// claims are the matches of all rules that are somebody's own.
+func (t *table) claims() []claim {
+	var all []claim
+	for i, r := range t.rules {
+		if r.inserted != "" {
+			continue
+		}
+		matches, _ := r.object["matches"].([]any)
+		if len(matches) == 0 {
+			matches = []any{object{}}
+		}
+		serves := slices.ContainsFunc(r.backends, func(b backend) bool { return t.original(b) && b.weight > 0 })
+		for j, match := range matches {
+			one, _ := match.(object)
+			all = append(all, claim{t.requestsOf(one), one, i, matchPlace(r, j), serves})
+		}
+	}
+	return all
+}
+
+// taken tells of a match that was made of a claim and one of the step. Idle says that it gets nothing, because all of its requests are another rule's. It is a
+// problem if it took requests from another rule only because the step has made it more specific.
+func (t *table) taken(from claim, made requests, again func(claim) (requests, bool)) (idle bool, bad *problem) {
+	next := claim{requests: made, rule: from.rule}
+	if made.regular() {
+		return false, nil
+	}
+	for _, other := range t.claimed {
+		if other.rule == from.rule || other.regular() || !other.before(from) || !made.meets(other.requests) {
+			continue
+		}
+		if made.within(other.requests) {
+			return true, nil
+		}
+		if other.before(next) {
+			continue
+		}
+		if both, ok := again(other); ok && (claim{requests: both, rule: other.rule}).before(next) {
+			continue
+		}
+		bad = notShareable("requests that %s takes, and that match the step, would be taken from it by the rule for %s: make its match more specific, "+
+			"or the step's less", other.place, from.place)
+	}
+	return false, bad
+}
