@@ -13,16 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
 const gatewayGroup = "gateway.networking.k8s.io"
-
-// routeKinds are how the API server calls each kind of route.
-var routeKinds = map[v1alpha1.TrafficRouteKind]schema.GroupVersionKind{
-	v1alpha1.RouteHTTP:    {Group: gatewayGroup, Version: "v1", Kind: "HTTPRoute"},
-	v1alpha1.RouteGRPC:    {Group: gatewayGroup, Version: "v1", Kind: "GRPCRoute"},
-	v1alpha1.RouteIngress: {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
-}
 
 // grantKinds are the versions of ReferenceGrant, the newest first.
 var grantKinds = []schema.GroupVersionKind{
@@ -103,16 +97,13 @@ func (k *kinds) watched() []v1alpha1.TrafficRouteKind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var watched []v1alpha1.TrafficRouteKind
-	for _, kind := range trafficRouteKinds {
-		if known := k.known[routeKinds[kind]]; known != nil && known.informer != nil && known.informer.HasSynced() {
+	for _, kind := range route.Kinds {
+		if known := k.known[route.GroupVersionKind(kind)]; known != nil && known.informer != nil && known.informer.HasSynced() {
 			watched = append(watched, kind)
 		}
 	}
 	return watched
 }
-
-// trafficRouteKinds are all kinds of routes, in the order in which they are read.
-var trafficRouteKinds = []v1alpha1.TrafficRouteKind{v1alpha1.RouteHTTP, v1alpha1.RouteGRPC, v1alpha1.RouteIngress}
 
 func routeOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,7 +39,7 @@ func newTrafficProcess(now clock.PassiveClock) *trafficProcess {
 		problems: map[traffic.SideName]knownProblem{},
 		unshared: map[routeKey]knownProblem{},
 	}
-	for _, kind := range trafficRouteKinds {
+	for _, kind := range route.Kinds {
 		p.objects[kind] = kube.NewOverlay[*unstructured.Unstructured](now, unseenFor)
 	}
 	return p
@@ -99,7 +100,7 @@ func (r *Reconciler) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1
 	var held []routeKey
 	for _, kind := range r.routes.kinds.watched() {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(routeKinds[kind])
+		list.SetGroupVersionKind(route.GroupVersionKind(kind))
 		err := r.routes.reader.List(ctx, list, client.MatchingFields{indexHolder: client.ObjectKeyFromObject(v.release).String()})
 		if err != nil {
 			return nil, nil, fmt.Errorf("list %ss: %w", kind, err)
@@ -148,13 +149,13 @@ func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey
 	}
 	if spec := v.release.Spec.Strategy.Traffic; spec != nil {
 		for _, named := range spec.Routes {
-			if served, err := r.routes.kinds.serves(ctx, routeKinds[named.Kind]); err != nil {
+			if served, err := r.routes.kinds.serves(ctx, route.GroupVersionKind(named.Kind)); err != nil {
 				return nil, err
 			} else if !served {
 				v.again = earlier(v.again, servedAgain)
 				return &v1alpha1.TrafficProblem{
 					Type: v1alpha1.TrafficNoGatewayAPI, Object: traffic.Words(named),
-					Message: fmt.Sprintf("the cluster does not serve %ss of %s", named.Kind, routeKinds[named.Kind].GroupVersion()),
+					Message: fmt.Sprintf("the cluster does not serve %ss of %s", named.Kind, route.GroupVersionKind(named.Kind).GroupVersion()),
 				}, nil
 			}
 			keys[keyOf(v.release.Namespace, named)] = true
@@ -162,9 +163,7 @@ func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey
 	}
 	for key := range maps.Clone(keys) {
 		if key.kind == v1alpha1.RouteIngress {
-			canary := key
-			canary.Name = route.CanaryIngressName(key.Name)
-			keys[canary] = true
+			keys[canaryKey(key)] = true
 		}
 	}
 	return nil, r.readRoutes(ctx, v, keys)
@@ -177,7 +176,7 @@ func (r *Reconciler) readRoutes(ctx context.Context, v *view, keys map[routeKey]
 		if !r.routes.sees(key.Namespace) {
 			continue
 		}
-		object := routeOf(routeKinds[key.kind])
+		object := routeOf(route.GroupVersionKind(key.kind))
 		err := r.routes.reader.Get(ctx, key.NamespacedName, object)
 		if apierrors.IsNotFound(err) {
 			continue
@@ -188,7 +187,7 @@ func (r *Reconciler) readRoutes(ctx context.Context, v *view, keys map[routeKey]
 		cached[key.kind] = append(cached[key.kind], object)
 	}
 	v.traffic.routes = map[routeKey]*unstructured.Unstructured{}
-	for _, kind := range trafficRouteKinds {
+	for _, kind := range route.Kinds {
 		for _, object := range v.process.traffic.objects[kind].List(cached[kind]) {
 			v.traffic.routes[routeKey{kind, client.ObjectKeyFromObject(object)}] = object
 		}
@@ -265,12 +264,12 @@ func useOf(release *v1alpha1.BatchRelease, service string) route.Use {
 // heldServices are those for which a release holds a route, as the annotation says.
 func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRelease) []string {
 	var services []string
-	for service, holder := range holdsOf(object) {
-		if holder.Release == client.ObjectKeyFromObject(release).String() {
-			services = append(services, service)
+	holders, _ := route.Holders(object)
+	for i := range holders {
+		if holders[i].Release == client.ObjectKeyFromObject(release).String() {
+			services = append(services, holders[i].Service)
 		}
 	}
-	slices.Sort(services)
 	return services
 }
 
@@ -287,7 +286,7 @@ func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named
 	}
 	one := r.readRoute(v, key, named)
 	if one.Problem == nil {
-		one.Problem = r.routeProblem(v, key)
+		one.Problem = cmp.Or(v.canaryTaken(key), r.routeProblem(v, key))
 	}
 	if one.Problem == nil && key.Namespace != v.release.Namespace {
 		problem, err := r.notGranted(ctx, v, key, named)
@@ -301,9 +300,7 @@ func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named
 
 // readRoute is a route that is there.
 func (r *Reconciler) readRoute(v *view, key routeKey, named v1alpha1.TrafficRoute) traffic.Route {
-	canary := key
-	canary.Name = route.CanaryIngressName(key.Name)
-	one := route.KindOf(key.kind).Read(v.traffic.routes[key], v.traffic.routes[canary], useOf(v.release, named.Service))
+	one := route.KindOf(key.kind).Read(v.traffic.routes[key], v.canaryOf(key), useOf(v.release, named.Service))
 	one.TrafficRoute = named
 	return one
 }

@@ -2,9 +2,7 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -54,8 +52,8 @@ func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, namespaces []string) (*watch
 		return nil, err
 	}
 	known := newKinds(mgr.GetRESTMapper(), mgr.GetCache(), r.clock, w.begin)
-	for _, kind := range trafficRouteKinds {
-		if _, err := known.informer(ctx, routeKinds[kind]); err != nil {
+	for _, kind := range route.Kinds {
+		if _, err := known.informer(ctx, route.GroupVersionKind(kind)); err != nil {
 			return nil, err
 		}
 	}
@@ -168,28 +166,13 @@ func namesOtherNamespaces(obj client.Object) []string {
 // mostHolders is of how many releases at most a route is followed that claims to be theirs: anybody may write anything to an annotation.
 const mostHolders = 16
 
-// holdsOf reads the annotation of a route: for each Service, who shares its requests.
-func holdsOf(obj client.Object) map[string]route.Holder {
-	text, found := obj.GetAnnotations()[v1alpha1.TrafficAnnotation]
-	if !found {
-		return nil
-	}
-	var holds map[string]route.Holder
-	if json.Unmarshal([]byte(text), &holds) != nil {
-		return nil
-	}
-	return holds
-}
-
 // holders are the releases that hold a route.
 func holders(obj client.Object) []types.NamespacedName {
 	var releases []types.NamespacedName
-	holds := holdsOf(obj)
-	for _, service := range slices.Sorted(maps.Keys(holds)) {
-		namespace, name, named := strings.Cut(holds[service].Release, "/")
-		if named && len(releases) < mostHolders {
-			releases = append(releases, types.NamespacedName{Namespace: namespace, Name: name})
-		}
+	holds, _ := route.Holders(obj)
+	for i := range holds[:min(len(holds), mostHolders)] {
+		namespace, name, _ := strings.Cut(holds[i].Release, "/")
+		releases = append(releases, types.NamespacedName{Namespace: namespace, Name: name})
 	}
 	return releases
 }

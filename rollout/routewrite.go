@@ -58,8 +58,11 @@ func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRou
 	if err := r.writeRoute(ctx, v, key, object, shared); err != nil {
 		return err
 	}
+	if err := r.writeCanary(ctx, v, key, w.Route.Service, w.Share); err != nil || v.process.traffic.unshared[key].problem.Type != "" {
+		return err
+	}
 	if one := r.readRoute(v, key, w.Route); !one.Whole || !equality.Semantic.DeepEqual(one.Share, w.Share) {
-		return &rewritten{fields: []string{rulesOf(key.kind)}, written: true}
+		return &rewritten{fields: []string{"spec.rules"}, written: true}
 	}
 	return nil
 }
@@ -78,14 +81,14 @@ func (r *Reconciler) restoreRoute(ctx context.Context, v *view, w traffic.Restor
 	if err := r.writeRoute(ctx, v, key, object, restored); err != nil {
 		return err
 	}
+	if err := r.dropCanary(ctx, v, key); err != nil {
+		return err
+	}
 	if r.readRoute(v, key, w.Route).Held {
 		return &rewritten{fields: []string{"metadata.annotations[" + v1alpha1.TrafficAnnotation + "]"}, written: true}
 	}
 	return nil
 }
-
-// rulesOf is where a kind of route says who gets requests.
-func rulesOf(v1alpha1.TrafficRouteKind) string { return "spec.rules" }
 
 // decidedOn tells apart what a share was decided on: with another step, in a rollback, or of another route, it may be of use.
 func (v *view) decidedOn(object *unstructured.Unstructured) string {
@@ -112,7 +115,7 @@ func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen
 		v.sawRoute(key, wanted)
 		return nil
 	case kube.Outdated, kube.Gone:
-		fresh := routeOf(routeKinds[key.kind])
+		fresh := routeOf(route.GroupVersionKind(key.kind))
 		if err := r.live.Get(ctx, key.NamespacedName, fresh); err == nil {
 			v.sawRoute(key, fresh)
 		} else if client.IgnoreNotFound(err) == nil {
@@ -127,7 +130,8 @@ func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen
 // routeOwner is who writes a route: another than usual if no release holds it any more. GitOps tools ignore what the usual one has written, and
 // would go on to ignore the rules of the route, in which later changes of theirs are.
 func routeOwner(wanted *unstructured.Unstructured) []client.PatchOption {
-	if _, held := wanted.GetAnnotations()[v1alpha1.TrafficAnnotation]; held {
+	_, held := wanted.GetAnnotations()[v1alpha1.TrafficAnnotation]
+	if _, made := wanted.GetLabels()[v1alpha1.TrafficLabel]; held || made {
 		return nil
 	}
 	return []client.PatchOption{client.FieldOwner(v1alpha1.OwnerRestored)}
