@@ -2,6 +2,9 @@
 // each gets back is in its annotation. Where the BatchRelease and the templates that were kept for it are
 // still there, they are used.
 //
+// Routes that share requests between versions come first: pods go once a workload is handed back, and no request may be sent to them then.
+//
+//	routes ──► restored ──► one guarded write each
 //	workloads ──► decide ──► one guarded write each ──► finalizers, on request
 //
 // What holds: a workload is written only while it is what was decided on, and in one write, so that

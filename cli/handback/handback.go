@@ -54,17 +54,21 @@ func New(c client.Client, options Options, tell func(line string)) *Command {
 
 // Run hands back. What can't be is in the error, and all others are handed back nevertheless.
 func (c *Command) Run(ctx context.Context) error {
+	routes, lost := c.restoreRoutes(ctx)
+	if lost != nil && len(routes.failed) == 0 {
+		return fmt.Errorf("find routes: %w", lost)
+	}
 	held, err := c.find(ctx)
-	failed := []error{err}
+	failed := []error{lost, err}
 	for _, t := range held {
-		if err := c.handBack(ctx, t); err != nil {
+		if err := c.handBack(ctx, t, routes); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	if len(held) == 0 {
+	if len(held)+routes.routes == 0 {
 		c.tell("nothing to do: no workload is held")
 	}
 	if c.options.RemoveFinalizers {
@@ -77,22 +81,24 @@ func (c *Command) Run(ctx context.Context) error {
 const tries = 10
 
 // handBack gives one workload back, whatever else happens to it meanwhile.
-func (c *Command) handBack(ctx context.Context, t target) error {
+func (c *Command) handBack(ctx context.Context, t target, routes restored) error {
 	var err error
 	for range tries {
-		if err = c.tryHandBack(ctx, t); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		if err = c.tryHandBack(ctx, t, routes); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (c *Command) tryHandBack(ctx context.Context, t target) error {
+func (c *Command) tryHandBack(ctx context.Context, t target, routes restored) error {
 	w := workload.New(t.kind)
 	if err := c.client.Get(ctx, t.key, w.Object()); err != nil {
 		return fmt.Errorf("read %s: %w", t.kind, err)
 	}
 	switch {
+	case routes.holds(w):
+		return errRoutes
 	case hold.Text(w) != nil:
 		return c.giveBack(ctx, t, w)
 	case glassIsOurs(w):

@@ -26,7 +26,8 @@ func newHandback() *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Hand workloads back without a controller",
 		Long: `Hand back Deployments, StatefulSets and DaemonSets that Sluice holds, when the controller is gone or about to go: each gets its
-strategy back and belongs to the native controller again. The command needs only the workloads. A second run finds nothing to do.
+strategy back and belongs to the native controller again. Before that, routes that share requests between versions are restored. The
+command needs only the workloads and the routes. A second run finds nothing to do.
 
 NAME means the held workloads of that name, of all three kinds; KIND/NAME means one.
 

@@ -1,0 +1,298 @@
+package handback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// heldRoute is a route that a release holds for a Service.
+type heldRoute struct {
+	kind    v1alpha1.TrafficRouteKind
+	key     client.ObjectKey
+	service string
+	holder  route.Holder
+	// unclear says that the annotation does not tell who holds the route; the holder is then a release that names it.
+	unclear bool
+	// claimed says that nothing but the annotation tells that a release of another namespace holds the route, which anybody may have written.
+	claimed bool
+}
+
+func (r heldRoute) String() string { return fmt.Sprintf("%s %s", r.kind, r.key) }
+
+// errRoutes says that a workload stays held because requests would be lost.
+var errRoutes = errors.New("not handed back: a route of its release is not restored, and would send requests to pods that go")
+
+// restored are how many routes were restored, and the releases, by namespace and name, of which one was not.
+type restored struct {
+	routes int
+	failed map[string]bool
+}
+
+// restoreRoutes gives routes back what they had, before the pods that they send requests to go. What could not be given back is in the error.
+func (c *Command) restoreRoutes(ctx context.Context) (restored, error) {
+	done := restored{failed: map[string]bool{}}
+	held, err := c.findRoutes(ctx)
+	if err != nil {
+		return done, err
+	}
+	var failed []error
+	for _, r := range held {
+		done.routes++
+		if err := c.restoreRoute(ctx, r); err != nil {
+			done.failed[r.holder.Release] = done.failed[r.holder.Release] || !r.claimed
+			failed = append(failed, fmt.Errorf("%s: %w", r, err))
+		}
+	}
+	return done, errors.Join(failed...)
+}
+
+// holds reports whether a release that has a workload also has a route that could not be restored.
+func (r restored) holds(w workload.Workload) bool {
+	held := hold.Of(w)
+	return held != nil && r.failed[w.GetNamespace()+"/"+held.Release]
+}
+
+// findRoutes lists the routes in scope that are held. Kinds that the cluster does not serve have none. Who may not list them has
+// none either, if no release in scope names one.
+func (c *Command) findRoutes(ctx context.Context) ([]heldRoute, error) {
+	releases, known, err := c.releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var held []heldRoute
+	var failed []error
+	for _, kind := range route.Kinds {
+		found, err := c.routesOf(ctx, kind, releases)
+		if apierrors.IsForbidden(err) && known && !named(kind, releases) {
+			continue
+		}
+		held, failed = append(held, found...), append(failed, err)
+	}
+	return held, errors.Join(failed...)
+}
+
+// named reports whether a release may hold a route of a kind.
+func named(kind v1alpha1.TrafficRouteKind, releases map[string]*v1alpha1.BatchRelease) bool {
+	for _, release := range releases {
+		spec := release.Spec.Strategy.Traffic
+		if spec == nil && release.Status.Traffic != nil {
+			return true
+		}
+		if spec != nil && slices.ContainsFunc(spec.Routes, func(r v1alpha1.TrafficRoute) bool { return r.Kind == kind }) {
+			return true
+		}
+	}
+	return false
+}
+
+// releases are those in scope of the namespaces, by namespace and name. They are not known where their CRD is gone.
+func (c *Command) releases(ctx context.Context) (map[string]*v1alpha1.BatchRelease, bool, error) {
+	var list v1alpha1.BatchReleaseList
+	err := c.client.List(ctx, &list, client.InNamespace(c.options.Namespace))
+	if absent(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("list BatchReleases: %w", err)
+	}
+	releases := map[string]*v1alpha1.BatchRelease{}
+	for i := range list.Items {
+		releases[client.ObjectKeyFromObject(&list.Items[i]).String()] = &list.Items[i]
+	}
+	return releases, true, nil
+}
+
+// routesOf are the routes of a kind that are held: in the namespace that is in scope, and those of others that a release there names.
+func (c *Command) routesOf(ctx context.Context, kind v1alpha1.TrafficRouteKind, releases map[string]*v1alpha1.BatchRelease) ([]heldRoute, error) {
+	namespaces := map[string]bool{c.options.Namespace: true}
+	for _, release := range releases {
+		if spec := release.Spec.Strategy.Traffic; spec != nil && c.options.Namespace != "" {
+			for _, named := range spec.Routes {
+				if named.Kind == kind && named.Namespace != "" {
+					namespaces[named.Namespace] = true
+				}
+			}
+		}
+	}
+	var held []heldRoute
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		found, err := c.routesIn(ctx, kind, namespace, releases)
+		held = append(held, found...)
+		if err != nil {
+			return held, err
+		}
+	}
+	return held, nil
+}
+
+func (c *Command) routesIn(
+	ctx context.Context, kind v1alpha1.TrafficRouteKind, namespace string, releases map[string]*v1alpha1.BatchRelease,
+) ([]heldRoute, error) {
+	var held []heldRoute
+	list := &metav1.PartialObjectMetadataList{}
+	for {
+		gvk := route.GroupVersionKind(kind)
+		gvk.Kind += "List"
+		list.SetGroupVersionKind(gvk)
+		err := c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(list.Continue))
+		switch {
+		case absent(err):
+			return held, nil
+		case err != nil:
+			return held, fmt.Errorf("list %ss: %w", kind, err)
+		}
+		for i := range list.Items {
+			object := client.ObjectKeyFromObject(&list.Items[i])
+			holders, readable := route.Holders(&list.Items[i])
+			for _, one := range holders {
+				if c.inScope(one.Release, releases) {
+					namespace, _, _ := strings.Cut(one.Release, "/")
+					claimed := namespace != object.Namespace && !slices.Contains(servicesOf(kind, object, releases[one.Release]), one.Service)
+					held = append(held, heldRoute{kind: kind, key: object, service: one.Service, holder: one.Holder, claimed: claimed})
+				}
+			}
+			if !readable {
+				held = append(held, c.unreadable(kind, object, holders, releases)...)
+			}
+		}
+		if list.Continue == "" {
+			return held, nil
+		}
+	}
+}
+
+// unreadable are what releases in scope may hold of a route whose annotation can't be read. One that no release names is told: nobody can say
+// whose it is, and its owner may have written anything there.
+func (c *Command) unreadable(
+	kind v1alpha1.TrafficRouteKind, key client.ObjectKey, readable []route.Held, releases map[string]*v1alpha1.BatchRelease,
+) []heldRoute {
+	var held []heldRoute
+	named := false
+	for _, name := range slices.Sorted(maps.Keys(releases)) {
+		release := releases[name]
+		for _, service := range servicesOf(kind, key, release) {
+			named = true
+			holder := route.Holder{Release: name, UID: string(release.UID)}
+			known := slices.ContainsFunc(readable, func(h route.Held) bool { return h.Service == service && h.Release == name })
+			if !known && c.names(release.Spec.WorkloadRef) {
+				held = append(held, heldRoute{kind: kind, key: key, service: service, holder: holder, unclear: true})
+			}
+		}
+	}
+	if !named {
+		c.tell(fmt.Sprintf("%s %s: left alone: its annotation %s can't be read, and no release names it", kind, key, v1alpha1.TrafficAnnotation))
+	}
+	return held
+}
+
+// servicesOf are those for which a release names a route; none if there is no such release.
+func servicesOf(kind v1alpha1.TrafficRouteKind, key client.ObjectKey, release *v1alpha1.BatchRelease) []string {
+	if release == nil || release.Spec.Strategy.Traffic == nil {
+		return nil
+	}
+	var services []string
+	for _, named := range release.Spec.Strategy.Traffic.Routes {
+		if named.Kind == kind && named.Name == key.Name && cmp.Or(named.Namespace, release.Namespace) == key.Namespace {
+			services = append(services, named.Service)
+		}
+	}
+	return services
+}
+
+// inScope reports whether a release is meant, which may be gone: then its name is taken for that of its workload.
+func (c *Command) inScope(release string, releases map[string]*v1alpha1.BatchRelease) bool {
+	namespace, name, _ := strings.Cut(release, "/")
+	if c.options.Namespace != "" && namespace != c.options.Namespace {
+		return false
+	}
+	if known := releases[release]; known != nil {
+		return c.names(known.Spec.WorkloadRef)
+	}
+	return len(c.options.Names) == 0 || slices.ContainsFunc(c.options.Names, func(n Name) bool { return n.Name == name })
+}
+
+// restoreRoute gives one route back what it had, whatever else happens to it meanwhile.
+func (c *Command) restoreRoute(ctx context.Context, r heldRoute) error {
+	var err error
+	for range tries {
+		if err = c.tryRestoreRoute(ctx, r); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *Command) tryRestoreRoute(ctx context.Context, r heldRoute) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(route.GroupVersionKind(r.kind))
+	if err := c.client.Get(ctx, r.key, object); err != nil {
+		return fmt.Errorf("read route: %w", client.IgnoreNotFound(err))
+	}
+	if holders, _ := route.Holders(object); !r.unclear && !slices.Contains(holders, route.Held{Service: r.service, Holder: r.holder}) {
+		return nil
+	}
+	namespace, _, _ := strings.Cut(r.holder.Release, "/")
+	use := route.Use{Namespace: namespace, Service: r.service, Holder: r.holder}
+	restored, problem := route.KindOf(r.kind).Restore(object, use)
+	if problem != nil {
+		return fmt.Errorf("%s: restore it by hand", problem.Message)
+	}
+	outcome := kube.Patch(ctx, c.client, object, restored)
+	if _, unchanged := outcome.(kube.Unchanged); unchanged { // somebody has restored it, or holds it in the release's place
+		return c.dropCanary(ctx, r)
+	}
+	if err := kube.Err(outcome); err != nil {
+		return fmt.Errorf("patch route: %w", err)
+	}
+	if err := c.dropCanary(ctx, r); err != nil {
+		return err
+	}
+	done := "restored"
+	if c.options.DryRun {
+		done = "would be restored"
+	}
+	c.tell(fmt.Sprintf("%s: %s: its requests go to Service %s again, and no longer to %s and %s",
+		r, done, r.service, route.SidesOf(r.service).Stable, route.SidesOf(r.service).Canary))
+	return nil
+}
+
+// dropCanary deletes the second Ingress that the release has made beside one, once the first sends its requests to the user's Service.
+func (c *Command) dropCanary(ctx context.Context, r heldRoute) error {
+	if r.kind != v1alpha1.RouteIngress {
+		return nil
+	}
+	canary := &metav1.PartialObjectMetadata{}
+	canary.SetGroupVersionKind(route.GroupVersionKind(r.kind))
+	key := client.ObjectKey{Namespace: r.key.Namespace, Name: route.CanaryIngressName(r.key.Name)}
+	err := c.client.Get(ctx, key, canary)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Ingress %s: %w", key.Name, err)
+	}
+	if owner := metav1.GetControllerOf(canary); owner == nil || string(owner.UID) != r.holder.UID {
+		return nil
+	}
+	err = c.client.Delete(ctx, canary, client.Preconditions{UID: &canary.UID, ResourceVersion: &canary.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Ingress %s: %w", key.Name, err)
+	}
+	return nil
+}
