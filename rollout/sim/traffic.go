@@ -167,7 +167,7 @@ func (w *World) view() View {
 func (w *World) viewOf(r *Route) View {
 	now, told, drain := w.Traffic.now(r), time.Duration(0), drainSeconds*time.Second
 	switch {
-	case w.Release.Spec.Strategy.Traffic == nil: // nobody can see what becomes of a route that is neither named nor held, nor knows its times
+	case w.Release.Spec.Strategy.Traffic == nil: // nobody can see what happens to a route that is neither named nor held, nor knows its times
 		told, drain = w.Now.Sub(r.Written), v1alpha1.DefaultTrafficDrainSeconds*time.Second
 	case r.Told == r.Generation:
 		told = min(w.Now.Sub(r.Since), w.Now.Sub(r.Written))
