@@ -81,12 +81,15 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 	g.Replicas, g.Least = l.Workload.Replicas, max(l.Workload.Replicas-l.bounds().Unavailable, 0)
 	g.Pods, g.Available = target, l.updatedAvailable() >= target
 	g.Ready = l.pods.All.Ready
-	g.Alone = l.oldReplicas() == 0 && l.pods.Others.Current == 0
+	g.Alone = l.alone()
 	if stable := l.Traffic.Stable.Revision; stable != "" {
 		g.Lost = !l.Workload.Mover.Has(stable)
 	}
 	if l.isRollback() {
 		g.Stable, g.Canary = l.record.RolledBackTo(), ""
+	}
+	if l.shares() && !l.standsStill() && target > 0 {
+		g.Worth = min(l.share().entered(g.Replicas), target+1)
 	}
 	if (way == traffic.Forward || way == traffic.Stand) && target > 0 { // a step that comes to no pods, of few, has none to give requests to
 		g.Share = l.trafficShare()
@@ -96,6 +99,9 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 	}
 	return g
 }
+
+// alone reports whether only the version that is released, or rolled back to, has pods.
+func (l *look) alone() bool { return l.oldReplicas() == 0 && l.pods.Others.Current == 0 }
 
 func readyFor(seconds *int32) time.Duration {
 	return time.Duration(*cmp.Or(seconds, new(int32(v1alpha1.DefaultTrafficReadySeconds)))) * time.Second
@@ -196,6 +202,8 @@ func leaveTraffic(d Decision, way traffic.Way) (Decision, bool) {
 // had. It reports whether that is done.
 func endTraffic(d Decision, st traffic.Standing) (Decision, bool) {
 	switch {
+	case d.ending() != nil && !d.isRollback() && !d.alone(): // where traffic was taken out of the release, routes don't wait for old pods
+		return waitDelay(d), false
 	case !d.routed() || d.isRollback() || d.ending() == nil && !st.Held:
 		return d, !st.Held
 	case d.ending() == nil:

@@ -37,3 +37,36 @@ func TestAStepOfNoPodsGetsNoRequests(t *testing.T) {
 		t.Errorf("a pod gets %d%% of the requests, want 20%%", share.Weight)
 	}
 }
+
+// A percentage of pods is rounded down when the workload is scaled. The pods that are left out are less than one, and requests don't wait for it.
+func TestPodsRoundedDownGetTheRequestsOfTheStep(t *testing.T) {
+	t.Parallel()
+	s := held(4).steps(v1alpha1.Step{Replicas: step("50%").Replicas, Traffic: "50%"}, step("100%"))
+	s.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
+	s.Traffic = &traffic.Seen{}
+	s.at(0, 2).Workload.Replicas = 5
+	if g := s.look().goal(traffic.Forward, 2); g.Pods != 2 || g.Worth != 3 {
+		t.Errorf("%d pods count for %d, want 2 for 3", g.Pods, g.Worth)
+	}
+	s.Release.Spec.Strategy.Steps[0].Replicas = step("80%").Replicas
+	if g := s.look().goal(traffic.Forward, 2); g.Worth != 3 {
+		t.Errorf("where the step was edited, 2 pods count for %d, want 3", g.Worth)
+	}
+}
+
+// Where traffic is taken out of a release that keeps its old pods, these go before the workload is handed back.
+func TestOldPodsGoBeforeTheHandBack(t *testing.T) {
+	t.Parallel()
+	s := held(3).steps(step("100%")).at(0, 3)
+	ending := func(status *v1alpha1.BatchReleaseStatus) {
+		status.Traffic = &v1alpha1.TrafficStatus{Ending: &v1alpha1.TrafficEnding{}}
+	}
+	both := s.sets(set("v1", 3), set("v2", 3)).status(ending).look()
+	if _, ended := endTraffic(nothing(both), traffic.Standing{Done: true}); ended {
+		t.Error("the release ends beside old pods")
+	}
+	alone := s.sets(set("v1", 0), set("v2", 3)).status(ending).look()
+	if _, ended := endTraffic(nothing(alone), traffic.Standing{Done: true}); !ended {
+		t.Error("the release does not end, though no old pods are left")
+	}
+}

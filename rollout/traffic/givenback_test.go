@@ -7,6 +7,10 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	unaccepted := func(_ *Goal, s *Seen) { s.Routes[0].Accepted = false }
 	unavailable := func(g *Goal, _ *Seen) { g.Available = false }
+	unwhole := func(_ *Goal, s *Seen) { s.Routes[0].Whole = false }
+	worth := func(pods int32) func(*Goal, *Seen) {
+		return func(g *Goal, _ *Seen) { g.Worth, g.Least = pods, 9 }
+	}
 	unnamed := func(_ *Goal, s *Seen) { s.Routes = nil }
 	tests := map[string]struct {
 		scene *scene
@@ -45,6 +49,16 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 			forward(10, 1).but(unheld).stable(made("v1.5", 0)).canary(made("v2", 0)),
 			"have the stable Services select revision v1; holds up; awaits Services",
 		},
+		"a rollback after somebody has applied the route again": {
+			forward(0, 10).way(Back).but(alone).but(unwhole).canary(made("v2", 0)), "share HTTPRoute web: 0% to the canary Service; awaits Routes",
+		},
+		"... or deleted the Service of the other version": {
+			forward(0, 10).way(Back).but(alone).canary(Side{}), "restore HTTPRoute web; awaits Routes",
+		},
+		"somebody has scaled the workload in the step": {
+			forward(50, 4).but(worth(5)), "share HTTPRoute web: 50% to the canary Service; awaits Routes",
+		},
+		"... and its pods are too few for that, too": {forward(50, 3).but(worth(3)), "awaits Capacity"},
 		"traffic is taken out of the release": {
 			forward(50, 5).way(Leave).but(unnamed).but(since(moment)), "awaits Drain; wakes after 8s",
 		},

@@ -9,9 +9,10 @@ type Goal struct {
 	Stable, Canary string
 	// Share is what the step says.
 	Share Share
-	// Pods is how many pods of the canary the step says, and Available that they are.
-	Pods      int32
-	Available bool
+	// Pods is how many pods of the canary the step says, and Available that they are. Worth is what they count for where they are one too
+	// few only because the workload was scaled: a percentage is rounded down then, and up otherwise.
+	Pods, Worth int32
+	Available   bool
 	// Replicas is spec.replicas, and Least how many pods are enough for all requests: spec.replicas - maxUnavailable.
 	Replicas, Least int32
 	// Ready is how many pods of any version are ready.

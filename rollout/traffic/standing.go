@@ -61,12 +61,12 @@ type next struct {
 	// matched says that a route gives it requests that match, and same that all routes share alike.
 	matched, same bool
 	matches       []v1alpha1.RequestMatch
-	// inEffect says that all routes are as they were written, and that their status says so.
-	inEffect bool
+	// whole says that all routes are as they were written, and inEffect that their status says so, too.
+	whole, inEffect bool
 }
 
 func newNext(g Goal, s Seen) *next {
-	n := &next{goal: g, seen: s, same: true, inEffect: true}
+	n := &next{goal: g, seen: s, same: true, whole: true, inEffect: true}
 	n.Shared = s.Off == nil
 	n.Stable, n.Canary = s.Stable.Revision, s.Canary.Revision
 	for i := range s.Routes {
@@ -89,6 +89,7 @@ func (n *next) see(r *Route) {
 	n.same = n.same && share.Weight == n.low && share.Weight == n.high && equality.Semantic.DeepEqual(share.Matches, n.matches)
 	n.low, n.high = min(n.low, share.Weight), max(n.high, share.Weight)
 	n.matched = n.matched || len(share.Matches) > 0
+	n.whole = n.whole && (r.Whole || !r.Named || r.Problem != nil)
 	n.inEffect = n.inEffect && r.Whole && r.Accepted && r.Named
 	n.Held = true
 }
@@ -315,12 +316,13 @@ func (n *next) serves() string {
 // restores gives the routes back once one version alone has pods. It reports whether it does.
 func (n *next) restores() bool {
 	end := n.goal.Way == End && n.low == all && n.goal.Alone && n.seen.Stable.Empty
-	back := n.goal.Way == Back && n.nothing() && n.seen.Canary.Empty && (n.goal.Alone || n.seen.Stable.Revision != n.goal.Stable)
+	left := n.seen.Canary.Empty || !n.seen.Canary.Made // which somebody has deleted
+	back := n.goal.Way == Back && n.nothing() && left && (n.goal.Alone || n.seen.Stable.Revision != n.goal.Stable)
 	empty := n.goal.Replicas == 0 && (n.goal.Way == End || n.goal.Way == Back)
 	switch {
 	case empty:
-	case !end && !back:
-		return false
+	case !end && !back, !n.whole:
+		return false // what somebody has changed is first as it was, so that all routes are in effect together
 	case !n.drained():
 		n.awaits(v1alpha1.AwaitedDrain)
 		return true
@@ -406,7 +408,7 @@ func (n *next) may() Share {
 	case canary.Ready < max(n.goal.Pods, 1) || !n.has(canary.Steady, n.goal.ReadyFor):
 		n.awaits(v1alpha1.AwaitedEndpoints)
 		return now
-	case !n.goal.Overload && !bears(canary.Ready, goal.Weight, n.goal.Least):
+	case !n.goal.Overload && !bears(max(canary.Ready, n.goal.Worth), goal.Weight, n.goal.Least):
 		n.awaits(v1alpha1.AwaitedCapacity)
 		return now
 	default:
