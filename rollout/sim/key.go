@@ -318,6 +318,7 @@ func (e *encoder) traffic(s *State) {
 		view := w.viewOf(&w.Traffic.Routes[i])
 		e.flag(view.Direct)
 		for _, gets := range view.Gets {
+			e.text(string(gets.Side))
 			e.text(gets.Revision)
 			e.number(int64(gets.Percent))
 			e.flag(gets.Matched)

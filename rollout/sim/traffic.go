@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,8 +58,9 @@ type View struct {
 	Gets   []Gets
 }
 
-// Gets is what a revision gets at most.
+// Gets is what a revision gets at most by a side.
 type Gets struct {
+	Side     traffic.SideName
 	Revision string
 	Percent  int32
 	Matched  bool
@@ -120,10 +122,10 @@ func (t *Traffic) now(r *Route) View {
 	}
 	var view View
 	if r.Weight < 100 {
-		view = view.and(View{Gets: []Gets{{Revision: t.Stable.Revision, Percent: 100 - r.Weight}}})
+		view = view.and(View{Gets: []Gets{{Side: traffic.StableSide, Revision: t.Stable.Revision, Percent: 100 - r.Weight}}})
 	}
 	if r.Weight > 0 || r.Matched {
-		view = view.and(View{Gets: []Gets{{Revision: t.Canary.Revision, Percent: r.Weight, Matched: r.Matched}}})
+		view = view.and(View{Gets: []Gets{{Side: traffic.CanarySide, Revision: t.Canary.Revision, Percent: r.Weight, Matched: r.Matched}}})
 	}
 	return view
 }
@@ -132,7 +134,7 @@ func (t *Traffic) now(r *Route) View {
 func (v View) and(other View) View {
 	all := View{Direct: v.Direct || other.Direct, Gets: slices.Clone(v.Gets)}
 	for _, o := range other.Gets {
-		i := slices.IndexFunc(all.Gets, func(g Gets) bool { return g.Revision == o.Revision })
+		i := slices.IndexFunc(all.Gets, func(g Gets) bool { return g.Side == o.Side && g.Revision == o.Revision })
 		if i < 0 {
 			all.Gets = append(all.Gets, o)
 			continue
@@ -140,17 +142,31 @@ func (v View) and(other View) View {
 		g := &all.Gets[i]
 		g.Percent, g.Matched = max(g.Percent, o.Percent), g.Matched || o.Matched
 	}
-	slices.SortFunc(all.Gets, func(a, b Gets) int { return strings.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(all.Gets, func(a, b Gets) int {
+		return cmp.Or(strings.Compare(string(a.Side), string(b.Side)), strings.Compare(a.Revision, b.Revision))
+	})
 	return all
 }
 
+// of is what a revision gets by both sides.
 func (v View) of(revision string) Gets {
+	all := Gets{Revision: revision}
 	for _, g := range v.Gets {
 		if g.Revision == revision {
+			all.Percent, all.Matched = min(all.Percent+g.Percent, 100), all.Matched || g.Matched
+		}
+	}
+	return all
+}
+
+// by is what a revision gets by one side.
+func (v View) by(side traffic.SideName, revision string) Gets {
+	for _, g := range v.Gets {
+		if g.Side == side && g.Revision == revision {
 			return g
 		}
 	}
-	return Gets{Revision: revision}
+	return Gets{Side: side, Revision: revision}
 }
 
 // view is who may get requests, by the routes or by what their data planes still go by.

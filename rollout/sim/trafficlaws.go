@@ -141,13 +141,15 @@ func withinShare(w *World, c change) string {
 	}
 }
 
-// comesShared: until all routes share requests, and their data planes do, a pod of the new version would get some as soon as it is ready.
+// comesShared: until all routes share requests, and their data planes do, a pod of the new version would get some as soon as it is ready. One
+// more of a version that gets requests as it is to, and where somebody has applied a route again gets some by that, too, changes nothing.
 func comesShared(w *World, c change) string {
 	s, intent := c.grown(), c.pass.intent
 	if s == nil || w.Traffic == nil || intent.Rollback != nil || !same(s.Revision, intent.UpdateRevision) || c.pass.release.Spec.Strategy.Traffic == nil {
 		return ""
 	}
-	if w.view().Direct && !c.pass.overtaken(c.traffic) {
+	gets := slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return r.Shared && (r.Weight > 0 || r.Matched) })
+	if w.view().Direct && !gets && !c.pass.overtaken(c.traffic) {
 		return fmt.Sprintf("%s is raised to %d, and a route refers to the user's Service", s.Revision, s.Replicas)
 	}
 	return ""
@@ -163,7 +165,7 @@ func keepsSides(w *World, c change) string {
 	if point.Name == traffic.CanarySide {
 		seen = c.seen.Canary
 	}
-	gets := c.view.of(before.Revision)
+	gets := c.view.by(point.Name, before.Revision)
 	if !before.Made || before.Revision == point.Revision || seen.Ready == 0 || gets.Percent == 0 && !gets.Matched {
 		return ""
 	}
