@@ -61,8 +61,9 @@ func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
 	for _, problem := range slices.Concat(read.Errors, frozen) {
 		report.add(Error, problem)
 	}
+	routes := routesOf(read.Routes)
 	for _, release := range read.Releases {
-		if err := report.review(files, release); err != nil {
+		if err := report.review(files, release, routes); err != nil {
 			return nil, fmt.Errorf("review BatchRelease %s/%s: %w", release.Namespace, release.Name, err)
 		}
 	}

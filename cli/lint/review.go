@@ -32,7 +32,7 @@ type review struct {
 }
 
 // review looks for what would only come to light in the cluster.
-func (r *Report) review(files fs.FS, release *spec.Release) error {
+func (r *Report) review(files fs.FS, release *spec.Release, routes routes) error {
 	it := &review{Report: r, files: files, release: release}
 	if err := convert(release.Object(), &it.object); err != nil {
 		return err
@@ -56,6 +56,7 @@ func (r *Report) review(files fs.FS, release *spec.Release) error {
 	}
 	it.checkLimits()
 	it.checkDeadline()
+	it.checkTraffic(routes)
 	return nil
 }
 

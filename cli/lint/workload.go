@@ -18,6 +18,8 @@ type workload struct {
 	name            string
 	selector        *metav1.LabelSelector
 	minReadySeconds int32
+	// replicas of a Deployment; nil where something else, such as an HPA, may say how many there are.
+	replicas *int32
 	// surge and unavailable are the limits of its own strategy; nil where it has none.
 	surge, unavailable *intstr.IntOrString
 	// empty: it asks for no pods. recreate and orderedReady say that it has these policies.
@@ -85,7 +87,7 @@ func (w *workload) fromDeployment(object *unstructured.Unstructured) error {
 	if err := convert(object, &d); err != nil {
 		return err
 	}
-	w.selector, w.minReadySeconds = d.Spec.Selector, d.Spec.MinReadySeconds
+	w.selector, w.minReadySeconds, w.replicas = d.Spec.Selector, d.Spec.MinReadySeconds, d.Spec.Replicas
 	w.recreate = d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 	w.empty = d.Spec.Replicas != nil && *d.Spec.Replicas == 0
 	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {

@@ -98,6 +98,9 @@ func (c *parsed) add(doc document, limits Limits) {
 		if m.kind == statefulSetKind {
 			m.claims = doc.find(claimsPath)
 		}
+		if len(m.routes) > 0 {
+			m.sharing = doc.find(routesPath)
+		}
 		c.manifests = append(c.manifests, m)
 	}
 }

@@ -17,6 +17,8 @@ func addSeeds(f *testing.F) {
 		daemonSet("log", "log:1") + "---\n" + releaseOf("DaemonSet", "log", "strategy: {maxUnavailable: 10%, steps: [{replicas: 100%}]}\n"),
 		releaseOf("DaemonSet", "x", template+"strategy: {maxSurge: 1, stepBack: RemovePods, podReplacement: Terminated, steps: [{replicas: 100%}]}\n"),
 		"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: x}\nspec: {selector: {matchExpressions: [{key: a, operator: b}]}, volumeClaimTemplates: [null, {spec: {resources: {requests: {storage: 1e400}}}}]}\n",
+		sharing("a", route) + "---\n" + sharing("b", route) + "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: web}\nspec: {rules: [{backendRefs: [{name: web}]}]}\n",
+		withTraffic("{kind: Ingress, name: \"a\\nb\", service: ../web, namespace: 5}", "traffic: -1%\n    matches: [{path: {type: RegularExpression, value: '(a*)*{1000}('}, headers: [{name: ü, value: \"\\0\"}]}]"),
 		bomb(4),
 		"a: &a\n  b: *a\n",
 		"\xef\xbb\xbf%YAML 1.1\r\n---\r\na: 1\r\n...\r\n",

@@ -13,6 +13,10 @@ const (
 	deploymentKind  kind = "Deployment"
 	statefulSetKind kind = "StatefulSet"
 	daemonSetKind   kind = "DaemonSet"
+
+	httpRouteKind kind = "HTTPRoute"
+	grpcRouteKind kind = "GRPCRoute"
+	ingressKind   kind = "Ingress"
 )
 
 // workloadVersion is the apiVersion of all workloads that can be released.
@@ -23,6 +27,19 @@ var workloadKinds = []kind{deploymentKind, statefulSetKind, daemonSetKind}
 
 // isWorkload reports whether objects of the kind can be released.
 func (k kind) isWorkload() bool { return slices.Contains(workloadKinds, k) }
+
+// isRoute reports whether a release may name objects of the kind as what brings requests.
+func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind || k == ingressKind }
+
+// routeKindOf is the kind of a route by its group; empty if it is none. Versions differ in nothing that is read.
+func routeKindOf(group, name string) kind {
+	switch of := kind(name); {
+	case group == "gateway.networking.k8s.io" && (of == httpRouteKind || of == grpcRouteKind), group == "networking.k8s.io" && of == ingressKind:
+		return of
+	default:
+		return ""
+	}
+}
 
 // releasable names all workloadKinds, with a word between the last two.
 func releasable(word string) string {

@@ -186,6 +186,9 @@ func (p *pass) take(made *build, file string, built builtObject) {
 	if m != nil && m.kind == statefulSetKind {
 		m.claims = find(p.tree, origin, claimsPath)
 	}
+	if m != nil && len(m.routes) > 0 {
+		m.sharing = find(p.tree, origin, routesPath)
+	}
 	if m != nil {
 		made.manifests = append(made.manifests, located{m, origin.File, position{built.Line, built.Column}, file})
 	}

@@ -29,6 +29,10 @@ type manifest struct {
 	// workloadKind and workload name the workload of a BatchRelease.
 	workloadKind kind
 	workload     string
+	// routes are those that a BatchRelease names.
+	routes []v1alpha1.TrafficRoute
+	// sharing is the place of these.
+	sharing position
 	// template is that of the BatchRelease or the workload; nil if it has none. given is its
 	// digest.
 	template json.RawMessage
@@ -67,6 +71,8 @@ func parseObject(data []byte) (*manifest, []pathProblem) {
 		return parseRelease(data, object)
 	case kind.isWorkload():
 		return parseWorkload(kind, data, object)
+	case kind.isRoute():
+		return parseRoute(kind, data), nil
 	}
 	return nil, nil
 }
@@ -121,7 +127,7 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 	case apiVersion == "" && name == string(releaseKind):
 		return "", &pathProblem{"kind", "apiVersion: must be given: " + v1alpha1.GroupVersion.String()}
 	case group != v1alpha1.GroupVersion.Group:
-		return "", nil
+		return routeKindOf(group, name), nil
 	case apiVersion != v1alpha1.GroupVersion.String():
 		return "", &pathProblem{"apiVersion", fmt.Sprintf("apiVersion: must be %s, not %q", v1alpha1.GroupVersion, apiVersion)}
 	case name == string(releaseKind):
@@ -151,6 +157,9 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 		object:       data,
 		workloadKind: kind(release.Spec.WorkloadRef.Kind),
 		workload:     release.Spec.WorkloadRef.Name,
+	}
+	if release.Spec.Strategy.Traffic != nil {
+		m.routes = release.Spec.Strategy.Traffic.Routes
 	}
 	if release.Spec.Template != nil {
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)

@@ -73,6 +73,8 @@ func (l Limits) withDefaults() Limits {
 type Result struct {
 	// Releases, sorted by file and line.
 	Releases []*Release
+	// Routes are all that the repository has, as they were found. Nothing but the types of their names was checked.
+	Routes []Route
 	// Errors, sorted by file and line. What they are about is not among the Releases.
 	Errors []Error
 	// Hollow says of files, by path, where they hold no Kubernetes object: they are empty, or cut short, or no
@@ -159,7 +161,7 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
 	return &Result{
-		Releases: releases, Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded,
+		Releases: releases, Routes: pass.routes(), Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded,
 	}, nil
 }
 

@@ -2,14 +2,28 @@ package examples_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/cli/lint"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
+
+// TestTheExamplesOfTraffic: lint has nothing to say of them, so their routes can be shared as their steps say.
+func TestTheExamplesOfTraffic(t *testing.T) {
+	t.Parallel()
+	report, err := lint.Check(os.DirFS("."), "traffic", spec.Options{Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Releases != 2 || len(report.Findings) > 0 {
+		t.Errorf("want 2 releases without findings, got %d with %v", report.Releases, report.Findings)
+	}
+}
 
 // TestTrafficAsInGit: the API server refuses of routes and requests what the reader of manifests refuses, and takes what it takes.
 func TestTrafficAsInGit(t *testing.T) {

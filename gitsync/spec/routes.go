@@ -1,0 +1,106 @@
+package spec
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Route is an HTTPRoute, GRPCRoute or Ingress of the repository. Sluice does not apply it.
+type Route struct {
+	Kind            v1alpha1.TrafficRouteKind
+	Namespace, Name string
+	Place           Place
+
+	object json.RawMessage
+}
+
+// Object returns the route in its namespace. The caller may change it.
+func (r *Route) Object() *unstructured.Unstructured {
+	route := &unstructured.Unstructured{Object: toMap(r.object)}
+	route.SetNamespace(r.Namespace)
+	return route
+}
+
+// parseRoute returns a route; nil if it has no name that can be read, which is for the API server to say.
+func parseRoute(of kind, data []byte) *manifest {
+	var route header
+	if json.Unmarshal(data, &route) != nil || route.Metadata.Name == "" {
+		return nil
+	}
+	return &manifest{kind: of, namespace: route.Metadata.Namespace, name: route.Metadata.Name, object: data}
+}
+
+// routes are those of all files.
+func (p *pass) routes() []Route {
+	var routes []Route
+	for _, l := range p.manifests {
+		if l.kind.isRoute() {
+			routes = append(routes, Route{
+				Kind:      v1alpha1.TrafficRouteKind(l.kind),
+				Namespace: cmp.Or(l.namespace, p.opts.Namespace),
+				Name:      l.name,
+				Place:     Place{l.file, l.at.line},
+				object:    l.object,
+			})
+		}
+	}
+	return routes
+}
+
+// routesPath is where a BatchRelease names routes.
+const routesPath = "spec.strategy.traffic.routes"
+
+// shareKey is what only one release can share: a Service in a route. The Service is in the namespace of the release.
+type shareKey struct {
+	kind                      v1alpha1.TrafficRouteKind
+	routeNamespace, route     string
+	serviceNamespace, service string
+}
+
+// sharer is where a release names a route.
+type sharer struct {
+	release objectKey
+	located located
+	index   int
+}
+
+// dropSharers drops releases that share the same requests: a Service can select the versions of one workload only.
+func (p *pass) dropSharers(releases map[objectKey][]located) {
+	sharers := map[shareKey][]sharer{}
+	for key, ls := range releases {
+		for i, route := range ls[0].routes {
+			of := shareKey{route.Kind, cmp.Or(route.Namespace, key.namespace), route.Name, key.namespace, route.Service}
+			sharers[of] = append(sharers[of], sharer{key, ls[0], i})
+		}
+	}
+	for of, each := range sharers {
+		if len(each) > 1 {
+			p.failSharers(of, each)
+			for _, s := range each {
+				delete(releases, s.release)
+			}
+		}
+	}
+}
+
+// failSharers reports each of several releases with the place of another one.
+func (p *pass) failSharers(of shareKey, each []sharer) {
+	slices.SortFunc(each, func(a, b sharer) int {
+		return cmp.Or(cmp.Compare(a.located.file, b.located.file), cmp.Compare(a.located.at.line, b.located.at.line), cmp.Compare(a.release.name, b.release.name))
+	})
+	for i, s := range each {
+		other := each[0]
+		if i == 0 {
+			other = each[1]
+		}
+		p.fail(s.located.file, s.located.sharing, fmt.Sprintf(
+			"%s[%d]: BatchRelease %s/%s in %s also shares the requests for Service %s in %s %s/%s, and a Service can be shared by one release only",
+			routesPath, s.index, other.release.namespace, other.release.name, place(other.located.file, other.located.at.line), of.service, of.kind, of.routeNamespace, of.route))
+	}
+}
