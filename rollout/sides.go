@@ -181,19 +181,35 @@ func (r *Reconciler) userService(ctx context.Context, v *view, name string) (*co
 		}
 		v.traffic.users[name] = user
 	}
+	selected, err := r.selected(ctx, v, user)
+	if err != nil {
+		return nil, nil, err
+	}
 	problem := &v1alpha1.TrafficProblem{Object: "Service " + key.String()}
 	switch {
 	case user == nil:
 		problem.Type, problem.Message = v1alpha1.TrafficServiceNotFound, "the Service does not exist"
 	case len(user.Spec.Selector) == 0 || user.Spec.Type == corev1.ServiceTypeExternalName:
 		problem.Type, problem.Message = v1alpha1.TrafficNotShareable, "the Service selects no pods: spec.selector is empty"
-	case v.workload != nil && !labels.SelectorFromSet(user.Spec.Selector).Matches(labels.Set(v.workload.PodTemplate().Labels)):
+	case !selected:
 		problem.Type = v1alpha1.TrafficNotShareable
 		problem.Message = fmt.Sprintf("the Service does not select the pods of %s %s", v.workload.Kind(), v.workload.GetName())
 	default:
 		return user, nil, nil
 	}
 	return nil, problem, nil
+}
+
+// selected reports whether a Service selects the pods of the workload. Their labels are in its template, which the cache doesn't have.
+func (r *Reconciler) selected(ctx context.Context, v *view, service *corev1.Service) (bool, error) {
+	if service == nil || v.workload == nil {
+		return true, nil // that is another problem
+	}
+	template, err := r.runningTemplate(ctx, v, true)
+	if err != nil {
+		return false, err
+	}
+	return labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(template.Labels)), nil
 }
 
 // newSide is a Service that selects the pods of one revision of those that a user's selects.
