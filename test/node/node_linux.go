@@ -22,6 +22,9 @@ const (
 	podNetwork = "10.244.0.0/16"
 	// containerdDir is where in the state folder each containerd keeps images and file systems.
 	containerdDir = "containerd"
+	// deviceDir is where every kubelet listens for devices: it can't be told another place. deviceSocket is what it listens on.
+	deviceDir    = "/var/lib/kubelet/device-plugins"
+	deviceSocket = "kubelet.sock"
 	// kubeletPort is that of the first node's kubelet: all nodes have one address.
 	kubeletPort = 10250
 )
@@ -111,9 +114,20 @@ func (n *node) start(ctx context.Context, pause string) error {
 	if err != nil {
 		return err
 	}
-	return n.plane.Run(n.programs.Path("kubelet"), "--kubeconfig", kubeconfig, "--config", n.file("kubelet.yaml"),
+	if err := os.RemoveAll(filepath.Join(deviceDir, deviceSocket)); err != nil { // that of the node before
+		return fmt.Errorf("make room for kubelet: %w", err)
+	}
+	err = n.plane.Run(n.programs.Path("kubelet"), "--kubeconfig", kubeconfig, "--config", n.file("kubelet.yaml"),
 		"--root-dir", n.file("kubelet"), "--cert-dir", n.file("kubelet-pki"),
 		"--hostname-override", n.name(), "--node-ip", Address)
+	if err != nil {
+		return err
+	}
+	// Two that come there at the same moment find it in use, and end.
+	return n.plane.Await(ctx, n.name()+" to take devices", func(context.Context) error {
+		_, err := os.Stat(filepath.Join(deviceDir, deviceSocket))
+		return err
+	})
 }
 
 func nodeName(number int) string { return fmt.Sprintf("node-%d", number) }

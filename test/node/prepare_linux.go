@@ -14,7 +14,7 @@ import (
 const Address = "10.254.0.1"
 
 // prepareMounts has everything that programs write outside of the state folder be of this run only:
-// sockets and process ids, logs, and the network plugins' notes.
+// sockets and process ids, logs, the network plugins' notes, and where kubelets take devices.
 func prepareMounts(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("part mounts from the machine's: %w", err)
@@ -22,7 +22,7 @@ func prepareMounts(dir string) error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	for _, place := range []string{"/run", "/var/log", "/var/lib/cni", filepath.Join(dir, containerdDir)} {
+	for _, place := range []string{"/run", "/var/log", "/var/lib/cni", deviceDir, filepath.Join(dir, containerdDir)} {
 		if err := os.MkdirAll(place, 0o755); err != nil {
 			return fmt.Errorf("make folder to mount on: %w", err)
 		}
