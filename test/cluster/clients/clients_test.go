@@ -111,12 +111,21 @@ func TestHalfOfTheClientsKeepTheirConnection(t *testing.T) {
 
 func TestRequestsGoToAnotherURL(t *testing.T) {
 	t.Parallel()
-	first, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1") })
+	var pending atomic.Int64
+	first, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		pending.Add(1)
+		defer pending.Add(-1)
+		<-time.After(20 * time.Millisecond)
+		fmt.Fprint(w, "v1")
+	})
 	second, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v2") })
 	l := start(t, Options{URL: first, Clients: 4})
 	l.await(t, "answers of the first", func(c Counts) bool { return c.Versions["v1"] >= 20 })
 	l.To(second)
 	moved := time.Now()
+	if left := pending.Load(); left > 0 {
+		t.Errorf("%d requests to the first are not answered yet", left)
+	}
 	before := l.await(t, "answers of the second", func(c Counts) bool { return c.Versions["v2"] >= 20 })
 	if last := before.Last["v1"]; last.After(moved) {
 		t.Errorf("the first has got a request %v after all were to go to the second", last.Sub(moved))
