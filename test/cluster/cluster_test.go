@@ -77,6 +77,7 @@ func (c *cluster) explain() {
 		{"get", "pods", "--all-namespaces", "--output", "wide"},
 		{"get", "events", "--all-namespaces", "--sort-by", ".lastTimestamp"},
 		{"get", "batchreleases,releasesources", "--all-namespaces", "--output", "yaml"},
+		{"get", "services,endpointslices,httproutes", "--all-namespaces", "--output", "yaml"},
 		{"logs", "--namespace", system, "--selector", "app.kubernetes.io/name=sluice", "--prefix", "--tail", "100"},
 	} {
 		out, err := exec.CommandContext(context.Background(), "kubectl", args...).CombinedOutput()

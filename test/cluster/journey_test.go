@@ -45,7 +45,7 @@ func TestNoRequestIsLost(t *testing.T) {
 // install installs Sluice as its documentation says.
 func (c *cluster) install(sluice string) {
 	c.Helper()
-	c.apply(c.run("", sluice, "install", "--image", sluiceImage, "--controller-arg=--git-allow-http"))
+	c.apply(c.run("", sluice, "install", "--image", sluiceImage, "--controller-arg=--git-allow-http", "--traffic"))
 	c.await("two controllers are ready", c.readyPods(system, "app.kubernetes.io/name=sluice", 2))
 	c.await("one of them leads", func() error {
 		_, _, err := c.leader()

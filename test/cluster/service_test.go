@@ -24,7 +24,8 @@ type service struct {
 	*cluster
 	workload
 
-	ada forgetest.User
+	ada   forgetest.User
+	clone string // URL of the repository for ada, with her token
 }
 
 // beforehand are the objects that are there before there is a release: %[1]s is the name, %[2]s a password and %[3]s a repository.
@@ -68,8 +69,16 @@ spec:
     name: git
 `
 
-// start starts a forge with the service's repository, has Sluice create the service from it, and puts it under load.
+// start creates a service and puts it under load.
 func (c *cluster) start(w workload) *service {
+	c.Helper()
+	s := c.create(w)
+	s.startLoad()
+	return s
+}
+
+// create starts a forge with the service's repository, and has Sluice create the service from it.
+func (c *cluster) create(w workload) *service {
 	c.Helper()
 	forge, err := devforge.Start(c.Context(), devforge.Options{Dir: c.TempDir(), Host: c.host})
 	if err != nil {
@@ -86,13 +95,13 @@ func (c *cluster) start(w workload) *service {
 		c.Fatal(err)
 	}
 	tokens := forgetest.Invite(c, forge, repository, "sluice", "ada")
-	s := &service{cluster: c, workload: w, ada: forgetest.As(c, forge, repository, "ada", tokens["ada"])}
+	clone := strings.Replace(forge.CloneURL(repository), "://", "://ada:"+tokens["ada"]+"@", 1)
+	s := &service{cluster: c, workload: w, ada: forgetest.As(c, forge, repository, "ada", tokens["ada"]), clone: clone}
 	if w.tail != "" {
 		s.provideVolumes()
 	}
 	c.apply(fmt.Sprintf(beforehand, w.name, tokens["sluice"], forge.CloneURL(repository)))
 	c.await("v1 serves", s.serves("v1"))
-	s.startLoad()
 	return s
 }
 

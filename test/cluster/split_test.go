@@ -42,13 +42,20 @@ type split struct {
 	load     *clients.Load
 }
 
-// openDataPlane starts a data plane with one instance, and skips the test if there can be none.
-func (c *cluster) openDataPlane() (*dataplane.DataPlane, *dataplane.Instance) {
+// needDataPlane returns the path of Traefik, and skips the test if there is none.
+func (c *cluster) needDataPlane() string {
 	c.Helper()
 	traefik := os.Getenv(node.TraefikEnv)
 	if traefik == "" {
 		c.Skip("needs a data plane that reaches pods: make test-node")
 	}
+	return traefik
+}
+
+// openDataPlane starts a data plane with one instance, whose Gateway is in a namespace of its own, and skips the test if there can be none.
+func (c *cluster) openDataPlane(namespace string) (*dataplane.DataPlane, *dataplane.Instance) {
+	c.Helper()
+	traefik := c.needDataPlane()
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	if err != nil {
 		c.Fatalf("read kubeconfig: %v", err)
@@ -56,7 +63,7 @@ func (c *cluster) openDataPlane() (*dataplane.DataPlane, *dataplane.Instance) {
 	if err := errors.Join(gatewayv1.Install(c.Scheme()), dataplane.InstallCRDs(c.Context(), cfg)); err != nil {
 		c.Fatal(err)
 	}
-	options := dataplane.Options{Traefik: traefik, Config: cfg, Namespace: "gateway", Dir: c.TempDir()}
+	options := dataplane.Options{Traefik: traefik, Config: cfg, Namespace: namespace, Dir: c.TempDir()}
 	plane, err := dataplane.New(c.Context(), options)
 	if err != nil {
 		c.Fatal(err)
@@ -77,7 +84,7 @@ func (c *cluster) openDataPlane() (*dataplane.DataPlane, *dataplane.Instance) {
 // v1.
 func (c *cluster) startSplit() *split {
 	c.Helper()
-	plane, instance := c.openDataPlane()
+	plane, instance := c.openDataPlane(shared + "-gateway")
 	s := &split{cluster: c, plane: plane, instance: instance}
 	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s\n", shared))
 	for _, version := range []string{"v1", "v2"} {
@@ -189,15 +196,19 @@ func (s *split) standing(route *gatewayv1.HTTPRoute) (accepted, resolved metav1.
 	return said(gatewayv1.RouteConditionAccepted), said(gatewayv1.RouteConditionResolvedRefs), err
 }
 
-// wantStatuses sends requests, one after the other, and wants so many of each status.
 func (s *split) wantStatuses(path string, want map[int]int) error {
+	return wantStatuses(s.instance.URL+path, want)
+}
+
+// wantStatuses sends requests, one after the other, and wants so many of each status.
+func wantStatuses(url string, want map[int]int) error {
 	all := 0
 	for _, n := range want {
 		all += n
 	}
 	got := map[int]int{}
 	for range all {
-		answer, err := http.Get(s.instance.URL + path)
+		answer, err := http.Get(url)
 		if err != nil {
 			return err
 		}
@@ -211,10 +222,10 @@ func (s *split) wantStatuses(path string, want map[int]int) error {
 }
 
 // answered waits for so many more answers, and returns what came of all requests meanwhile.
-func (s *split) answered(load *clients.Load, more int) clients.Counts {
-	s.Helper()
+func (c *cluster) answered(load *clients.Load, more int) clients.Counts {
+	c.Helper()
 	before := load.Counts()
-	s.await(fmt.Sprintf("%d requests", more), func() error {
+	c.await(fmt.Sprintf("%d requests", more), func() error {
 		if sent := load.Counts().Sent - before.Sent; sent < more {
 			return fmt.Errorf("%d were sent", sent)
 		}
