@@ -289,7 +289,7 @@ func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named
 		one.Problem = cmp.Or(v.canaryTaken(key), r.routeProblem(v, key))
 	}
 	if one.Problem == nil && key.Namespace != v.release.Namespace {
-		problem, err := r.notGranted(ctx, v, key, named)
+		problem, err := r.notGranted(ctx, v, named)
 		if err != nil {
 			return traffic.Route{}, err
 		}
@@ -311,7 +311,7 @@ func (r *Reconciler) leftRoute(ctx context.Context, v *view, key routeKey, servi
 	left := v1alpha1.TrafficRoute{Kind: key.kind, Name: key.Name, Service: service}
 	if key.Namespace != v.release.Namespace {
 		left.Namespace = key.Namespace
-		refers, err := r.mayRefer(ctx, v, key, left)
+		refers, err := r.mayRefer(ctx, v, left)
 		if err != nil || !refers {
 			return traffic.Route{}, err
 		}

@@ -51,7 +51,9 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 		change.Kind = Changed
 	}
 	c.compareFreeze(change, was)
-	c.detail(change, was)
+	if err := c.detail(change, was); err != nil {
+		return nil, err
+	}
 	return change, nil
 }
 
@@ -94,17 +96,17 @@ func changedClaims(was, is *spec.Release) []string {
 }
 
 // detail adds what the release comes to.
-func (c *comparison) detail(change *Change, was *spec.Release) {
+func (c *comparison) detail(change *Change, was *spec.Release) error {
 	if change.Kind == Unchanged {
-		return
+		return nil
 	}
 	change.foresee()
 	change.Frozen = frozen(c.freeze, change.object)
 	if change.object.Spec.Suspend {
 		change.note("spec.suspend is set: nothing happens until it is not.")
 	}
-	if was == nil {
-		return
+	if err := change.compareTraffic(was); err != nil || was == nil {
+		return err
 	}
 	if (change.Kind == Released || change.Kind == RolledBack) && !sameButTemplate(was, change.release) {
 		change.note("Its rules change as well: batches and gates are those after the change.")
@@ -116,6 +118,7 @@ func (c *comparison) detail(change *Change, was *spec.Release) {
 		at := change.release.ClaimsPlace()
 		change.Claims = &Claims{File: at.File, Line: at.Line, Names: names}
 	}
+	return nil
 }
 
 func (c *Change) note(text string) { c.Notes = append(c.Notes, text) }

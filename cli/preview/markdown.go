@@ -83,6 +83,7 @@ func (c *Change) details() string {
 	var text strings.Builder
 	text.WriteString("\n")
 	bullets(&text, c.Fields, "- ", report.Code)
+	bullets(&text, c.Routes, "- ", report.Code)
 	if c.Frozen != "" {
 		fmt.Fprintf(&text, "- :snowflake: %s\n", report.Code(c.Frozen))
 	}
@@ -99,14 +100,14 @@ func (c *Change) details() string {
 	if len(c.Batches) == 0 {
 		return text.String()
 	}
-	text.WriteString("\n| batch | pods | new | then |\n|---|---|---|---|\n")
+	columns := c.columns("batch", "pods", "new", "requests", "then")
+	fmt.Fprintf(&text, "\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for i := range c.Batches {
-		batch := &c.Batches[i]
 		var after []string
 		for _, gate := range c.after(i) {
 			after = append(after, report.Code(gate))
 		}
-		fmt.Fprintf(&text, "| %d/%d | %s | %s | %s |\n", i+1, len(c.Batches), c.pods(batch), batch.added(), strings.Join(after, " + "))
+		fmt.Fprintf(&text, "| %s |\n", strings.Join(c.cells(i, strings.Join(after, " + ")), " | "))
 	}
 	return text.String()
 }

@@ -30,6 +30,8 @@ type Live struct {
 	Running     *corev1.PodTemplateSpec
 	// Namespace are the objects that can limit a release.
 	Namespace preflight.Namespace
+	// Routes are those that it names.
+	Routes Routes
 	// Missing are sentences on what is not there, or could not be read.
 	Missing []string
 }
@@ -47,6 +49,9 @@ type Found struct {
 	WillNotFit []string `json:"willNotFit,omitempty"`
 	Held       bool     `json:"held,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
+	// Routes are those that can share requests, and Traffic is what keeps others from it.
+	Routes  []string `json:"routes,omitempty"`
+	Traffic []string `json:"traffic,omitempty"`
 	// Refused is why the release is not started at all.
 	Refused string `json:"refused,omitempty"`
 	// Missing are sentences on what is not there, or could not be read.
@@ -89,6 +94,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	}
 	c.scale(live.Workload)
 	c.compareClaims(live.StatefulSet)
+	c.meetRoutes(live)
 	c.Cluster.Refused = cmp.Or(c.obstacle(live), c.Cluster.Refused)
 	if c.Kind == Changed {
 		return nil
@@ -194,7 +200,7 @@ func (c *Change) preflight(live *Live) error {
 		return err
 	}
 	found := preflight.Check(preflight.Release{
-		Kind: c.WorkloadKind, Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.Surge, Unavailable: c.Unavailable,
+		Kind: c.WorkloadKind, Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.surge(), Unavailable: c.Unavailable,
 		Running: live.Running, Released: template, NewSet: true,
 	}, live.Namespace)
 	if plan.MixesVersions(&c.object.Spec.Strategy, live.Workload) {
@@ -222,6 +228,10 @@ func (f *Found) lines() []string {
 	}
 	if f.Refused != "" {
 		lines = append(lines, "it is not released: "+f.Refused)
+	}
+	lines = append(lines, f.Routes...)
+	for _, text := range f.Traffic {
+		lines = append(lines, "requests can't be moved: "+text)
 	}
 	for _, text := range f.WillNotFit {
 		lines = append(lines, "it will not fit: "+text)

@@ -85,9 +85,13 @@ type Change struct {
 	// if that is not in the repository, or says nothing of it.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Surge and Unavailable are how many pods there may be beyond Replicas, or fewer.
-	Surge       int32   `json:"surge"`
-	Unavailable int32   `json:"unavailable"`
-	Batches     []Batch `json:"batches,omitempty"`
+	Surge       int32 `json:"surge"`
+	Unavailable int32 `json:"unavailable"`
+	// Most is how many pods there may be in all, if requests that routes share need more than Surge allows.
+	Most    *int64  `json:"most,omitempty"`
+	Batches []Batch `json:"batches,omitempty"`
+	// Routes name those that share requests, and say what of that differs.
+	Routes []string `json:"routes,omitempty"`
 	// Claims are volume claim templates that are others than before, unless the cluster was asked: what it has counts then.
 	Claims *Claims `json:"volumeClaims,omitempty"`
 	// Frozen says why, and until when, nothing happens.
@@ -116,6 +120,9 @@ type Batch struct {
 	// Pods run the new template when it is done, New more than before it; nil if it is not known how many there are.
 	Pods *int32 `json:"pods,omitempty"`
 	New  *int32 `json:"new,omitempty"`
+	// Traffic is the percentage of requests that the new version then gets, and Matches how many bring others; nil if no route shares them.
+	Traffic *int32 `json:"traffic,omitempty"`
+	Matches int    `json:"matches,omitempty"`
 	// Gates say what is waited for then, and who decides.
 	Gates []string `json:"gates,omitempty"`
 }

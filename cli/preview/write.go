@@ -153,7 +153,7 @@ func (p *Preview) text() string {
 
 // lines describe a change, without its batches.
 func (c *Change) lines() []string {
-	lines := append([]string{}, c.Fields...)
+	lines := append(slices.Clone(c.Fields), c.Routes...)
 	if c.Frozen != "" {
 		lines = append(lines, c.Frozen)
 	}
@@ -174,11 +174,12 @@ const inCluster = "In the cluster: "
 
 // remarks hold nothing that stands in a file.
 func (c *Change) remarks() []string {
+	notes := append(slices.Clip(c.Notes), c.trafficRemarks()...)
 	if c.Replicas == nil || len(c.Batches) == 0 {
-		return c.Notes
+		return notes
 	}
-	most, least := int64(*c.Replicas)+int64(c.Surge), max(int64(*c.Replicas)-int64(c.Unavailable), 0)
-	return append(slices.Clip(c.Notes), fmt.Sprintf("At most %d pods, at least %d available.", most, least))
+	most, least := c.most(), max(int64(*c.Replicas)-int64(c.Unavailable), 0)
+	return append(notes, fmt.Sprintf("At most %d pods, at least %d available.", most, least))
 }
 
 func (c *Change) table(to io.Writer) {
@@ -186,12 +187,28 @@ func (c *Change) table(to io.Writer) {
 		return
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "  BATCH\tPODS\tNEW\tTHEN")
+	fmt.Fprintln(table, "  "+strings.Join(c.columns("BATCH", "PODS", "NEW", "REQUESTS", "THEN"), "\t"))
 	for i := range c.Batches {
-		batch := &c.Batches[i]
-		fmt.Fprintf(table, "  %d/%d\t%s\t%s\t%s\n", i+1, len(c.Batches), c.pods(batch), batch.added(), plain.Line(strings.Join(c.after(i), " + ")))
+		fmt.Fprintln(table, "  "+strings.Join(c.cells(i, plain.Line(strings.Join(c.after(i), " + "))), "\t"))
 	}
 	table.Flush()
+}
+
+// columns are those of the table of batches. Only a release whose requests are shared has one for them.
+func (c *Change) columns(batch, pods, added, requests, then string) []string {
+	if !c.shares() {
+		return []string{batch, pods, added, then}
+	}
+	return []string{batch, pods, added, requests, then}
+}
+
+// cells are the row of a batch, with what is waited for after it as it is to be shown.
+func (c *Change) cells(i int, then string) []string {
+	batch, requests := &c.Batches[i], ""
+	if batch.Traffic != nil {
+		requests = batch.requests()
+	}
+	return c.columns(fmt.Sprintf("%d/%d", i+1, len(c.Batches)), c.pods(batch), batch.added(), requests, then)
 }
 
 // after is what is waited for after a batch.

@@ -62,6 +62,9 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 	} else {
 		live.Missing = append(live.Missing, missing)
 	}
+	if err := s.cluster.routes(ctx, change, live); err != nil {
+		return nil, err
+	}
 	missing, err := s.cluster.find(ctx, types.NamespacedName{Namespace: change.Namespace, Name: change.Workload}, w.Object())
 	if err != nil {
 		return nil, err

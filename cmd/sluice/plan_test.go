@@ -9,9 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // workingTree is a repository that is checked out.
@@ -249,4 +256,101 @@ func TestPlanClusterOfEachKind(t *testing.T) {
 	}
 	s.pushImage("db", set)
 	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "replaces the release in progress")
+}
+
+// TestPlanClusterOfRoutes: what keeps the routes of a release from sharing its requests is told before it begins, and what somebody may not
+// read is not said to be absent.
+func TestPlanClusterOfRoutes(t *testing.T) {
+	t.Parallel()
+	cptest.GatewayAPI(t)
+	s := newShop(t)
+	viewer, stranger := s.viewer(), s.person("stranger", "sluice-viewer")
+	s.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"httproutes", "referencegrants"}, Verbs: []string{"get", "list"},
+	}}})
+	s.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: s.namespace},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: viewer}},
+	})
+	s.deploy("web")
+	tree, edge := newTree(t), cptest.Namespace(t)
+	routed := strings.Replace(plannedWeb, "steps: [{replicas: 1}", "traffic: {routes: [{kind: HTTPRoute, name: web, service: web}, "+
+		"{kind: HTTPRoute, name: edge, namespace: "+edge+", service: web}, {kind: Ingress, name: web, service: web}]}, steps: [{replicas: 10%, traffic: 10%}", 1)
+	tree.commit("Second version", routed)
+	tree.commit("Third version", strings.Replace(routed, "web:2", "web:3", 1))
+	plan := []string{"plan", filepath.Join(tree.root, "deploy"), "--cluster"}
+
+	const moved = "requests can't be moved: "
+	s.want(s.ok(viewer, plan...), moved+"HTTPRoute web: it does not exist: create it", moved+"HTTPRoute "+edge+"/edge: a ReferenceGrant in namespace "+edge+" must let BatchReleases",
+		moved+"Ingress web: it does not exist: create it", moved+"Service "+s.namespace+"/web: it does not exist: create it", "REQUESTS")
+	got := s.ok(stranger, plan...)
+	if strings.Contains(got, "it does not exist") || strings.Contains(got, "can share") {
+		t.Errorf("want nothing told of what may not be read, got:\n%s", got)
+	}
+	s.want(got, `not looked at: httproutes.gateway.networking.k8s.io "web" is forbidden`, `not looked at: ingresses.networking.k8s.io "web" is forbidden`,
+		`not looked at: services "web" is forbidden`)
+
+	s.create(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
+	})
+	s.create(&networkingv1.Ingress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
+		Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{
+			Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
+		}},
+	})
+	s.httpRoute(s.namespace, "web", "api")
+	s.httpRoute(edge, "edge", "web")
+	got = s.ok(viewer, plan...)
+	s.want(got, moved+"HTTPRoute "+s.namespace+"/web: no rule refers to Service web: refer to the Service",
+		moved+"HTTPRoute "+edge+"/edge: a ReferenceGrant in namespace "+edge+" must let BatchReleases", "Ingress web can share the requests for Service web")
+	if strings.Contains(got, "it does not exist") || strings.Contains(got, "edge can share") {
+		t.Errorf("want nothing absent once it is there, and nothing to be shared that is not granted, got:\n%s", got)
+	}
+	s.grant(edge, referrer{"rollouts.sluice.dev", "BatchRelease", s.namespace}, "gateway.networking.k8s.io", "HTTPRoute")
+	s.want(s.ok(viewer, plan...), moved+"HTTPRoute "+edge+"/edge: a ReferenceGrant in namespace "+s.namespace+" must let HTTPRoutes")
+	s.grant(s.namespace, referrer{"gateway.networking.k8s.io", "HTTPRoute", edge}, "", "Service")
+	s.want(s.ok(viewer, plan...), "HTTPRoute "+edge+"/edge can share the requests for Service web")
+}
+
+// httpRoute makes one with a rule that refers to a Service of the shop.
+func (s *shop) httpRoute(namespace, name, service string) {
+	s.Helper()
+	s.create(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec": map[string]any{"rules": []any{map[string]any{
+			"backendRefs": []any{map[string]any{"name": service, "namespace": s.namespace, "port": int64(80)}},
+		}}},
+	}})
+}
+
+// referrer is where a reference comes from.
+type referrer struct{ group, kind, namespace string }
+
+// grant lets it refer to a kind of objects of a namespace.
+func (s *shop) grant(namespace string, from referrer, group, kind string) {
+	s.Helper()
+	s.create(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant", "metadata": map[string]any{"namespace": namespace, "name": "sluice"},
+		"spec": map[string]any{
+			"from": []any{map[string]any{"group": from.group, "kind": from.kind, "namespace": from.namespace}},
+			"to":   []any{map[string]any{"group": group, "kind": kind}},
+		},
+	}})
+}
+
+// TestTakesTraffic: whether a controller shares requests is read from its arguments.
+func TestTakesTraffic(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]bool{
+		"--traffic": true, "--traffic=true": true, "--traffic=false": false, "--trafficking": false, "--leader-elect": false,
+	} {
+		controller := &appsv1.Deployment{}
+		controller.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"controller", arg}}}
+		if got := takesTraffic(controller); got != want {
+			t.Errorf("%s: want %t, got %t", arg, want, got)
+		}
+	}
 }

@@ -24,7 +24,7 @@ func (deployments) judgeRest(w *World, back heldBack) {
 		return // those that were on their way back stand with the release
 	}
 	limit := w.share(status, d.Replicas)
-	if w.Traffic != nil && (w.Traffic.held() || len(w.view().Gets) > 0) {
+	if w.Traffic != nil && w.Traffic.held() {
 		return // requests may need them
 	}
 	if update.Replicas > limit && !w.needed(update) {

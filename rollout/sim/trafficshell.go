@@ -145,7 +145,7 @@ func (x *pass) moveTraffic(a plan.Traffic) {
 
 // writeSide makes the Service of a side, or has it select another revision, or deletes it.
 func (x *pass) writeSide(name traffic.SideName, revision string) {
-	seen, now := x.sawTraffic.side(name), x.world.Traffic.side(name)
+	seen, now := x.process.traffic(x.world).side(name), x.world.Traffic.side(name)
 	if seen.Version == now.Version {
 		x.world.writeSide(now, func(s *Side) {
 			s.Made, s.Revision = revision != "", revision
@@ -163,7 +163,7 @@ func (x *pass) writeSide(name traffic.SideName, revision string) {
 }
 
 func (x *pass) writeRoute(name string, change func(*Route)) {
-	seen, now := x.sawTraffic.route(name), x.world.Traffic.route(name)
+	seen, now := x.process.traffic(x.world).route(name), x.world.Traffic.route(name)
 	if seen.Version == now.Version && !now.Gone {
 		x.world.writeRoute(now, change)
 	} else {

@@ -55,9 +55,6 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 		"... or deleted the Service of the other version": {
 			forward(0, 10).way(Back).but(alone).canary(Side{}), "restore HTTPRoute web; awaits Routes",
 		},
-		"... whose version has come to serve, before the next one was to be tried": {
-			forward(0, 10).way(Back).stable(made("v2", 10)), "restore HTTPRoute web; holds up; awaits Routes",
-		},
 		"somebody has scaled the workload in the step": {
 			forward(50, 4).but(worth(5)), "share HTTPRoute web: 50% to the canary Service; awaits Routes",
 		},

@@ -316,8 +316,7 @@ func (n *next) serves() string {
 // restores gives the routes back once one version alone has pods. It reports whether it does.
 func (n *next) restores() bool {
 	end := n.goal.Way == End && n.low == all && n.goal.Alone && n.seen.Stable.Empty
-	canary := &n.seen.Canary // somebody may have deleted its Services, and both sides may select what has come to serve
-	left := canary.Empty || !canary.Made || canary.Revision == n.seen.Stable.Revision
+	left := n.seen.Canary.Empty || !n.seen.Canary.Made // which somebody has deleted
 	back := n.goal.Way == Back && n.nothing() && left && (n.goal.Alone || n.seen.Stable.Revision != n.goal.Stable)
 	empty := n.goal.Replicas == 0 && (n.goal.Way == End || n.goal.Way == Back)
 	switch {
