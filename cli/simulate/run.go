@@ -102,7 +102,7 @@ func shown(action plan.Action) bool {
 	switch action.(type) {
 	case plan.TakeOver, plan.HandBack, plan.MovePods, plan.OpenGate, plan.CloseGate:
 		return true
-	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision:
+	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision, plan.Traffic:
 	}
 	return false // as for the status, which is no action
 }

@@ -228,6 +228,30 @@ func TestTraceOfAKind(t *testing.T) {
 	}
 }
 
+// TestTrafficIsLeftOut: who gets requests is not simulated, which is said, and steps go on by their pods: those of a blue-green release too.
+func TestTrafficIsLeftOut(t *testing.T) {
+	t.Parallel()
+	const trace = "approveAfter: 1m"
+	for name, tc := range map[string]struct{ shared, plainly string }{
+		"Canary": {
+			"{traffic: {routes: [{kind: HTTPRoute, name: web, service: web}]}, steps: [{replicas: 10%, traffic: 5%, matches: [{path: {value: /new}}]}, {replicas: 100%}]}",
+			"{steps: [{replicas: 10%}, {replicas: 100%}]}",
+		},
+		"BlueGreen": {
+			"{traffic: {keepOldPods: true, routes: [{kind: HTTPRoute, name: web, service: web}]}, steps: [{replicas: 100%, traffic: 0%}, {replicas: 100%, traffic: 100%}]}",
+			"{steps: [{replicas: 100%}, {replicas: 100%}]}",
+		},
+	} {
+		got, want := play(t, tc.shared, trace), play(t, tc.plainly, trace)
+		if len(got.Notes) != 1 || !strings.HasPrefix(got.Notes[0], "traffic is left out: ") {
+			t.Errorf("%s: want it to be said, got %q", name, got.Notes)
+		}
+		if diff := cmp.Diff(want.Rows, got.Rows); diff != "" || len(got.Broken) > 0 || got.Rows[len(got.Rows)-1].Phase != string(v1alpha1.PhaseCompleted) {
+			t.Errorf("%s: want the release to go by its pods, got broken %q, -want +got:\n%s", name, got.Broken, diff)
+		}
+	}
+}
+
 // TestParse: an invalid trace is refused, with all of its problems at once.
 func TestParse(t *testing.T) {
 	t.Parallel()

@@ -150,6 +150,14 @@ func (r *run) specOf(release *v1alpha1.BatchRelease, o own, unavailable intstr.I
 
 // leaveOut takes away what is not simulated, and says so.
 func (r *run) leaveOut(strategy *v1alpha1.ReleaseStrategy) {
+	if strategy.Traffic != nil {
+		strategy.Traffic = nil
+		for i := range strategy.Steps {
+			strategy.Steps[i].Traffic, strategy.Steps[i].Matches = "", nil
+		}
+		r.note("traffic is left out: old pods go as they would without it. sluice plan shows what each batch gives of the requests, and how " +
+			"many pods there are at most")
+	}
 	switch {
 	case r.Kind() == sim.DaemonSet && strategy.PausePoints:
 		strategy.PausePoints = false

@@ -282,9 +282,13 @@ func TestPlanClusterOfRoutes(t *testing.T) {
 	plan := []string{"plan", filepath.Join(tree.root, "deploy"), "--cluster"}
 
 	const moved = "requests can't be moved: "
-	s.want(s.ok(viewer, plan...), moved+"HTTPRoute web: it does not exist: create it", moved+"HTTPRoute "+edge+"/edge: a ReferenceGrant in namespace "+edge+" must let BatchReleases",
+	got := s.ok(viewer, plan...)
+	s.want(got, moved+"HTTPRoute web: it does not exist: create it", moved+"HTTPRoute "+edge+"/edge: a ReferenceGrant in namespace "+edge+" must let BatchReleases",
 		moved+"Ingress web: it does not exist: create it", moved+"Service "+s.namespace+"/web: it does not exist: create it", "REQUESTS")
-	got := s.ok(stranger, plan...)
+	if strings.Contains(got, "/edge: it does not exist") {
+		t.Errorf("want nobody told what exists in a namespace that has not agreed, got:\n%s", got)
+	}
+	got = s.ok(stranger, plan...)
 	if strings.Contains(got, "it does not exist") || strings.Contains(got, "can share") {
 		t.Errorf("want nothing told of what may not be read, got:\n%s", got)
 	}
