@@ -32,6 +32,15 @@ demo: ## Releases from git push to the last batch, approved on a forge, on a con
 	go -C test build -o ../bin/demo ./demo
 	bin/demo $(ARGS)
 
+# Inside of the nodes' namespaces there is no network: what is built there is compiled before.
+.PHONY: demo-traffic
+demo-traffic: ## A canary as its users see it: the share of requests over time, through a real Gateway (root on Linux, as make test-node)
+	cd test && go run ./node/withnode -build
+	CGO_ENABLED=0 go build -trimpath -o /dev/null -ldflags '-s -w' ./examples/service
+	CGO_ENABLED=0 go -C test build -trimpath -o /dev/null ./node/pause
+	go -C test build -o ../bin/demo-traffic ./demo/traffic
+	cd test && go run ./node/withnode -- ../bin/demo-traffic
+
 .PHONY: build
 build: ## bin/sluice, static, and by the names by which kubectl knows it
 	$(GOBUILD) -o bin/sluice ./cmd/sluice

@@ -92,17 +92,20 @@ func (r *routed) releaseCanary() {
 	}
 	r.wantShare("v2", 0)
 	r.wantNoneOf("v2", before)
-	for step, weight := range []int32{1, 10, 50, 100} {
+	r.approve()
+	r.standsAt(1, 1)
+	matched.Stop() // from here on they are shared as all others are
+	if all := matched.Counts(); all.Failed > 0 {
+		r.Errorf("%d of %d requests with the header have failed, the first of them:\n%v", all.Failed, all.Sent, all.Failures)
+	}
+	r.wantShare("v2", 1)
+	for step, weight := range []int32{10, 50, 100} {
 		r.approve()
-		r.standsAt(int32(step+1), weight)
+		r.standsAt(int32(step+2), weight)
 		r.wantShare("v2", float64(weight))
 	}
 	r.approve()
 	r.ends("v2")
-	matched.Stop()
-	if all := matched.Counts(); all.Failed > 0 {
-		r.Errorf("%d of %d requests with the header have failed, the first of them:\n%v", all.Failed, all.Sent, all.Failures)
-	}
 }
 
 // scaleBlueGreen has v3 beside v2, each with all pods, while an HPA scales them, and gives it half of the requests.
