@@ -77,7 +77,7 @@ func TestTraffic(t *testing.T) {
 			edit("metadata: {name: web}", "metadata: {name: web, namespace: edge}", "name: web, port", "name: wep, port").Replace(httpRoute), nil,
 		},
 		"TwoOverlays": {
-			"nobody knows which of two is meant", routed, ten, httpRoute + "---\n" + strings.Replace(httpRoute, "name: web, port", "name: wep, port", 1), nil,
+			"nobody knows which of two is meant", routed, ten, strings.Replace(httpRoute, "name: web, port", "name: wep, port", 1) + "---\n" + httpRoute, nil,
 		},
 		"NoRoute": {
 			"what is no route is the API server's to refuse", routed, ten, "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: [web]}\n", nil,
