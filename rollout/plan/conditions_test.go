@@ -109,11 +109,23 @@ func TestUrgentIsWhatPeopleAreTold(t *testing.T) {
 		"a phase":       {func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }, true},
 		"a step":        {func(s *v1alpha1.BatchReleaseStatus) { s.CurrentStepIndex++ }, true},
 		"a new message": {func(s *v1alpha1.BatchReleaseStatus) { s.Message = "another" }, true},
+		"requests after pods": {func(s *v1alpha1.BatchReleaseStatus) {
+			s.State, s.Message = v1alpha1.StateShifting, "another"
+			s.Traffic = &v1alpha1.TrafficStatus{Awaits: v1alpha1.AwaitedEndpoints}
+		}, false},
+		"requests after pods of another step": {func(s *v1alpha1.BatchReleaseStatus) {
+			s.State, s.CurrentStepIndex = v1alpha1.StateShifting, s.CurrentStepIndex+1
+		}, true},
+		"a problem of requests": {func(s *v1alpha1.BatchReleaseStatus) {
+			s.State, s.Traffic = v1alpha1.StateShifting, &v1alpha1.TrafficStatus{Problem: &v1alpha1.TrafficProblem{}}
+		}, true},
+		"requests after a gate": {func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateBlocked }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := held(10).Release.Status
+			before.State = v1alpha1.StateRolling
 			after := before.DeepCopy()
 			test.change(after)
 			if got := Urgent(&before, after); got != test.want {

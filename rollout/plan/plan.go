@@ -38,7 +38,21 @@ type Event struct {
 // Urgent reports whether next tells people something that before does not, apart from counts and
 // progress: such a status must not wait.
 func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
-	return !equality.Semantic.DeepEqual(withoutCounts(before), withoutCounts(next))
+	a, b := withoutCounts(before), withoutCounts(next)
+	if pods, requests := v1alpha1.StateRolling, v1alpha1.StateShifting; a.State == pods && b.State == requests || a.State == requests && b.State == pods {
+		a, b = withoutWords(a), withoutWords(b) // which of a step's is waited for changes within seconds
+	}
+	return !equality.Semantic.DeepEqual(a, b)
+}
+
+// withoutWords is a status without what says to people how a step goes on.
+func withoutWords(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	bare := *status
+	bare.State, bare.Reason, bare.Message, bare.Conditions = "", "", "", slices.Clone(bare.Conditions)
+	for i := range bare.Conditions {
+		bare.Conditions[i].Reason, bare.Conditions[i].Message = "", ""
+	}
+	return &bare
 }
 
 // OnlyHandsBack reports whether a status tells no more than the one before but that the workload is handed back: not who has passed a gate,

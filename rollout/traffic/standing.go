@@ -227,14 +227,14 @@ func (n *next) comesTo() Share {
 }
 
 // holdsUp reports whether pods of the version that is released have to wait: until routes that share requests are in effect, a pod that is
-// ready gets some by the user's Service.
+// ready gets some by the user's Service. Where the Service of their own can't be made, they would come for nothing.
 func (n *next) holdsUp() bool {
 	if n.goal.Replicas == 0 {
 		return false
 	}
 	switch n.goal.Way {
 	case Forward, Stand:
-		return !n.Shared || n.nothing() && (!n.inEffect || !n.has(n.seen.InEffect, n.goal.ReadyFor))
+		return !n.Shared || !n.seen.Canary.Made || n.nothing() && (!n.inEffect || !n.has(n.seen.InEffect, n.goal.ReadyFor))
 	case Back: // to a version that is not a side: once the routes are given back, it comes as without traffic
 		return n.Held && n.seen.Stable.Revision != n.goal.Stable
 	case End, Leave, Rest:

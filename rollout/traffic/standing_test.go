@@ -207,6 +207,9 @@ func TestNext(t *testing.T) {
 				s.Routes[0].Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound}
 			}), "holds up; problem RouteNotFound",
 		},
+		"the name of a side is taken": {
+			forward(10, 0).canary(Side{Problem: &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNameTaken}}), "holds up; problem NameTaken",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,6 +34,10 @@ type fleet struct {
 	policy appsv1.PodManagementPolicyType
 	// quickStart has the pods of the first version ready at once.
 	quickStart bool
+	// routes has a Service and an HTTPRoute for each Deployment, whose requests the release shares.
+	routes bool
+	// keepsOld says that such a release keeps all old pods until its end.
+	keepsOld bool
 	// annotations of the pods.
 	annotations map[string]string
 }
@@ -120,14 +124,14 @@ func (f fleet) release(name string) (*v1alpha1.BatchRelease, error) {
 		Spec: v1alpha1.BatchReleaseSpec{
 			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: f.kind.String(), Name: name},
 			Template:    template,
-			Strategy:    f.strategy(),
+			Strategy:    f.strategy(name),
 		},
 	}, err
 }
 
 // strategy says how many pods may be away where the workload of a kind can't: its server may not have the field.
-func (f fleet) strategy() v1alpha1.ReleaseStrategy {
-	s := v1alpha1.ReleaseStrategy{Steps: f.steps}
+func (f fleet) strategy(name string) v1alpha1.ReleaseStrategy {
+	s := v1alpha1.ReleaseStrategy{Steps: f.steps, Traffic: f.traffic(name)}
 	if f.kind.inPlace() {
 		s.MaxUnavailable = new(intstr.FromInt32(f.unavailable))
 	}

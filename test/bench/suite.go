@@ -92,6 +92,10 @@ var benches = []bench{
 			{appsv1.OrderedReadyPodManagement, 0},            // the native controller makes pods one after the other
 		},
 	}.run},
+	{"B10", "one release whose requests move with its pods: 100 pods, 10 equal steps, no gates; and blue-green", shares{
+		fleet: fleet{deployments: 1, pods: 100, steps: tenSteps()},
+		more:  3, handOver: 50 * time.Millisecond,
+	}.run},
 }
 
 // run runs the benches that were asked for and prints a table of each. It reports whether any

@@ -54,14 +54,14 @@ func recorded() []client.ObjectList {
 }
 
 // startJournal records a namespace, which is still empty, until the test ends.
-func startJournal(t *testing.T, c client.WithWatch, namespace string) *journal {
+func startJournal(t *testing.T, c client.WithWatch, namespace string, more ...client.ObjectList) *journal {
 	t.Helper()
 	j := &journal{scene: newScene(), resting: map[uint64]basis{}, changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(running.Wait)
 	t.Cleanup(cancel)
-	kinds := recorded()
+	kinds := append(recorded(), more...)
 	if err := c.List(ctx, kinds[0], client.InNamespace(namespace)); err != nil {
 		t.Fatalf("list %T: %v", kinds[0], err)
 	}

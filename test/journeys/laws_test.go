@@ -23,6 +23,9 @@ const (
 	neverFewer law = "I5" // updated pods are taken away
 	oldStays   law = "I6" // old pods come back
 	heldPaused law = "I8" // a workload that is held is not paused
+	servedSide law = "no weight on a Service without ready endpoints"
+	pulledPods law = "no pods go that requests need"
+	pastSides  law = "none sent past the sides"
 	toldApart  law = "the rule that writes are told apart"
 )
 
@@ -39,6 +42,7 @@ func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 	updates := digestOf(&set.Spec.Template) == r.epoch.digest
 	if replicas(set) < replicas(had) {
 		r.judgeShrink(before, d)
+		r.judgeServing(before, had, set)
 	} else {
 		r.judgeGrowth(before, had, set)
 	}
@@ -57,7 +61,7 @@ func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 // pod beside one other that has pods, and the last where all others have none (T1).
 func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	d := r.held()
-	limit := r.most() + r.bounds(r.most()).surge
+	limit := max(r.most()+r.bounds(r.most()).surge, r.mostForRequests())
 	active := 0
 	for _, other := range before.setsOf(d) {
 		if replicas(other) > 0 {
@@ -123,6 +127,9 @@ func (r *replay) returned() bool { return r.epoch.returns && r.release() != nil 
 // judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas grows or updated pods
 // are taken away.
 func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
+	if r.servesRequests(set) {
+		return
+	}
 	if r.epoch.rollback || !r.epoch.rose && !r.returned() || !r.stable[digestOf(&set.Spec.Template)] {
 		r.breaks(oldStays, "old pods rise from %d to %d", replicas(had), replicas(set))
 	}

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -137,6 +138,9 @@ func (r *replay) see(e entry) {
 		r.seeDeployment(before.updateSet, o)
 	case *appsv1.ReplicaSet:
 		r.seeSet(before, o)
+	case *unstructured.Unstructured:
+		r.seeRoute(before, o)
+		r.judgePast()
 	case *v1alpha1.Gate:
 		if r.opened[o.UID] == 0 {
 			r.opened[o.UID] = e.revision
@@ -205,6 +209,7 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 		return
 	}
 	r.mostPods = max(r.mostPods, r.total(d))
+	r.judgePast()
 	had := before.sets[set.UID]
 	if replicas(had) == replicas(set) || r.now.gone {
 		return

@@ -7,7 +7,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,9 @@ type scene struct {
 	history     map[string]*appsv1.ControllerRevision // of native controllers
 	sets        map[types.UID]*appsv1.ReplicaSet
 	pods        map[types.UID]*corev1.Pod
+	routes      map[string]*unstructured.Unstructured
+	services    map[string]*corev1.Service
+	slices      map[string]*discoveryv1.EndpointSlice
 }
 
 func newScene() *scene {
@@ -38,6 +43,9 @@ func newScene() *scene {
 		history:     map[string]*appsv1.ControllerRevision{},
 		sets:        map[types.UID]*appsv1.ReplicaSet{},
 		pods:        map[types.UID]*corev1.Pod{},
+		routes:      map[string]*unstructured.Unstructured{},
+		services:    map[string]*corev1.Service{},
+		slices:      map[string]*discoveryv1.EndpointSlice{},
 	}
 }
 
@@ -51,6 +59,9 @@ func (s *scene) clone() *scene {
 		history:     maps.Clone(s.history),
 		sets:        maps.Clone(s.sets),
 		pods:        maps.Clone(s.pods),
+		routes:      maps.Clone(s.routes),
+		services:    maps.Clone(s.services),
+		slices:      maps.Clone(s.slices),
 	}
 }
 
@@ -75,6 +86,12 @@ func (s *scene) apply(e entry) {
 		put(s.sets, o.UID, o, e.gone)
 	case *corev1.Pod:
 		put(s.pods, o.UID, o, e.gone)
+	case *unstructured.Unstructured:
+		put(s.routes, o.GetName(), o, e.gone)
+	case *corev1.Service:
+		put(s.services, o.Name, o, e.gone)
+	case *discoveryv1.EndpointSlice:
+		put(s.slices, o.Name, o, e.gone)
 	}
 }
 

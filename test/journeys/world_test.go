@@ -59,8 +59,8 @@ func makeWorld(t *testing.T) *world {
 	return worldOn(t, cptest.Access(t), cptest.Config(t), cptest.Namespace(t))
 }
 
-// worldOn is a journey in a namespace of a control plane.
-func worldOn(t *testing.T, access controlplane.Access, cfg *rest.Config, namespace string) *world {
+// worldOn is a journey in a namespace of a control plane. The journal is about more kinds besides, if there are any.
+func worldOn(t *testing.T, access controlplane.Access, cfg *rest.Config, namespace string, more ...client.ObjectList) *world {
 	t.Helper()
 	c, err := client.NewWithWatch(cfg, cptest.ClientOptions(t, cfg))
 	if err != nil {
@@ -68,7 +68,7 @@ func worldOn(t *testing.T, access controlplane.Access, cfg *rest.Config, namespa
 	}
 	w := &world{T: t, Client: c, access: access, namespace: namespace, judged: []subject{web}}
 	t.Cleanup(w.showLogs)
-	w.journal = startJournal(t, c, w.namespace)
+	w.journal = startJournal(t, c, w.namespace, more...)
 	t.Cleanup(w.judge)
 	return w
 }

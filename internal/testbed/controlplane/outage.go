@@ -45,6 +45,27 @@ func (cp *ControlPlane) Crash() error {
 	return nil
 }
 
+// Replace kills a component that is a client of the API server, such as kube-controller-manager, and starts it again.
+func (cp *ControlPlane) Replace(component string) error {
+	at := cp.find(component)
+	if err := syscall.Kill(cp.processes[at].pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill %s: %w", component, err)
+	}
+	<-cp.processes[at].ended
+	return cp.respawn(component, clientArgs(component))
+}
+
+// respawn starts a component in the place of one that has ended, for Stop to end them in order.
+func (cp *ControlPlane) respawn(component string, args []string) error {
+	at := cp.find(component)
+	if _, err := cp.spawn(component, args); err != nil {
+		return err
+	}
+	last := len(cp.processes) - 1
+	cp.processes[at], cp.processes = cp.processes[last], cp.processes[:last]
+	return nil
+}
+
 // Restart starts etcd and kube-apiserver, which Crash has killed, on the data and at the address that they had, and returns
 // when requests are answered.
 func (cp *ControlPlane) Restart(ctx context.Context) error {
@@ -58,12 +79,9 @@ func (cp *ControlPlane) Restart(ctx context.Context) error {
 	}
 	args := map[string][]string{etcd: etcdArgs(), kubeAPIServer: apiServerArgs(port, cp.options)}
 	for _, name := range servers {
-		at := cp.find(name)
-		if _, err := cp.spawn(name, args[name]); err != nil {
+		if err := cp.respawn(name, args[name]); err != nil {
 			return err
 		}
-		last := len(cp.processes) - 1 // in the place of the one before, for Stop to end them in order
-		cp.processes[at], cp.processes = cp.processes[last], cp.processes[:last]
 	}
 	return cp.awaitAPIServer(ctx, cp.processes[cp.find(kubeAPIServer)])
 }
