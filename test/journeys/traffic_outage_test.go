@@ -58,7 +58,7 @@ func TestBlueGreenStaysWhateverRestarts(t *testing.T) {
 	native()
 	w.bound(scaler, 2, 5)
 	w.touch(3)
-	w.await(all(web.blocksAt(0), gets(0), web.runs(pods{"web:1": 5, "web:2": 5})))
+	w.await(all(web.blocksAt(0), gets(0), web.runs(pods{"web:1": 5, "web:2": 5}), noneGoes))
 	first.kill()
 	if err := cp.Crash(); err != nil {
 		t.Fatal(err)
@@ -79,6 +79,16 @@ func TestBlueGreenStaysWhateverRestarts(t *testing.T) {
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 7), givenBack(before)))
 	w.wantNoneElseScaled()
+}
+
+// noneGoes wants all pods that were deleted to be gone: the simulated kubelet does not try again what an API server that is killed has not answered.
+func noneGoes(s *scene) error {
+	for _, pod := range s.pods {
+		if pod.DeletionTimestamp != nil {
+			return fmt.Errorf("want pod %s to be gone", pod.Name)
+		}
+	}
+	return nil
 }
 
 // newTrafficWorldOn is newTrafficWorld on a control plane of its own.
