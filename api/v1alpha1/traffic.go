@@ -98,8 +98,6 @@ func (t TrafficProblemType) action() string {
 		return "delete it, or give it another name"
 	case TrafficNotAccepted:
 		return "see its status, and that of its Gateway"
-	case TrafficOverload:
-		return "raise the step's replicas, lower its traffic, or set allowOverload: true"
 	default:
 		return "" // of a later version
 	}

@@ -60,7 +60,7 @@ func TestTrafficWords(t *testing.T) {
 	}
 	for _, kind := range []TrafficProblemType{
 		TrafficDisabled, TrafficNoGatewayAPI, TrafficRouteNotFound, TrafficServiceNotFound, TrafficServiceNotNamed, TrafficHeldByAnother,
-		TrafficNotGranted, TrafficNotShareable, TrafficNameTaken, TrafficNotAccepted, TrafficOverload,
+		TrafficNotGranted, TrafficNotShareable, TrafficNameTaken, TrafficNotAccepted,
 	} {
 		if kind.action() == "" {
 			t.Errorf("want something to do about %s", kind)

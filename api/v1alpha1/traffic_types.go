@@ -226,7 +226,7 @@ type TrafficProblem struct {
 
 // TrafficProblemType is a problem with the routes or Services of a release.
 //
-// +kubebuilder:validation:Enum=Disabled;NoGatewayAPI;RouteNotFound;ServiceNotFound;ServiceNotNamed;HeldByAnother;NotGranted;NotShareable;NameTaken;NotAccepted;Overload
+// +kubebuilder:validation:Enum=Disabled;NoGatewayAPI;RouteNotFound;ServiceNotFound;ServiceNotNamed;HeldByAnother;NotGranted;NotShareable;NameTaken;NotAccepted
 type TrafficProblemType string
 
 // The problems.
@@ -250,8 +250,6 @@ const (
 	TrafficNameTaken TrafficProblemType = "NameTaken"
 	// TrafficNotAccepted: no Gateway accepts the route, or one can't resolve its backends.
 	TrafficNotAccepted TrafficProblemType = "NotAccepted"
-	// TrafficOverload: the step gives the version more requests than its pods are meant for.
-	TrafficOverload TrafficProblemType = "Overload"
 )
 
 // TrafficEnding is the end of a release with traffic.
