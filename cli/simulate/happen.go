@@ -83,6 +83,7 @@ func (r *run) row() Row {
 		Phase: string(status.Phase), Batch: status.Batch, State: string(status.CurrentStepState), Why: status.Message,
 	}
 	r.count(&row)
+	row.Requests = r.requests()
 	for i := range r.Gates {
 		if g := &r.Gates[i]; g.Decision == "" && status.CurrentStepState == v1alpha1.StepBlocking {
 			row.Gates = append(row.Gates, string(g.Spec.Type))
@@ -109,7 +110,7 @@ func (r *run) tell(event string, done ...string) {
 // same reports whether the situation is that of another row.
 func (row *Row) same(other *Row) bool {
 	return row.Replicas == other.Replicas && row.Old == other.Old && row.New == other.New && row.Available == other.Available &&
-		row.Phase == other.Phase && row.Batch == other.Batch && row.State == other.State && row.Why == other.Why && slices.Equal(row.Gates, other.Gates)
+		row.Requests == other.Requests && row.Phase == other.Phase && row.Batch == other.Batch && row.State == other.State && row.Why == other.Why && slices.Equal(row.Gates, other.Gates)
 }
 
 // compare says in what a row is not as expected.
@@ -119,7 +120,7 @@ func (e *Expectation) compare(row Row) []string {
 		field string
 		want  *string
 		got   string
-	}{{"phase", e.Phase, row.Phase}, {"batch", e.Batch, row.Batch}, {"state", e.State, row.State}} {
+	}{{"phase", e.Phase, row.Phase}, {"batch", e.Batch, row.Batch}, {"state", e.State, row.State}, {"requests", e.Requests, row.Requests}} {
 		if text.want != nil && *text.want != text.got {
 			unmet = append(unmet, fmt.Sprintf("%s is %q, not %q", text.field, text.got, *text.want))
 		}

@@ -3,13 +3,16 @@ package simulate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/sim"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // waiting are pods that wait to be ready.
@@ -84,11 +87,31 @@ func (r *run) count(row *Row) {
 	}
 }
 
+// requests are what the new version gets by the routes; empty while they refer to the Service of both.
+func (r *run) requests() string {
+	if r.Traffic == nil {
+		return ""
+	}
+	for i := range r.Traffic.Routes {
+		route := &r.Traffic.Routes[i]
+		switch {
+		case !route.Shared:
+		case route.Matched:
+			return fmt.Sprintf("%d%% + matches", route.Weight)
+		default:
+			return fmt.Sprintf("%d%%", route.Weight)
+		}
+	}
+	return ""
+}
+
 // naming is what things are called that the world has names of its own for.
 type naming struct {
 	release, workload string
 	// first is the first ordinal of a StatefulSet.
 	first int32
+	// routes are those of the release, which the world has numbered.
+	routes []v1alpha1.TrafficRoute
 }
 
 // text is an action with the names of the release.
@@ -105,7 +128,31 @@ func (n naming) text(action plan.Action) string {
 		closed.Name = n.gate(closed.Name)
 		return closed.String()
 	}
+	if moved, is := action.(plan.Traffic); is {
+		moved.Write = n.routed(moved.Write)
+		return moved.String()
+	}
 	return action.String()
+}
+
+func (n naming) routed(write traffic.Write) traffic.Write {
+	switch w := write.(type) {
+	case traffic.ShareRoute:
+		w.Route = n.route(w.Route)
+		return w
+	case traffic.RestoreRoute:
+		w.Route = n.route(w.Route)
+		return w
+	case traffic.PointSide, traffic.DropSides:
+	}
+	return write
+}
+
+func (n naming) route(of v1alpha1.TrafficRoute) v1alpha1.TrafficRoute {
+	if i, err := strconv.Atoi(of.Name); err == nil && i >= 0 && i < len(n.routes) {
+		return n.routes[i]
+	}
+	return of
 }
 
 func (n naming) replaced(write mover.Write) mover.Write {

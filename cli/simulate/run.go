@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/sim"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // run is a simulation in progress.
@@ -67,6 +68,7 @@ func (r *run) settle() error {
 			changed = r.SyncSet(&r.Sets[i]) || changed
 		}
 		r.expectPods()
+		changed = r.followRoutes() || changed
 		changed = r.decideGates() || changed
 		if !r.pass() && !changed {
 			r.tell("")
@@ -74,6 +76,19 @@ func (r *run) settle() error {
 		}
 	}
 	return errRestless
+}
+
+// followRoutes has EndpointSlices and data planes follow what is written.
+func (r *run) followRoutes() bool {
+	if r.Traffic == nil {
+		return false
+	}
+	changed := r.SyncSlices(traffic.StableSide)
+	changed = r.SyncSlices(traffic.CanarySide) || changed
+	for i := range r.Traffic.Routes {
+		changed = r.Accept(r.Traffic.Routes[i].Name) || changed
+	}
+	return changed
 }
 
 // pass is one of the controller.
@@ -100,9 +115,9 @@ func (r *run) pass() bool {
 // shown are the actions that people see in the cluster.
 func shown(action plan.Action) bool {
 	switch action.(type) {
-	case plan.TakeOver, plan.HandBack, plan.MovePods, plan.OpenGate, plan.CloseGate:
+	case plan.TakeOver, plan.HandBack, plan.MovePods, plan.OpenGate, plan.CloseGate, plan.Traffic:
 		return true
-	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision, plan.Traffic:
+	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision:
 	}
 	return false // as for the status, which is no action
 }

@@ -38,15 +38,17 @@ type Row struct {
 	Done []string `json:"done,omitempty"`
 	// Replicas is spec.replicas, or the number of nodes of a DaemonSet; Old and New are pods of the earlier templates and of the
 	// newest, those of a Deployment as its ReplicaSets ask for them; Available are those of both that serve.
-	Replicas  int32    `json:"replicas"`
-	Old       int32    `json:"old"`
-	New       int32    `json:"new"`
-	Available int32    `json:"available"`
-	Phase     string   `json:"phase"`
-	Batch     string   `json:"batch,omitempty"`
-	State     string   `json:"state,omitempty"`
-	Gates     []string `json:"gates,omitempty"`
-	Why       string   `json:"why,omitempty"`
+	Replicas  int32 `json:"replicas"`
+	Old       int32 `json:"old"`
+	New       int32 `json:"new"`
+	Available int32 `json:"available"`
+	// Requests is what the routes give the new version; empty while no route is shared.
+	Requests string   `json:"requests,omitempty"`
+	Phase    string   `json:"phase"`
+	Batch    string   `json:"batch,omitempty"`
+	State    string   `json:"state,omitempty"`
+	Gates    []string `json:"gates,omitempty"`
+	Why      string   `json:"why,omitempty"`
 }
 
 // The templates: what runs, and what is released.
@@ -70,7 +72,7 @@ func Run(release *v1alpha1.BatchRelease, manifest runtime.Object, trace *Trace) 
 	state := sim.NewState(before)
 	r := &run{
 		State: state, trace: trace, events: trace.Events, began: trace.start(), timeline: &Timeline{Rows: []Row{}, Unmet: []string{}},
-		readyAfter: orElse(trace.ReadyAfter, defaultReadyAfter), named: naming{release.Name, release.Spec.WorkloadRef.Name, o.first},
+		readyAfter: orElse(trace.ReadyAfter, defaultReadyAfter), named: naming{release.Name, release.Spec.WorkloadRef.Name, o.first, routesOf(release)},
 	}
 	state.Now = r.began
 	state.Release.Spec = r.specOf(release, o, unavailable)
@@ -81,4 +83,11 @@ func Run(release *v1alpha1.BatchRelease, manifest runtime.Object, trace *Trace) 
 	}
 	r.timeline.Broken = state.Broken
 	return r.timeline, nil
+}
+
+func routesOf(release *v1alpha1.BatchRelease) []v1alpha1.TrafficRoute {
+	if release.Spec.Strategy.Traffic == nil {
+		return nil
+	}
+	return release.Spec.Strategy.Traffic.Routes
 }

@@ -171,6 +171,13 @@ func TestExpectations(t *testing.T) {
 	if timeline.Err() == nil {
 		t.Error("want what did not come true to be an error")
 	}
+	timeline = play(t, "{traffic: {routes: [{kind: HTTPRoute, name: web, service: web}]}, steps: [{replicas: 1, traffic: 5%}, {replicas: 100%}]}", `events:
+- {at: 1m, expect: {requests: 5%}}
+- {at: 1m, expect: {requests: 6%}}
+`)
+	if diff := cmp.Diff([]string{`at 1m0s: requests is "5%", not "6%"`}, timeline.Unmet); diff != "" {
+		t.Errorf("requests: -want +got:\n%s", diff)
+	}
 }
 
 // TestLimits: no promise is broken, whoever says how many pods may be missing.
@@ -228,27 +235,32 @@ func TestTraceOfAKind(t *testing.T) {
 	}
 }
 
-// TestTrafficIsLeftOut: who gets requests is not simulated, which is said, and steps go on by their pods: those of a blue-green release too.
-func TestTrafficIsLeftOut(t *testing.T) {
+// TestGoldenOfTraffic tells releases that share requests.
+func TestGoldenOfTraffic(t *testing.T) {
 	t.Parallel()
-	const trace = "approveAfter: 1m"
-	for name, tc := range map[string]struct{ shared, plainly string }{
-		"Canary": {
-			"{traffic: {routes: [{kind: HTTPRoute, name: web, service: web}]}, steps: [{replicas: 10%, traffic: 5%, matches: [{path: {value: /new}}]}, {replicas: 100%}]}",
-			"{steps: [{replicas: 10%}, {replicas: 100%}]}",
-		},
-		"BlueGreen": {
-			"{traffic: {keepOldPods: true, routes: [{kind: HTTPRoute, name: web, service: web}]}, steps: [{replicas: 100%, traffic: 0%}, {replicas: 100%, traffic: 100%}]}",
-			"{steps: [{replicas: 100%}, {replicas: 100%}]}",
-		},
-	} {
-		got, want := play(t, tc.shared, trace), play(t, tc.plainly, trace)
-		if len(got.Notes) != 1 || !strings.HasPrefix(got.Notes[0], "traffic is left out: ") {
-			t.Errorf("%s: want it to be said, got %q", name, got.Notes)
-		}
-		if diff := cmp.Diff(want.Rows, got.Rows); diff != "" || len(got.Broken) > 0 || got.Rows[len(got.Rows)-1].Phase != string(v1alpha1.PhaseCompleted) {
-			t.Errorf("%s: want the release to go by its pods, got broken %q, -want +got:\n%s", name, got.Broken, diff)
-		}
+	const (
+		routes = "routes: [{kind: HTTPRoute, name: web, service: web}, {kind: Ingress, name: web, service: web}]"
+		canary = "{traffic: {" + routes + "}, steps: [{replicas: 10%, traffic: 0%, matches: [{headers: [{name: x-canary, value: 'yes'}]}]}, " +
+			"{replicas: 10%, traffic: 5%}, {replicas: 50%, traffic: 50%}, {replicas: 100%}]}"
+		blueGreen = "{traffic: {keepOldPods: true, oldPodsDelaySeconds: 600, " + routes + "}, " +
+			"steps: [{replicas: 100%, traffic: 0%}, {replicas: 100%, traffic: 50%}, {replicas: 100%, traffic: 100%}]}"
+	)
+	cases := map[string]struct{ strategy, trace string }{
+		"canary":      {canary, "approveAfter: 1m"},
+		"bluegreen":   {blueGreen, "approveAfter: 1m"},
+		"turnedback":  {blueGreen, "events: [{at: 1m, approve: true}, {at: 2m, scale: 14}, {at: 3m, rollback: true}]"},
+		"third":       {canary, "events: [{at: 1m, approve: true}, {at: 2m, approve: true}, {at: 3m, template: v3}]\napproveAfter: 5m"},
+		"nevercoming": {canary, "events: [{at: 0s, broken: v2}, {at: 1m, rollback: true}]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeline := play(t, tc.strategy, tc.trace)
+			if len(timeline.Broken) > 0 {
+				t.Errorf("broken: %q", timeline.Broken)
+			}
+			checkGolden(t, name, timeline)
+		})
 	}
 }
 

@@ -71,6 +71,7 @@ type Expectation struct {
 	Old       *int32  `json:"old,omitempty"`
 	New       *int32  `json:"new,omitempty"`
 	Available *int32  `json:"available,omitempty"`
+	Requests  *string `json:"requests,omitempty"`
 }
 
 // The defaults of a trace.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -79,6 +80,9 @@ func setup(release *v1alpha1.BatchRelease, o own, trace *Trace) sim.Setup {
 		Kind: release.Spec.WorkloadRef.Kind, Replicas: defaultReplicas, Steps: strategy.Steps, HistoryLimit: 10,
 	}
 	s.Ordered = s.Kind == sim.StatefulSet && !o.parallel
+	if strategy.Traffic != nil && s.Kind == sim.Deployment {
+		s.Traffic = numbered(strategy.Traffic)
+	}
 	s.MaxSurge, s.MaxUnavailable = defaultBounds(s.Kind)
 	setFrom(&s.MaxSurge, cmp.Or(strategy.MaxSurge, o.maxSurge))
 	setFrom(&s.MaxUnavailable, cmp.Or(strategy.MaxUnavailable, o.maxUnavailable))
@@ -148,15 +152,19 @@ func (r *run) specOf(release *v1alpha1.BatchRelease, o own, unavailable intstr.I
 	return spec
 }
 
+// numbered is the traffic of a release with routes of the world, which are known by name alone.
+func numbered(of *v1alpha1.Traffic) *v1alpha1.Traffic {
+	t := of.DeepCopy()
+	for i := range t.Routes {
+		t.Routes[i].Name = strconv.Itoa(i)
+	}
+	return t
+}
+
 // leaveOut takes away what is not simulated, and says so.
 func (r *run) leaveOut(strategy *v1alpha1.ReleaseStrategy) {
-	if strategy.Traffic != nil {
-		strategy.Traffic = nil
-		for i := range strategy.Steps {
-			strategy.Steps[i].Traffic, strategy.Steps[i].Matches = "", nil
-		}
-		r.note("traffic is left out: old pods go as they would without it. sluice plan shows what each batch gives of the requests, and how " +
-			"many pods there are at most")
+	if r.Traffic != nil {
+		r.note("routes are in effect at once: a real Gateway takes a moment to accept what is written")
 	}
 	switch {
 	case r.Kind() == sim.DaemonSet && strategy.PausePoints:

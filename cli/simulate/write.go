@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -20,12 +21,19 @@ func (t *Timeline) Write(to io.Writer, format plain.Format) error {
 func (t *Timeline) text() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TIME\tPODS\tOLD\tNEW\tAVAILABLE\tBATCH\tSTATE\tWHAT")
+	shared := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Requests != "" })
+	requests := func(text string) string {
+		if !shared {
+			return ""
+		}
+		return dash(text) + "\t"
+	}
+	fmt.Fprintf(table, "TIME\tPODS\tOLD\tNEW\tAVAILABLE\t%sBATCH\tSTATE\tWHAT\n", requests("REQUESTS"))
 	phase := ""
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n",
-			row.At, row.Replicas, row.Old, row.New, row.Available, dash(row.Batch), dash(row.Phase+slash(row.State)), plain.Line(row.what(phase)))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s%s\t%s\t%s\n",
+			row.At, row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Phase+slash(row.State)), plain.Line(row.what(phase)))
 		phase = row.Phase
 	}
 	table.Flush()

@@ -10,6 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+// matches are those of every step that has some.
+var matches = []v1alpha1.RequestMatch{{Headers: []v1alpha1.ValueMatch{{Name: "x-canary", Value: "true"}}}}
+
 // Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates. A gate with
 // a minus sign behind it is one that turns the release round when it is rejected. A percentage is that of the requests, and matches
 // are requests that go to the new version whatever that is.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
@@ -44,6 +46,8 @@ type Route struct {
 	Held, Shared bool
 	Weight       int32
 	Matched      bool
+	// Matches are what is Matched.
+	Matches []v1alpha1.RequestMatch
 	// Told is the generation that its status tells of, and Since when it began to. Written is when it, or what it refers to, was last written.
 	Told           int64
 	Since, Written time.Time
@@ -181,21 +185,32 @@ func (w *World) view() View {
 // viewOf is that of one route. What a data plane had before counts until the route's status has told for long enough that it is in
 // effect as it is now: for readySeconds for new requests, and for drainSeconds for those that are on their way.
 func (w *World) viewOf(r *Route) View {
-	now, told, drain := w.Traffic.now(r), time.Duration(0), drainSeconds*time.Second
+	now, told := w.Traffic.now(r), time.Duration(0)
+	ready, drain := w.trafficTimes()
 	switch {
 	case w.Release.Spec.Strategy.Traffic == nil: // nobody can see what happens to a route that is neither named nor held, nor knows its times
-		told, drain = w.Now.Sub(r.Written), v1alpha1.DefaultTrafficDrainSeconds*time.Second
+		told = w.Now.Sub(r.Written)
 	case r.Told == r.Generation:
 		told = min(w.Now.Sub(r.Since), w.Now.Sub(r.Written))
 	}
 	switch {
-	case r.Gone || told > drain:
+	case r.Gone || told >= max(drain, ready):
 		return now
-	case told > readySeconds*time.Second:
+	case told >= ready:
 		return now.and(View{Gets: r.View.Gets})
 	default:
 		return now.and(r.View)
 	}
+}
+
+// trafficTimes are readySeconds and drainSeconds of the release.
+func (w *World) trafficTimes() (ready, drain time.Duration) {
+	of := v1alpha1.Traffic{}
+	if spec := w.Release.Spec.Strategy.Traffic; spec != nil {
+		of = *spec
+	}
+	return time.Duration(ptr.Deref(of.ReadySeconds, v1alpha1.DefaultTrafficReadySeconds)) * time.Second,
+		time.Duration(ptr.Deref(of.DrainSeconds, v1alpha1.DefaultTrafficDrainSeconds)) * time.Second
 }
 
 // remember has the data planes go on by what there is until they have what is written next.
@@ -258,7 +273,9 @@ func (w *World) RestoreRoute(name string, all bool) bool {
 	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
 		return false
 	}
-	w.writeRoute(r, func(r *Route) { r.Shared, r.Held, r.Weight, r.Matched = false, r.Held && !all, 0, false })
+	w.writeRoute(r, func(r *Route) {
+		r.Shared, r.Held, r.Weight, r.Matched, r.Matches = false, r.Held && !all, 0, false, nil
+	})
 	r.View = View{Direct: true} // whoever gets requests meanwhile does so by their doing
 	return true
 }

@@ -86,9 +86,6 @@ func (s *Side) seen() traffic.Side {
 	return seen
 }
 
-// matches are those of every step that has some.
-var matches = []v1alpha1.RequestMatch{{Headers: []v1alpha1.ValueMatch{{Name: "x-canary", Value: "true"}}}}
-
 func (r *Route) seen(named bool) traffic.Route {
 	seen := traffic.Route{TrafficRoute: routeOf(r.Name), Named: named}
 	if r.Gone {
@@ -96,10 +93,7 @@ func (r *Route) seen(named bool) traffic.Route {
 		return seen
 	}
 	seen.Held, seen.Generation, seen.Whole, seen.Accepted = r.Held, r.Generation, r.Shared, r.Told == r.Generation
-	seen.Share.Weight = r.Weight
-	if r.Matched {
-		seen.Share.Matches = matches
-	}
+	seen.Share = traffic.Share{Weight: r.Weight, Matches: r.Matches}
 	return seen
 }
 
@@ -135,10 +129,10 @@ func (x *pass) moveTraffic(a plan.Traffic) {
 		}
 	case traffic.ShareRoute:
 		x.writeRoute(w.Route.Name, func(r *Route) {
-			r.Held, r.Shared, r.Weight, r.Matched = true, true, w.Share.Weight, len(w.Share.Matches) > 0
+			r.Held, r.Shared, r.Weight, r.Matched, r.Matches = true, true, w.Share.Weight, len(w.Share.Matches) > 0, w.Share.Matches
 		})
 	case traffic.RestoreRoute:
-		x.writeRoute(w.Route.Name, func(r *Route) { r.Held, r.Shared, r.Weight, r.Matched = false, false, 0, false })
+		x.writeRoute(w.Route.Name, func(r *Route) { r.Held, r.Shared, r.Weight, r.Matched, r.Matches = false, false, 0, false, nil })
 	}
 	x.lookAtTraffic()
 }

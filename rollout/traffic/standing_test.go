@@ -155,7 +155,7 @@ func TestNext(t *testing.T) {
 		"... though pods stay for a while":               {forward(10, 1).gets(10).but(since(moment)), "done; wakes after 8s"},
 		"a share that its pods can't bear":               {forward(50, 1), "awaits Capacity"},
 		"... unless the release says so":                 {forward(50, 1).but(func(g *Goal, _ *Seen) { g.Overload = true }), "share HTTPRoute web: 50% to the canary Service; awaits Routes"},
-		"matches come with the pods":                     {forward(0, 1).but(matching), "share HTTPRoute web: 0% to the canary Service, and what 1 matches hold for; awaits Routes"},
+		"matches come with the pods":                     {forward(0, 1).but(matching), "share HTTPRoute web: 0% to the canary Service, and requests that match; awaits Routes"},
 		"a route that somebody has changed":              {forward(10, 1).gets(10).but(func(_ *Goal, s *Seen) { s.Routes[0].Whole = false }), "share HTTPRoute web: 10% to the canary Service; awaits Routes"},
 		"what is not named any more":                     {forward(10, 1).gets(10).but(func(_ *Goal, s *Seen) { s.Routes[0].Named = false }), "restore HTTPRoute web; awaits Routes"},
 		"nobody is ready to answer":                      {forward(10, 1).gets(10).canary(made("v2", 0)), nobody},

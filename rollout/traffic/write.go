@@ -56,8 +56,12 @@ func (w PointSide) String() string {
 func (DropSides) String() string { return "delete the stable and canary Services" }
 func (w ShareRoute) String() string {
 	text := fmt.Sprintf("share %s: %d%% to the canary Service", Words(w.Route), w.Share.Weight)
-	if n := len(w.Share.Matches); n > 0 {
-		text += fmt.Sprintf(", and what %d matches hold for", n)
+	switch n := len(w.Share.Matches); n {
+	case 0:
+	case 1:
+		text += ", and requests that match"
+	default:
+		text += fmt.Sprintf(", and requests of %d matches", n)
 	}
 	return text
 }
