@@ -101,10 +101,11 @@ func (r *Reconciler) stillProblem(v *view, known knownProblem) *v1alpha1.Traffic
 	return known.problem.DeepCopy()
 }
 
-// selects is the revision that a Service of a side selects; empty if somebody has changed it so that nobody can say.
+// selects is the revision that a Service of a side selects; empty if somebody has changed it so that nobody can say, or made it so that it leads
+// elsewhere or is reached from elsewhere.
 func selects(service *corev1.Service) string {
 	revision := service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
-	if service.Labels[v1alpha1.RevisionLabel] != revision {
+	if service.Labels[v1alpha1.RevisionLabel] != revision || service.Spec.Type != corev1.ServiceTypeClusterIP || len(service.Spec.ExternalIPs) > 0 {
 		return ""
 	}
 	return revision
@@ -285,14 +286,21 @@ func (r *Reconciler) writeSide(ctx context.Context, v *view, side *corev1.Servic
 	return nil, fmt.Errorf("patch Service: %w", kube.Err(outcome))
 }
 
-// withSide is the Service that there is as that of a side: what the API server has chosen for it stays.
+// withSide is the Service that there is as that of a side: what the API server has chosen for it stays. Who makes one of this name that belongs to the
+// release can't have it lead elsewhere, or be reached from elsewhere.
 func withSide(known, side *corev1.Service) *corev1.Service {
 	wanted := known.DeepCopy()
 	if wanted.Labels == nil {
 		wanted.Labels = map[string]string{}
 	}
 	maps.Copy(wanted.Labels, side.Labels)
-	wanted.Spec.Selector, wanted.Spec.Ports = side.Spec.Selector, side.Spec.Ports
+	spec := &wanted.Spec
+	spec.Selector, spec.Ports, spec.PublishNotReadyAddresses = side.Spec.Selector, side.Spec.Ports, side.Spec.PublishNotReadyAddresses
+	if spec.Type != side.Spec.Type {
+		spec.Type, spec.ExternalName, spec.ExternalTrafficPolicy, spec.HealthCheckNodePort = side.Spec.Type, "", "", 0
+		spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges, spec.AllocateLoadBalancerNodePorts = "", nil, nil, nil
+	}
+	spec.ExternalIPs = nil
 	return wanted
 }
 
