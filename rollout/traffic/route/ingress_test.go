@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
@@ -163,5 +164,93 @@ func TestIngressNotShareable(t *testing.T) {
 	want := object{canaryAnnotation: "true", weightAnnotation: "0", headerAnnotation: "a", patternAnnotation: "b.*"}
 	if diff := cmp.Diff(want, annotations); problem != nil || diff != "" {
 		t.Errorf("a regular expression is a pattern: %v, -want +got:\n%s", problem, diff)
+	}
+}
+
+// drawIngress draws an Ingress of some paths to Services, that of the release among them more often than not.
+func drawIngress(t *rapid.T) *unstructured.Unstructured {
+	backend := func(t *rapid.T) object {
+		if rapid.IntRange(0, 5).Draw(t, "kind of backend") == 0 {
+			return object{"resource": object{"apiGroup": "example.com", "kind": "Bucket", "name": "web"}}
+		}
+		return object{"service": object{"name": pick(t, "name", "web", "web", "api", "other"), "port": pick[any](t, "port", object{"number": int64(80)}, object{"name": "http"})}}
+	}
+	rule := rapid.Custom(func(t *rapid.T) any {
+		rule := object{"host": pick(t, "host", "shop.example.com", "*.example.com")}
+		if chance(t, "has paths") {
+			rule["http"] = object{"paths": rapid.SliceOfN(rapid.Custom(func(t *rapid.T) any {
+				return object{"path": pick(t, "path", "/", "/api"), "pathType": "Prefix", "backend": backend(t)}
+			}), 1, 3).Draw(t, "paths")}
+		}
+		return rule
+	})
+	metadata := object{"name": "web", "namespace": "shop", "generation": int64(3), "resourceVersion": "7"}
+	if chance(t, "annotated") {
+		metadata["annotations"] = object{"team": "shop", nginx + "proxy-body-size": "8m"}
+	}
+	spec := object{"ingressClassName": "nginx"}
+	if chance(t, "default") {
+		spec["defaultBackend"] = backend(t)
+	}
+	if rules := rapid.SliceOfN(rule, 0, 3).Draw(t, "rules"); len(rules) > 0 {
+		spec["rules"] = rules
+	}
+	return &unstructured.Unstructured{Object: object{
+		"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": spec,
+	}}
+}
+
+// TestInverseOfIngress: Restore undoes Share, whatever was shared before; and both Ingresses together read as what was asked.
+func TestInverseOfIngress(t *testing.T) {
+	t.Parallel()
+	const kind = v1alpha1.RouteIngress
+	rapid.Check(t, func(t *rapid.T) {
+		route, use := drawIngress(t), pick(t, "use", uses[0], uses[1])
+		var shares []traffic.Share
+		for range 2 {
+			share := traffic.Share{Weight: pick[int32](t, "share", 0, 1, 50, 100)}
+			if chance(t, "with a match") {
+				share.Matches = []v1alpha1.RequestMatch{header("x-canary", pick(t, "value", "a", "b"))}
+			}
+			shares = append(shares, share)
+		}
+		one, other := shares[0], shares[1]
+		shared := mustShare(t, kind, route, use, one)
+		wantSame(t, "Restore(Share(x))", route, mustRestore(t, kind, shared, use))
+		wantSame(t, "Restore(x)", route, mustRestore(t, kind, route, use))
+		wantSame(t, "Share(Share(x, a), a)", shared, mustShare(t, kind, shared, use, one))
+		wantSame(t, "Share(Share(x, a), b)", mustShare(t, kind, route, use, other), mustShare(t, kind, shared, use, other))
+		canary, problem := CanaryIngress(shared, use, one, owner)
+		if problem != nil {
+			t.Fatalf("make canary: %+v", problem)
+		}
+		want := traffic.Route{
+			TrafficRoute: v1alpha1.TrafficRoute{Kind: kind, Name: "web", Service: use.Service}, Held: true, Whole: true, Accepted: true, Share: one, Generation: 3,
+		}
+		if diff := cmp.Diff(want, KindOf(kind).Read(shared, canary, use)); diff != "" {
+			t.Fatalf("Read(Share(x)): -want +got:\n%s", diff)
+		}
+	})
+}
+
+// TestHolders: who holds a route is told by names that objects can have, and only a release of the Service's namespace can.
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]Held{
+		`{"web":{"release":"shop/web","uid":"1"},"blog/web":{"release":"blog/web","uid":"3"}}`: {{"web", Holder{"blog/web", "3"}}, {"web", Holder{"shop/web", "1"}}},
+		`{"web":{"release":"blog/web","uid":"1"}}`:                                             nil,
+		`{"shop/web":{"release":"shop/web","uid":"1"}}`:                                        nil,
+		`{"web":{"release":"shop/","uid":"1"},"api":{"release":"shop/a\u001b"}}`:               nil,
+		`{"x\u001b[2J":{"release":"shop/web","uid":"1"}}`:                                      nil,
+		`{"web":{"release":"shop/web","uid":"1"},"api":3}`:                                     {{"web", Holder{"shop/web", "1"}}},
+		"{": nil, "null": nil, "": nil,
+	} {
+		got, readable := Holders(annotated(&unstructured.Unstructured{Object: object{"metadata": object{"namespace": "shop"}}}, text))
+		if diff := cmp.Diff(want, got); diff != "" || readable != (len(want) == 2) {
+			t.Errorf("%s: readable %v, -want +got:\n%s", text, readable, diff)
+		}
+	}
+	if got, readable := Holders(&unstructured.Unstructured{Object: object{}}); got != nil || !readable {
+		t.Errorf("want none where there is no annotation, got %v, %v", got, readable)
 	}
 }
