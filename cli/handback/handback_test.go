@@ -1,12 +1,14 @@
 package handback_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestWithoutKinds: where nothing of Sluice is left, not even its kinds, the annotation is enough.
+// TestWithoutKinds: where nothing of Sluice is left, not even its kinds, the annotation is enough. A route of another namespace that anybody may
+// have said the release holds keeps no workload.
 func TestWithoutKinds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
@@ -41,11 +44,22 @@ func TestWithoutKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, c)
+	claim := claimed()
+	if err := c.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
 
 	want := []string{"Deployment default/web: handed back: strategy RollingUpdate, not paused, with the template that it has, " +
 		"for none of the stable revision gone is left: the native controller takes all pods to it"}
-	if diff := cmp.Diff(want, run(t, c)); diff != "" {
+	said, err := try(t, c)
+	if err == nil || !strings.Contains(err.Error(), "Ingress kube-public/claim: ") || strings.Contains(err.Error(), "Deployment") {
+		t.Errorf("want to be told of the route that can't be restored, and of nothing else, got %v", err)
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("the command says (-want +got):\n%s", diff)
+	}
+	if err := c.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
 	}
 	cptest.Eventually(t, time.Minute, func() error { return handedBack(t, c) })
 	if diff := cmp.Diff([]string{"nothing to do: no workload is held"}, run(t, c)); diff != "" {
@@ -86,14 +100,31 @@ func create(t *testing.T, c client.Client) {
 	}
 }
 
+// claimed is an Ingress of another namespace of which its owner says that the release of the Deployment holds it, in a way that nobody can undo.
+func claimed() *networkingv1.Ingress {
+	backend := &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
+	return &networkingv1.Ingress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: "claim", Annotations: map[string]string{
+			v1alpha1.TrafficAnnotation: `{"default/web":{"release":"default/web","uid":"release"}}`,
+		}},
+		Spec: networkingv1.IngressSpec{DefaultBackend: backend},
+	}
+}
+
 func run(t *testing.T, c client.Client) []string {
 	t.Helper()
-	var said []string
-	options := handback.Options{RemoveFinalizers: true}
-	if err := handback.New(c, options, func(line string) { said = append(said, line) }).Run(t.Context()); err != nil {
+	said, err := try(t, c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return said
+}
+
+func try(t *testing.T, c client.Client) (said []string, err error) {
+	t.Helper()
+	options := handback.Options{RemoveFinalizers: true}
+	err = handback.New(c, options, func(line string) { said = append(said, line) }).Run(t.Context())
+	return said, err
 }
 
 // handedBack wants the native controller to have a Deployment that is as any other.

@@ -65,7 +65,7 @@ func newRouted(t *testing.T) *routed {
 		t.Fatal(err)
 	}
 	r.release = &v1alpha1.BatchRelease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "shop"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "shop", Finalizers: []string{v1alpha1.Finalizer}},
 		Spec: v1alpha1.BatchReleaseSpec{
 			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 			Template:    &runtime.RawExtension{Raw: raw},
@@ -181,6 +181,16 @@ func (r *routed) wantHeld(want bool) {
 	}
 }
 
+func (r *routed) wantFinalizers(want ...string) {
+	r.Helper()
+	if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(r.release), r.release); err != nil {
+		r.Fatalf("read release: %v", err)
+	}
+	if !slices.Equal(r.release.Finalizers, want) {
+		r.Errorf("want finalizers %v, got %v", want, r.release.Finalizers)
+	}
+}
+
 // wantRestored wants the routes to be as the user has written them, and nothing of the release beside them.
 func (r *routed) wantRestored() {
 	r.Helper()
@@ -262,10 +272,12 @@ func TestRouteThatCanNotBeRestored(t *testing.T) {
 			t.Errorf("%s: want to be told what to do, got %q, %v", text, said, err)
 		}
 		r.wantHeld(true)
+		r.wantFinalizers(v1alpha1.Finalizer)
 	}
 	r.annotate(held)
 	r.must(handback.Options{RemoveFinalizers: true})
 	r.wantHeld(false)
+	r.wantFinalizers()
 	r.wantRestored()
 }
 
