@@ -144,8 +144,8 @@ type WorkloadReference struct {
 // +kubebuilder:validation:XValidation:rule="has(self.traffic) || !self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".steps",message="traffic and matches of steps need strategy.traffic, which names the routes"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".traffic",message="no step has traffic or matches, so that all requests would stay with the old version until the last step: give steps a share such as traffic: 10%, or the last one traffic: 100% if that is meant"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || (has(self.traffic.allowOverload) && self.traffic.allowOverload) || !self.steps.exists(s, has(s.traffic) && type(s.replicas) == string && (s.traffic.size() > s.replicas.size() || (s.traffic.size() == s.replicas.size() && s.traffic > s.replicas)))",fieldPath=".steps",message="traffic of a step must not be more than its replicas: set allowOverload: true in strategy.traffic if fewer pods can serve as many requests"
-// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind != 'HTTPRoute') || !self.steps.exists(s, has(s.matches) && s.matches.exists(m, has(m.path) || (has(m.queryParams) && m.queryParams.size() > 0)))",fieldPath=".steps",message="path and queryParams of matches are for HTTPRoutes: use headers, which are all that a GRPCRoute or an Ingress can tell requests by"
-// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind == 'Ingress') || !self.steps.exists(s, has(s.matches) && (s.matches.size() > 1 || s.matches.exists(m, has(m.headers) && m.headers.size() > 1)))",fieldPath=".steps",message="an Ingress can tell requests by one header, of one match: use an HTTPRoute for more"
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind != 'HTTPRoute') || !self.steps.exists(s, has(s.matches) && s.matches.exists(m, has(m.path) || (has(m.queryParams) && m.queryParams.size() > 0)))",fieldPath=".steps",message="path and queryParams of matches work only with HTTPRoutes: for a GRPCRoute or an Ingress, a match can name only headers"
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind == 'Ingress') || !self.steps.exists(s, has(s.matches) && (s.matches.size() > 1 || s.matches.exists(m, has(m.headers) && m.headers.size() > 1)))",fieldPath=".steps",message="an Ingress takes one match with one header: use an HTTPRoute for more"
 type ReleaseStrategy struct {
 	// Steps are the batches, 1 to 50. Targets never decrease and the last is 100%.
 	// +kubebuilder:validation:MinItems=1
@@ -304,7 +304,7 @@ type RollbackStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(s, type(s.replicas) == int ? int(s.replicas) : -1).filter(n, n >= 0).isSorted()",message="must not be fewer pods than in a step before it"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(s, type(s.replicas) == int && int(s.replicas) < 0)",message="replicas must not be negative"
 	// +kubebuilder:validation:XValidation:rule="self.map(s, s.replicas == '100%' ? 1 : 0).isSorted()",message="after a step of 100% there must be no other"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",message="a rollback has no traffic and no matches: it takes all requests back at once"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",message="a rollback has no traffic and no matches: it takes all requests back first"
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 }

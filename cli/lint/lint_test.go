@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 			strings.Replace(release, "replicas: 1\n", "replica: 1\n", 1) + "    onFailure: 7\n", deployment,
 			[]string{
 				"release.yaml:8:7: error: spec.strategy.steps[0].replica: unknown field; did you mean replicas?",
-				`release.yaml:10:5: error: spec.strategy.onFailure: must be a string, not the number 7`,
+				`release.yaml:10:5: error: spec.strategy.onFailure: must be a string, not the number 7: put it into quotes`,
 			},
 		},
 		"Broken": {"what is no YAML has a line", "a: [\n", "", []string{"release.yaml:1:1: error: broken YAML: did not find expected node content"}},

@@ -117,7 +117,7 @@ func TestAcrossKinds(t *testing.T) {
 		},
 		"template that is wrong": {
 			map[string]string{"a.yaml": releaseOf("StatefulSet", "web", strategy), "d.yaml": strings.Replace(faulty, "kind: Deployment", "kind: StatefulSet", 1)}, nil,
-			[]string{"d.yaml:6: spec.template.spec.containers[0].image: must be a string, not the number 5"},
+			[]string{"d.yaml:6: spec.template.spec.containers[0].image: must be a string, not the number 5: put it into quotes"},
 		},
 		"volumes that are wrong": {
 			map[string]string{"a.yaml": releaseOf("StatefulSet", "db", strategy), "d.yaml": strings.Replace(statefulSet("db", "db:1", "1Gi"), "storage: 1Gi", "storage: much", 1)}, nil,

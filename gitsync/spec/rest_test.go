@@ -34,7 +34,7 @@ spec:
 		`web.yaml:2: kind: "BatchRelase" is not a kind of`,
 		"web.yaml:5: metadata.annotations: Forbidden: rollback is a one-off command",
 		`web.yaml:7: spec.workloadRef: Invalid value: "apps/v1 ReplicaSet"`,
-		"web.yaml:9: spec.template.spec.containers[0].image: must be a string, not the number 5",
+		"web.yaml:9: spec.template.spec.containers[0].image: must be a string, not the number 5: put it into quotes",
 		"web.yaml:11: spec.strategy.maxUnavailable: Invalid value",
 		`web.yaml:12: spec.strategy.onFailure: Unsupported value: "Undo"`,
 		"web.yaml:14: spec.strategy.steps[0].replica: unknown field; did you mean replicas?",

@@ -117,7 +117,7 @@ func (c *checker) checkLeaf(value any, t reflect.Type, at *field.Path) {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		c.fail(at, "must be %s, not %s", describeLeaf(t, wrong.Type), describe(value))
+		c.fail(at, "must be %s, not %s%s", describeLeaf(t, wrong.Type), describe(value), remedy(t, value, at))
 	case err != nil:
 		c.fail(at, "%v", err)
 	}
@@ -175,13 +175,30 @@ func describe(value any) string {
 	case []any:
 		return "a list"
 	case bool:
-		return fmt.Sprintf("the boolean %t: put it into quotes", v)
+		return fmt.Sprintf("the boolean %t", v)
 	case json.Number:
 		return fmt.Sprintf("the number %s", v)
 	case string:
 		return fmt.Sprintf("the string %q", v)
 	}
 	return fmt.Sprintf("%v", value)
+}
+
+// remedy says how to write a value that YAML does not read as the text that it is meant to be.
+func remedy(t reflect.Type, value any, at *field.Path) string {
+	if t.Kind() != reflect.String {
+		return ""
+	}
+	switch v := value.(type) {
+	case bool:
+		return ": put it into quotes"
+	case json.Number:
+		if strings.HasSuffix(at.String(), "].traffic") { // of a step: quotes alone would not do
+			return fmt.Sprintf(": write %s%%", v)
+		}
+		return ": put it into quotes"
+	}
+	return ""
 }
 
 // describeLeaf names what a field of a type takes, as people write it: a duration is decoded as a string.

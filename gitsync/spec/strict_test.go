@@ -122,7 +122,7 @@ template:
         value: yes
       newFieldOfATimeToCome: 1
 `, []string{
-			"10: spec.template.metadata.labels[version]: must be a string, not the number 2",
+			"10: spec.template.metadata.labels[version]: must be a string, not the number 2: put it into quotes",
 			`16: spec.template.spec.containers[0].ports[0].containerPort: must be a whole number, not the string "80"`,
 			"19: spec.template.spec.containers[0].env[0].value: must be a string, not the boolean true: put it into quotes",
 		}},
@@ -171,7 +171,7 @@ func TestWrongObjects(t *testing.T) {
 		{"no name", edit("  name: web\n", "  labels: {}\n"), []string{"3: metadata.name: Invalid value"}},
 		{"long name", edit("  name: web\n", "  name: "+strings.Repeat("w", 64)+"\n"), []string{"4: metadata.name: Too long"}},
 		{"bad name", edit("  name: web\n", "  name: Web_1\n"), []string{"4: metadata.name: Invalid value"}},
-		{"name is a number", edit("  name: web\n", "  name: 1\n"), []string{"4: metadata.name: must be a string, not the number 1"}},
+		{"name is a number", edit("  name: web\n", "  name: 1\n"), []string{"4: metadata.name: must be a string, not the number 1: put it into quotes"}},
 		{"bad namespace", edit("  name: web\n", "  name: web\n  namespace: a.b\n"), []string{"5: metadata.namespace: Invalid value"}},
 		{"bad label", edit("  name: web\n", "  name: web\n  labels: {a: 'b c'}\n"), []string{"5: metadata.labels"}},
 		{"our label", edit("  name: web\n", "  name: web\n  labels: {rollouts.sluice.dev/source: me}\n"), []string{"5: metadata.labels: Forbidden: rollouts.sluice.dev/source is set by the controller"}},

@@ -89,7 +89,7 @@ func validateName(name string, at *field.Path, what string, wrong func(string) [
 func validateSharing(step *v1alpha1.Step, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if step.Traffic != "" && !share.MatchString(step.Traffic) {
-		errs = append(errs, field.Invalid(at.Child("traffic"), step.Traffic, "must be a percentage from 0% to 100%"))
+		errs = append(errs, field.Invalid(at.Child("traffic"), step.Traffic, "must be a whole percentage from 0% to 100%"))
 	}
 	if len(step.Matches) > maxMatches {
 		errs = append(errs, field.TooMany(at.Child("matches"), len(step.Matches), maxMatches))

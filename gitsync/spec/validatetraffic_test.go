@@ -61,13 +61,13 @@ func TestTrafficIsRead(t *testing.T) {
 			strings.Replace(inStep("traffic: 5%"), "Deployment", "StatefulSet", 1), []string{"r.yaml:9: spec.strategy.traffic: Forbidden: is for Deployments"},
 		},
 
-		"a number":               {inStep("traffic: 5"), []string{"r.yaml:13: spec.strategy.steps[0].traffic: must be a string, not the number 5"}},
-		"a number of 0 in front": {inStep("traffic: 05%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "05%": must be a percentage from 0% to 100%`}},
-		"too much":               {inStep("traffic: 500%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "500%": must be a percentage from 0% to 100%`}},
+		"a number":               {inStep("traffic: 5"), []string{"r.yaml:13: spec.strategy.steps[0].traffic: must be a string, not the number 5: write 5%"}},
+		"a number of 0 in front": {inStep("traffic: 05%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "05%": must be a whole percentage from 0% to 100%`}},
+		"too much":               {inStep("traffic: 500%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "500%": must be a whole percentage from 0% to 100%`}},
 		"more than pods":         {inStep("traffic: 50%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "50%": must not be more than the step's replicas, 10%`}},
 		"no traffic":             {inStep("gates: []"), []string{"r.yaml:9: spec.strategy.traffic: Forbidden: no step has traffic or matches"}},
 		"no routes":              {release("web", template+"strategy:\n  steps:\n  - replicas: 10%\n    traffic: 5%\n  - replicas: 100%"), []string{"r.yaml:11: spec.strategy.steps[0].traffic: Forbidden: needs strategy.traffic"}},
-		"traffic of a rollback":  {release("web", template+strategy+"rollback:\n  steps:\n  - replicas: 100%\n    traffic: 100%"), []string{"r.yaml:12: spec.rollback.steps[0].traffic: Forbidden: a rollback has no share"}},
+		"traffic of a rollback":  {release("web", template+strategy+"rollback:\n  steps:\n  - replicas: 100%\n    traffic: 100%"), []string{"r.yaml:12: spec.rollback.steps[0].traffic: Forbidden: a rollback has no traffic"}},
 
 		"too many matches":            {inStep("matches: [" + strings.Repeat("{path: {value: /a}}, ", 9) + "]"), []string{"r.yaml:13: spec.strategy.steps[0].matches: Too many: 9: must have at most 8 items"}},
 		"a match of nothing":          {inMatch("headers: []"), []string{match + ": Required value: name a path, a header or a query parameter"}},

@@ -20,7 +20,7 @@ func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList
 		steps := path.Child("rollback", "steps")
 		problems = append(problems, validateSteps(spec.Rollback.Steps, steps)...)
 		problems = append(problems, validateNoWayBack(spec.Rollback.Steps, steps)...)
-		problems = append(problems, refuseTraffic(spec.Rollback.Steps, steps, "a rollback has no share: it takes all requests back at once")...)
+		problems = append(problems, refuseTraffic(spec.Rollback.Steps, steps, "a rollback has no traffic and no matches: it takes all requests back first")...)
 	}
 	return problems
 }

@@ -76,7 +76,7 @@ func validateWeights(strategy *v1alpha1.ReleaseStrategy, path *field.Path) field
 		switch {
 		case step.Traffic == "":
 		case err != nil:
-			problems = append(problems, field.Invalid(at, step.Traffic, "must be a percentage from 0% to 100%"))
+			problems = append(problems, field.Invalid(at, step.Traffic, "must be a whole percentage from 0% to 100%"))
 		case weight < most:
 			problems = append(problems, field.Invalid(at, step.Traffic, "must not be less than in a step before it"))
 		case i == last && weight != percent:
@@ -117,7 +117,7 @@ func validateCapacity(step *v1alpha1.Step, weight int32, overload bool, path *fi
 
 const noPods = "a step with replicas: 0 has no pods that could get requests"
 
-// validateMatches refuses what a route of the kind can't tell requests by, and what would be compared twice.
+// validateMatches refuses what a route of the kind can't match, and what would be compared twice.
 func validateMatches(matches []v1alpha1.RequestMatch, routes []v1alpha1.TrafficRoute, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for i := range matches {
@@ -142,9 +142,9 @@ func validateMatches(matches []v1alpha1.RequestMatch, routes []v1alpha1.TrafficR
 	return problems
 }
 
-const oneHeader = "an Ingress can tell requests by one header, of one match: use an HTTPRoute for more"
+const oneHeader = "an Ingress takes one match with one header: use an HTTPRoute for more"
 
-// headersOnly refuses what only HTTPRoutes can tell requests by.
+// headersOnly refuses what only HTTPRoutes can match.
 func headersOnly(match *v1alpha1.RequestMatch, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	if match.Path != nil {
@@ -156,7 +156,7 @@ func headersOnly(match *v1alpha1.RequestMatch, path *field.Path) field.ErrorList
 	return problems
 }
 
-const forHTTPRoutes = "is for HTTPRoutes: use headers, which are all that a GRPCRoute or an Ingress can tell requests by"
+const forHTTPRoutes = "works only with HTTPRoutes: for a GRPCRoute or an Ingress, a match can name only headers"
 
 func routed(routes []v1alpha1.TrafficRoute, kind v1alpha1.TrafficRouteKind) bool {
 	return slices.ContainsFunc(routes, func(r v1alpha1.TrafficRoute) bool { return r.Kind == kind })

@@ -21,8 +21,8 @@ func TestValidateTraffic(t *testing.T) {
 		all      = "the last step gives the new version all requests: leave traffic out, or set 100%"
 		none     = "a step with replicas: 0 has no pods that could get requests"
 		needs    = "Forbidden: needs strategy.traffic, which names the routes"
-		onlyHTTP = "Forbidden: is for HTTPRoutes: use headers, which are all that a GRPCRoute or an Ingress can tell requests by"
-		one      = "Forbidden: an Ingress can tell requests by one header, of one match: use an HTTPRoute for more"
+		onlyHTTP = "Forbidden: works only with HTTPRoutes: for a GRPCRoute or an Ingress, a match can name only headers"
+		one      = "Forbidden: an Ingress takes one match with one header: use an HTTPRoute for more"
 	)
 	noTraffic := "spec.strategy.traffic: Forbidden: no step has traffic or matches, so that all requests would stay with the old version until the last step: " +
 		"give steps a share such as traffic: 10%, or the last one traffic: 100% if that is meant"
@@ -53,8 +53,8 @@ func TestValidateTraffic(t *testing.T) {
 		"a rollback takes all back": {
 			"{strategy: {steps: [{replicas: 100%}]}, rollback: {steps: [{replicas: 1, traffic: 5%}, {replicas: 100%, matches: [{path: {value: /a}}]}]}}",
 			[]string{
-				"spec.rollback.steps[0].traffic: Forbidden: a rollback has no share: it takes all requests back at once",
-				"spec.rollback.steps[1].matches: Forbidden: a rollback has no share: it takes all requests back at once",
+				"spec.rollback.steps[0].traffic: Forbidden: a rollback has no traffic and no matches: it takes all requests back first",
+				"spec.rollback.steps[1].matches: Forbidden: a rollback has no traffic and no matches: it takes all requests back first",
 			},
 		},
 
@@ -71,9 +71,9 @@ func TestValidateTraffic(t *testing.T) {
 		"a share is a percentage": {
 			weights("{replicas: 50%, traffic: '5'}", "{replicas: 60%, traffic: 101%}", "{replicas: 60%, traffic: -1%}", "{replicas: 100%}"),
 			[]string{
-				`spec.strategy.steps[0].traffic: Invalid value: "5": must be a percentage from 0% to 100%`,
-				`spec.strategy.steps[1].traffic: Invalid value: "101%": must be a percentage from 0% to 100%`,
-				`spec.strategy.steps[2].traffic: Invalid value: "-1%": must be a percentage from 0% to 100%`,
+				`spec.strategy.steps[0].traffic: Invalid value: "5": must be a whole percentage from 0% to 100%`,
+				`spec.strategy.steps[1].traffic: Invalid value: "101%": must be a whole percentage from 0% to 100%`,
+				`spec.strategy.steps[2].traffic: Invalid value: "-1%": must be a whole percentage from 0% to 100%`,
 			},
 		},
 

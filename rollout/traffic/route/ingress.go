@@ -120,8 +120,7 @@ func (ingress) share(route *unstructured.Unstructured, use Use, held holds, shar
 			service["name"] = sides.Stable
 			named = true
 		case name == sides.Stable, name == sides.Canary:
-			return nil, notShareable("the Ingress refers to Service %s, which is made for the release, though the release does not share its requests: refer to %s",
-				quoted(name), sides.Service)
+			return nil, notShareable("the Ingress refers to Service %s, which a release makes and deletes: refer to %s", quoted(name), sides.Service)
 		}
 	}
 	if !named {

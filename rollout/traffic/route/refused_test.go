@@ -34,7 +34,7 @@ func TestNotShareable(t *testing.T) {
 		"huge":             {"[{backendRefs: [{name: web, weight: 1e30}]}]", "is 1e+30", nil},
 		"too much":         {"[{backendRefs: [{name: web, weight: 10001}]}]", "spec.rules[0].backendRefs[0].weight must be at most 10000, is 10001", nil},
 		"another too much": {"[{backendRefs: [" + simple + ", {name: api, weight: 10001}]}]", "spec.rules[0].backendRefs[1].weight must be at most 10000", nil},
-		"a side":           {"[{backendRefs: [" + simple + ", {name: web-canary, weight: 1}]}]", "spec.rules[0].backendRefs[1] refers to a Service that is made for the release", nil},
+		"a side":           {"[{backendRefs: [" + simple + ", {name: web-canary, weight: 1}]}]", `spec.rules[0].backendRefs[1] refers to Service "web-canary", which a release makes and deletes: refer to web`, nil},
 		"backends":         {"[{backendRefs: " + many(9, simple) + "}]", "spec.rules[0] would have 18 backendRefs", nil},
 		"more rules":       {rulesFor(9), "spec.rules would have 18 rules", step},
 		"matches of a rule": {"[{matches: " + many(33, "{path: {value: /}}") + ", backendRefs: [" + simple + "]}]", "more than 64 matches",

@@ -89,9 +89,8 @@ func (g gateway) share(route *unstructured.Unstructured, use Use, share traffic.
 	}
 	if one != nil {
 		t.restored()
-	} else if place := t.refersToSide(); place != "" {
-		return nil, notShareable("%s refers to a Service that is made for the release, though the release does not share the route's requests: refer to %s",
-			place, use.Service)
+	} else if side, is := t.refersToSide(); is {
+		return nil, notShareable("%s refers to Service %s, which a release makes and deletes: refer to %s", side.place, quoted(side.ref["name"]), use.Service)
 	}
 	if !t.named() {
 		return nil, problemf(v1alpha1.TrafficServiceNotNamed, "no rule refers to Service %s", use.Service)

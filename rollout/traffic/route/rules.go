@@ -99,16 +99,16 @@ func (t *table) restored() {
 	}
 }
 
-// refersToSide returns the place of the first backend that is a side; empty if none is.
-func (t *table) refersToSide() string {
+// refersToSide returns the first backend that is a side; false if none is.
+func (t *table) refersToSide() (backend, bool) {
 	for _, r := range t.rules {
 		for _, b := range r.backends {
 			if t.side(b) {
-				return b.place
+				return b, true
 			}
 		}
 	}
-	return ""
+	return backend{}, false
 }
 
 // named reports whether a rule refers to the Service.
@@ -143,7 +143,8 @@ func (t *table) shared(share traffic.Share) *problem {
 	}
 	t.rules = rules
 	if len(share.Matches) > 0 && inserted == 0 {
-		return notShareable("no request to Service %s can match the step: its matches and those of the rules, or their weight of 0, exclude each other", t.Service)
+		return notShareable("no request to Service %s can match the step: in each rule that refers to it, the path, headers or parameters contradict "+
+			"those of the step, another rule takes the requests, or the weight is 0", t.Service)
 	}
 	return t.tooLarge()
 }
