@@ -32,7 +32,11 @@ func (c *Change) share(rollback bool) {
 			return
 		}
 		batch := &c.Batches[i]
-		batch.Traffic, batch.Matches = &weight, len(c.object.Spec.Strategy.Steps[i].Matches)
+		gives, matches := weight, len(c.object.Spec.Strategy.Steps[i].Matches)
+		if batch.Pods != nil && *batch.Pods == 0 && i < len(c.Batches)-1 { // of few pods: there is none that could get requests
+			gives, matches = 0, 0
+		}
+		batch.Traffic, batch.Matches = &gives, matches
 		if batch.Pods != nil && c.Replicas != nil {
 			old := (int64(*c.Replicas)*stays + 99) / 100
 			most = max(most, int64(*batch.Pods)+old)

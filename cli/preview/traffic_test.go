@@ -100,6 +100,14 @@ func TestTrafficAsJSON(t *testing.T) {
 	if diff := cmp.Diff(want, batches(base, next)); diff != "" {
 		t.Errorf("with traffic (-want +got):\n%s", diff)
 	}
+	one := func(of files) files {
+		return of.with(files{"web/deployment.yaml": strings.Replace(of["web/deployment.yaml"], "replicas: 10", "replicas: 1", 1)})
+	}
+	want = `{"batches":[{"share":"1","pods":0,"new":0,"traffic":0,"gates":["manual: a person confirms"]},` +
+		`{"share":"30%","pods":0,"new":0,"traffic":0,"gates":["manual: a person confirms"]},{"share":"100%","pods":1,"new":1,"traffic":100}]}`
+	if diff := cmp.Diff(want, batches(one(base), one(next))); diff != "" {
+		t.Errorf("want no requests for steps that come to no pods (-want +got):\n%s", diff)
+	}
 	plainly := base.with(files{"web/release.yaml": release})
 	if got := batches(plainly, plainly.with(files{"web/deployment.yaml": next["web/deployment.yaml"]})); strings.Contains(got, "traffic") || strings.Contains(got, "most") {
 		t.Errorf("want nothing of requests, got %s", got)
