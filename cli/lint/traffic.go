@@ -1,8 +1,11 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -57,6 +60,9 @@ func (r *review) checkRoute(index int, named *v1alpha1.TrafficRoute, found route
 	}
 	of := route.KindOf(named.Kind)
 	same := found[routeKey{named.Kind, namespace, named.Name}]
+	if of != nil && len(same) == 0 {
+		r.checkNamesake(index, namespace, named, found)
+	}
 	if of == nil || len(same) != 1 {
 		return
 	}
@@ -81,6 +87,32 @@ func (r *review) checkRoute(index int, named *v1alpha1.TrafficRoute, found route
 			refused(fmt.Sprintf("spec.strategy.steps[%d].matches", i), traffic.Share{Weight: some, Matches: step.Matches})
 		}
 	}
+}
+
+// checkNamesake looks for the route that was probably meant by one that is not in the repository: one that refers to the Service, and that the
+// release does not name.
+func (r *review) checkNamesake(index int, namespace string, named *v1alpha1.TrafficRoute, found routes) {
+	routes := r.object.Spec.Strategy.Traffic.Routes
+	for _, key := range slices.SortedFunc(maps.Keys(found), routeKey.compare) {
+		is := func(other v1alpha1.TrafficRoute) bool {
+			return other.Kind == key.kind && other.Name == key.name && cmp.Or(other.Namespace, r.release.Namespace) == key.namespace
+		}
+		of := route.KindOf(key.kind)
+		if of == nil || key.namespace != namespace || len(found[key]) != 1 || slices.ContainsFunc(routes, is) {
+			continue
+		}
+		use := route.Use{Namespace: r.release.Namespace, Service: named.Service, Holder: route.Holder{Release: r.release.Namespace + "/" + r.release.Name}}
+		if _, problem := of.Share(found[key][0].Object(), use, traffic.Share{}); problem == nil {
+			path := fmt.Sprintf("spec.strategy.traffic.routes[%d].name", index)
+			r.find(Warning, r.place(), path, fmt.Sprintf("%s: %s %s is not in the path: did you mean %s %s in %s, which refers to Service %s?",
+				path, named.Kind, named.Name, key.kind, key.name, placeOf(found[key][0].Place), named.Service))
+			return
+		}
+	}
+}
+
+func (k routeKey) compare(other routeKey) int {
+	return cmp.Or(cmp.Compare(k.kind, other.kind), cmp.Compare(k.namespace, other.namespace), cmp.Compare(k.name, other.name))
 }
 
 func placeOf(place spec.Place) string {
@@ -117,17 +149,22 @@ func (r *review) checkExpressions(step int) {
 const maxReason = 200
 
 // checkCapacity looks for a number of pods that gets more requests than it is meant for, as long as the Deployment has the replicas of its
-// manifest. Percentages are compared without it.
+// manifest. Percentages are compared without it, but all of them below 100% come to no pod of one.
 func (r *review) checkCapacity(index int) {
 	strategy := r.object.Spec.Strategy
 	step, weight := strategy.Steps[index], plan.TrafficOf(strategy.Steps, index)
-	if strategy.Traffic.AllowOverload || r.workload == nil || r.workload.replicas == nil || step.Replicas.Type != intstr.Int {
+	if r.workload == nil || r.workload.replicas == nil || step.Replicas == intstr.FromString("100%") {
 		return
 	}
-	replicas := int(*r.workload.replicas)
+	path, replicas := fmt.Sprintf("spec.strategy.steps[%d].replicas", index), int(*r.workload.replicas)
+	if replicas == 1 && (weight > 0 || len(step.Matches) > 0) {
+		r.find(Warning, r.place(), path, fmt.Sprintf(
+			"%s: %s has 1 replica, and only a step with 100%% updates it: this step has no new pod that could get requests", path, r.workload.name))
+		return
+	}
 	enough := replicas - r.mayBeMissing(index, replicas)
-	if pods := min(step.Replicas.IntValue(), replicas); replicas > 0 && pods*100 < int(weight)*enough {
-		path := fmt.Sprintf("spec.strategy.steps[%d].replicas", index)
+	pods := min(step.Replicas.IntValue(), replicas-1) // only a step with 100% updates the last one
+	if step.Replicas.Type == intstr.Int && !strategy.Traffic.AllowOverload && replicas > 0 && pods*100 < int(weight)*enough {
 		r.find(Warning, r.place(), path, fmt.Sprintf(
 			"%s: %d of the %d pods of %s are not enough for %d%% of the requests, and the step waits for more: set more, or allowOverload: true in strategy.traffic",
 			path, pods, replicas, r.workload.name, weight))

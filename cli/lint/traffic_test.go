@@ -54,6 +54,28 @@ func TestTraffic(t *testing.T) {
 	}{
 		"Good":      {"nothing is said of what is right", routed, ten, httpRoute, nil},
 		"Elsewhere": {"a route may be in another repository", routed, ten, "", nil},
+		"AnotherName": {
+			"it is probably the one that is meant", routed, ten, strings.Replace(httpRoute, "metadata: {name: web}", "metadata: {name: shop}", 1),
+			[]string{"release.yaml:14:9: warning: spec.strategy.traffic.routes[0].name: HTTPRoute web is not in the path: did you mean HTTPRoute shop in route.yaml:1, " +
+				"which refers to Service web?"},
+		},
+		"AnotherNameForAnotherService": {
+			"it has nothing to do with the release", routed, ten,
+			edit("metadata: {name: web}", "metadata: {name: shop}", "name: web, port", "name: wep, port").Replace(httpRoute), nil,
+		},
+		"AnotherThatIsNamed": {
+			"each is what it is named for", strings.Replace(routed, "service: web\n", "service: web\n      - {kind: HTTPRoute, name: shop, service: web}\n", 1), ten,
+			strings.Replace(httpRoute, "metadata: {name: web}", "metadata: {name: shop}", 1), nil,
+		},
+		"OnePod": {
+			"it is updated in the last step", routed, strings.Replace(ten, "10", "1", 1), httpRoute,
+			[]string{"release.yaml:8:7: warning: spec.strategy.steps[0].replicas: Deployment web has 1 replica, and only a step with 100% updates it: this step has no new pod"},
+		},
+		"OnePodAtOnce": {"a step with 100% has it", strings.Replace(routed, "replicas: 1\n", "replicas: 100%\n", 1), strings.Replace(ten, "10", "1", 1), httpRoute, nil},
+		"AllButTheLastPod": {
+			"the last pod is that of the last step", edit("10%", "100%", "replicas: 1\n", "replicas: 10\n      maxUnavailable: 0\n").Replace(routed), ten, httpRoute,
+			[]string{"release.yaml:8:7: warning: spec.strategy.steps[0].replicas: 9 of the 10 pods of Deployment web are not enough for 100% of the requests"},
+		},
 		"ServiceNotNamed": {
 			"nothing could be shared", routed, ten, strings.Replace(httpRoute, "name: web, port", "name: wep, port", 1),
 			[]string{"release.yaml:15:9: error: spec.strategy.traffic.routes[0].service: HTTPRoute shop/web in route.yaml:1: no rule refers to Service web"},
