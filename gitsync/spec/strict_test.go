@@ -213,3 +213,18 @@ func TestWhatGeneratorsWrite(t *testing.T) {
 	wantErrors(t, result)
 	wantReleases(t, result, "shop/web")
 }
+
+// TestQuotesAreForTexts: what is no text is not to be put into quotes.
+func TestQuotesAreForTexts(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"revisionHistoryLimit: true": "r.yaml:9: spec.revisionHistoryLimit: must be a whole number, not the boolean true",
+		"deletionPolicy: true":       "r.yaml:9: spec.deletionPolicy: must be a string, not the boolean true: put it into quotes",
+		"deletionPolicy: 1":          "r.yaml:9: spec.deletionPolicy: must be a string, not the number 1: put it into quotes",
+	} {
+		result := read(t, map[string]string{"r.yaml": release("web", template+strategy+value)})
+		if len(result.Errors) != 1 || result.Errors[0].Error() != want {
+			t.Errorf("%s: want %q, got %v", value, want, result.Errors)
+		}
+	}
+}
