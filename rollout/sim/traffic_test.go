@@ -107,3 +107,26 @@ func TestEveryOrderOfRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryOrderOfMatches is about requests that go to the new version though its percentage is 0.
+func TestEveryOrderOfMatches(t *testing.T) {
+	t.Parallel()
+	setup := Setup{
+		Replicas: 4, Steps: Steps("50% 0% matches", "50% 50% none", "100%"), HistoryLimit: 2, Traffic: trafficOf(func(*v1alpha1.Traffic) {}),
+		MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0),
+	}
+	all := trafficFamilies()
+	for _, name := range []string{"rollback", "another template", "jumps", "scaling", "pods fail", "the release goes"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			family := all[name]
+			family.Limit = 1000 // another template was seen to hang after 740
+			family.begin = func(s Setup) *State {
+				return calmed(releasing(s), func(s *State) bool { return s.Traffic.Routes[0].Matched })
+			}
+			if out := family.explore(setup); out.Fault != "" {
+				t.Fatal(out.Fault)
+			}
+		})
+	}
+}

@@ -76,7 +76,7 @@ func (w *World) serving(c change, revision string) int32 {
 		replicas -= unavailable
 	}
 	needs := percentOf(replicas, gets.Percent)
-	if gets.Matched {
+	if gets.Matched && replicas > 0 {
 		needs = max(needs, 1)
 	}
 	return needs

@@ -401,7 +401,7 @@ func (n *next) may() Share {
 		return Share{} // nobody answers there
 	case sameShare(goal, now):
 		return now
-	case goal.Weight < n.high:
+	case goal.Weight < n.high || goal.Weight == n.high && len(goal.Matches) == 0: // what has no matches gives them up, and waits for no pods
 		return n.lowered(goal)
 	case n.goal.Way == Forward && !n.goal.Available:
 		return now // its pods come first

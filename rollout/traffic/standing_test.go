@@ -87,6 +87,12 @@ func matching(g *Goal, _ *Seen) {
 	g.Share.Matches = []v1alpha1.RequestMatch{{Headers: []v1alpha1.ValueMatch{{Name: "canary", Value: "yes"}}}}
 }
 
+func matched(_ *Goal, s *Seen) {
+	g := &Goal{}
+	matching(g, s)
+	s.Routes[0].Share.Matches = g.Share.Matches
+}
+
 // script is what is next in a few words.
 func (s *scene) script() string {
 	n := Next(s.goal, s.seen)
@@ -164,11 +170,18 @@ func TestNext(t *testing.T) {
 		"... as far as the other side bears":             {forward(10, 5).gets(50).stable(made("v1", 5)), "share HTTPRoute web: 37% to the canary Service; awaits Capacity"},
 		"... and more once more pods are":                {forward(10, 5).gets(37).stable(made("v1", 7)), "share HTTPRoute web: 12% to the canary Service; awaits Capacity"},
 		"... a little more waits for a moment":           {forward(10, 5).gets(37).stable(Side{Made: true, Revision: "v1", Ready: 5, Steady: 0}), "awaits Capacity"},
-		"a release that is stopped":                      {forward(50, 5).gets(10).way(Stand), "done"},
-		"a rollback":                                     {forward(0, 10).way(Back).gets(50), toNothing},
-		"... whose pods are not ready":                   {forward(0, 10).way(Back).gets(50).stable(made("v1", 0)), "awaits Endpoints"},
-		"... as far as its pods bear":                    {forward(0, 10).way(Back).gets(100).stable(made("v1", 2)), "share HTTPRoute web: 75% to the canary Service; awaits Capacity"},
-		"... to what has no side":                        {forward(0, 10).way(Back).gets(100).stable(made("v0", 0)), "have the stable Services select revision v1; holds up; awaits Services"},
+		"matches go": {
+			forward(0, 3).but(matched).canary(made("v2", 1)).but(func(g *Goal, _ *Seen) { g.Available = false }), toNothing,
+		},
+		"matches go: in a rollback": {forward(0, 10).way(Back).but(matched).canary(made("v2", 1)), toNothing},
+		"matches go: while another release takes its place": {
+			forward(0, 3).but(matched).canary(made("v1.5", 1)).but(func(g *Goal, _ *Seen) { g.Available = false }), toNothing,
+		},
+		"a release that is stopped":    {forward(50, 5).gets(10).way(Stand), "done"},
+		"a rollback":                   {forward(0, 10).way(Back).gets(50), toNothing},
+		"... whose pods are not ready": {forward(0, 10).way(Back).gets(50).stable(made("v1", 0)), "awaits Endpoints"},
+		"... as far as its pods bear":  {forward(0, 10).way(Back).gets(100).stable(made("v1", 2)), "share HTTPRoute web: 75% to the canary Service; awaits Capacity"},
+		"... to what has no side":      {forward(0, 10).way(Back).gets(100).stable(made("v0", 0)), "have the stable Services select revision v1; holds up; awaits Services"},
 		"... to what has none, while another serves": {
 			forward(0, 10).way(Back).gets(30).stable(made("v0", 10)), "share HTTPRoute web: 0% to the canary Service; holds up; awaits Routes",
 		},
