@@ -1,6 +1,10 @@
 package traffic
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 // What the simulated cluster of rollout/sim has found.
 func TestRoutesThatComeAndGo(t *testing.T) {
@@ -12,6 +16,7 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 		return func(g *Goal, _ *Seen) { g.Worth, g.Least = pods, 9 }
 	}
 	unnamed := func(_ *Goal, s *Seen) { s.Routes = nil }
+	first := func(_ *Goal, s *Seen) { s.Services = false }
 	tests := map[string]struct {
 		scene *scene
 		want  string
@@ -63,6 +68,17 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 			forward(50, 5).way(Leave).but(unnamed).but(since(moment)), "awaits Drain; wakes after 8s",
 		},
 		"... a while ago": {forward(50, 5).way(Leave).but(unnamed), "done"},
+		"a rollback after somebody has taken the annotation away": {
+			forward(0, 10).way(Back).but(astray), "awaits Drain; problem NotShareable",
+		},
+		"... the end after that":                 {forward(100, 10).way(End).but(astray), "awaits Routes; problem NotShareable"},
+		"... the release goes after that":        {forward(100, 10).way(Leave).but(astray), "awaits Drain; problem NotShareable"},
+		"... the Services stay after that":       {forward(100, 10).way(Rest).but(astray), "awaits Drain; problem NotShareable"},
+		"... another release after that":         {forward(10, 1).canary(made("v1.5", 5)).but(astray), "holds up; awaits Drain; problem NotShareable"},
+		"... a release that has made no Service": {forward(100, 10).way(Leave).but(astray).but(first), "done; problem NotShareable"},
+		"... another route is held": {
+			forward(100, 10).way(End).stable(made("v1", 0)).but(alone).but(beside(100)).but(astray), "awaits Drain; problem NotShareable",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +87,38 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 				t.Errorf("next\n%s\nwant\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+// astray is a route that refers to the sides, and whose annotation somebody has taken away.
+func astray(_ *Goal, s *Seen) {
+	s.Routes[0] = Route{TrafficRoute: web, Named: true, Accepted: true, Strays: true, Problem: &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotShareable}}
+}
+
+// beside is a second route, which is as it is to be.
+func beside(weight int32) func(*Goal, *Seen) {
+	return func(_ *Goal, s *Seen) {
+		second := s.Routes[0]
+		second.Name, second.Share.Weight = "shop", weight
+		s.Routes = append(s.Routes, second)
+	}
+}
+
+// Nobody can say how many requests go to either side.
+func TestPodsStayWhileRoutesAreAstray(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]*scene{
+		"the next step":   forward(50, 5),
+		"a rollback":      forward(0, 10).way(Back),
+		"the end":         forward(100, 10).way(End),
+		"one of two":      forward(100, 10).way(End).but(beside(100)),
+		"a release stops": forward(50, 5).way(Stand),
+		"it goes":         forward(50, 5).way(Leave),
+	} {
+		s.but(astray)
+		if keep := Next(s.goal, s.seen).Keep; keep["v1"] != 10 || keep["v2"] != 10 {
+			t.Errorf("%s: want all pods of both versions kept, got %v", name, keep)
+		}
 	}
 }
 

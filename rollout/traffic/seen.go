@@ -47,6 +47,8 @@ type Route struct {
 	Problem *v1alpha1.TrafficProblem
 	// Held says that this release holds it: it may refer to the sides.
 	Held bool
+	// Strays says that it refers to the sides though nobody can tell for whom: its annotation was taken away, or can't be read.
+	Strays bool
 	// Generation rises with each change of the route's spec.
 	Generation int64
 	// Share is how it shares requests. It counts for a route that is held.

@@ -63,6 +63,8 @@ type next struct {
 	matches       []v1alpha1.RequestMatch
 	// whole says that all routes are as they were written, and inEffect that their status says so, too.
 	whole, inEffect bool
+	// strays says that a route refers to the sides that the release does not hold. Nobody knows what it gives them.
+	strays bool
 }
 
 func newNext(g Goal, s Seen) *next {
@@ -74,6 +76,7 @@ func newNext(g Goal, s Seen) *next {
 		if r.Held {
 			n.see(r)
 		}
+		n.strays = n.strays || r.Strays && s.Services
 		n.Shared = n.Shared && (r.Held || !r.Named)
 	}
 	n.Weight, n.Matches, n.Problem = n.high, int32(len(n.matches)), n.problem()
@@ -160,8 +163,10 @@ func (n *next) leave() {
 	}
 }
 
-// forgotten reports whether nobody forwards requests to the Services any more, where no route refers to them.
-func (n *next) forgotten() bool { return !n.seen.Services || n.has(n.seen.InEffect, n.goal.DrainFor) }
+// forgotten reports whether nobody forwards requests to the Services any more, where no route is held.
+func (n *next) forgotten() bool {
+	return !n.strays && (!n.seen.Services || n.has(n.seen.InEffect, n.goal.DrainFor))
+}
 
 // share moves requests between the sides.
 func (n *next) share() {
@@ -179,9 +184,12 @@ func (n *next) share() {
 		}
 		return
 	case n.goal.Way == End && !n.Held:
-		n.Done = n.has(n.seen.InEffect, n.goal.ReadyFor)
+		n.Done = !n.strays && n.has(n.seen.InEffect, n.goal.ReadyFor)
 		if !n.Done {
 			n.awaits(v1alpha1.AwaitedRoutes)
+		}
+		if n.strays {
+			n.keepSides()
 		}
 		return
 	}
@@ -244,7 +252,7 @@ func (n *next) holdsUp() bool {
 
 // drained reports whether what is in effect has been so for long enough that nobody is sent elsewhere any more.
 func (n *next) drained() bool {
-	return n.inEffect && len(n.Writes) == 0 && n.has(n.seen.InEffect, max(n.goal.DrainFor, n.goal.ReadyFor))
+	return n.inEffect && !n.strays && len(n.Writes) == 0 && n.has(n.seen.InEffect, max(n.goal.DrainFor, n.goal.ReadyFor))
 }
 
 // nothing reports whether the canary side gets no requests.

@@ -2,6 +2,7 @@ package route
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,8 +46,15 @@ func (i ingress) Read(route, canary *unstructured.Unstructured, use Use) traffic
 	default:
 		_, bad = i.share(route, use, held, trial)
 	}
-	seen.Problem = bad.of(v1alpha1.RouteIngress, route)
+	seen.Problem, seen.Strays = bad.of(v1alpha1.RouteIngress, route), !seen.Held && ingressRefersToSide(route, use)
 	return seen
+}
+
+// ingressRefersToSide reports whether a path refers to a side, whatever the annotation says.
+func ingressRefersToSide(route *unstructured.Unstructured, use Use) bool {
+	own, _ := services(route)
+	sides := SidesOf(use.Service)
+	return slices.ContainsFunc(own, func(service object) bool { return service["name"] == sides.Stable || service["name"] == sides.Canary })
 }
 
 // isWhole reports whether both Ingresses are what a share makes of them.

@@ -127,6 +127,14 @@ func TestReadIngress(t *testing.T) {
 		if seen.Problem != nil || seen.Held != tc.held || seen.Whole != tc.whole || seen.Share.Weight != tc.weight || !seen.Accepted {
 			t.Errorf("%s: want held %t, whole %t, weight %d, got %+v, problem %+v", name, tc.held, tc.whole, tc.weight, seen, seen.Problem)
 		}
+		if seen.Strays {
+			t.Errorf("%s: it is known who refers to the sides, or nobody does", name)
+		}
+	}
+	unannotated := cloned(shared)
+	unannotated.SetAnnotations(nil)
+	if seen := kind.Read(unannotated, nil, web); seen.Held || !seen.Strays || seen.Problem == nil {
+		t.Errorf("without the annotation: want it to be said that the Ingress refers to the stable side all the same, got %+v", seen)
 	}
 }
 

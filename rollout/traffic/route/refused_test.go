@@ -135,6 +135,9 @@ func TestHolds(t *testing.T) {
 			if seen.Held || seen.Problem == nil || seen.Problem.Type != tc.want || strings.Contains(seen.Problem.Message, "\n") || len(seen.Problem.Message) > messageLength {
 				t.Errorf("want it not held, and %s, got %+v with %+v", tc.want, seen, seen.Problem)
 			}
+			if !seen.Strays {
+				t.Error("want it to be said that the route refers to the sides all the same")
+			}
 			if next, problem := KindOf(v1alpha1.RouteHTTP).Share(route, web, traffic.Share{}); next != nil || problem == nil {
 				t.Errorf("want no share of it, got %v", next)
 			}

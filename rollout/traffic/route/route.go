@@ -54,7 +54,7 @@ func (g gateway) Read(route, _ *unstructured.Unstructured, use Use) traffic.Rout
 func (g gateway) readShare(route *unstructured.Unstructured, use Use, seen *traffic.Route) {
 	t, one, bad := g.open(route, use)
 	if bad != nil {
-		seen.Problem = bad.of(g.kind, route)
+		seen.Problem, seen.Strays = bad.of(g.kind, route), g.refersToSide(route, use)
 		return
 	}
 	attempt := trial
@@ -68,7 +68,20 @@ func (g gateway) readShare(route *unstructured.Unstructured, use Use, seen *traf
 		want, _ := g.Share(route, use, seen.Share)
 		seen.Whole = want != nil && same(want.Object["spec"], route.Object["spec"]) && same(metadataOf(want)["annotations"], metadataOf(route)["annotations"])
 	}
+	_, refers := t.refersToSide()
+	seen.Strays = one == nil && refers
 	_, seen.Problem = g.Share(route, use, attempt)
+}
+
+// refersToSide reports whether a rule refers to a side, whatever the annotation says.
+func (g gateway) refersToSide(route *unstructured.Unstructured, use Use) bool {
+	t := &table{dialect: g.dialect, names: use.in(text(metadataOf(route)["namespace"]))}
+	spec, bad := objectIn(route.Object, "spec", "")
+	if bad != nil || t.read(spec) != nil {
+		return false
+	}
+	_, refers := t.refersToSide()
+	return refers
 }
 
 // Share implements Kind.
