@@ -25,7 +25,7 @@ func leave(l *look) Decision {
 	if d.holdStripped() {
 		return holdAgain(d)
 	}
-	if there && d.held() {
+	if there && d.held() && left { // its pods get requests by the sides until then
 		var gone bool
 		if d, gone = letGo(d); !gone {
 			return d

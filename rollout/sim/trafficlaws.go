@@ -18,6 +18,7 @@ var trafficLaws = []law{
 	{"T4 a side that gets requests selects what it did", keepsSides},
 	{"T4 the Services of the sides are deleted when nobody forwards requests to them", dropsUnused},
 	{"T5 a workload is handed back, and a release goes, when no route is held", leavesRoutes},
+	{"T5 the pods of a release that is deleted are handed back when nobody is sent to them by its routes", leavesServed},
 	{"T6 old pods are kept until the end where they are to be", keepsOldPods},
 	{"T7 what is stopped gives the new version no more", raisesNothing},
 }
@@ -188,6 +189,20 @@ func leavesRoutes(w *World, c change) string {
 	annotate, _ := c.action.(plan.Annotate)
 	if handsBack || annotate.Finalizer != nil && !*annotate.Finalizer {
 		return "a route is held"
+	}
+	return ""
+}
+
+// leavesServed: the native controller takes pods of one version away as soon as it has the workload.
+func leavesServed(w *World, c change) string {
+	_, handsBack := c.action.(plan.HandBack)
+	if !handsBack || w.Traffic == nil || !w.Release.Deleting {
+		return ""
+	}
+	for _, gets := range c.view.Gets {
+		if !same(gets.Revision, c.pass.intent.StableRevision) {
+			return fmt.Sprintf("%s still gets requests", gets.Revision)
+		}
 	}
 	return ""
 }
