@@ -110,10 +110,14 @@ func withinSurge(w *World, c change) string {
 	if s == nil {
 		return ""
 	}
-	limit := max(c.pass.window.mostPods(w), c.mostServing())
+	serving := c.mostServing()
+	limit := max(c.pass.window.mostPods(w), serving)
 	alone := s.Replicas == total(w.Sets) && s.Replicas == w.Workload.Replicas
 	if alone || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
 		limit = max(limit, c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas + 1 }))
+		if serving > 0 { // beside those that requests need, too, a version may have to come before another one can make room (T1)
+			limit = max(limit, serving+1)
+		}
 	}
 	if peak := w.peak() - c.pass.window.grown; peak > limit {
 		return fmt.Sprintf("%d pods, at most %d", peak, limit)

@@ -213,6 +213,9 @@ func keepsOldPods(w *World, c change) string {
 	if s == nil || spec == nil || !spec.KeepOldPods || intent.Rollback != nil || w.Past.OutOfBand || !same(s.Revision, intent.StableRevision) {
 		return ""
 	}
+	if side := w.Traffic.Stable; side.Made && !same(side.Revision, s.Revision) && w.view().of(s.Revision).Percent == 0 {
+		return "" // all requests had come to another version before this release, which serves in its place
+	}
 	if ending := intent.Traffic; ending != nil && ending.Ending != nil && w.passed(intent) == len(w.steps(intent)) {
 		return ""
 	}
