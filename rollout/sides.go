@@ -131,13 +131,19 @@ func (r *Reconciler) endpointsOf(ctx context.Context, service *corev1.Service) (
 		}
 		for j := range ours[i].Endpoints {
 			endpoint := &ours[i].Endpoints[j]
-			if target := endpoint.TargetRef; target != nil && is(endpoint.Conditions.Ready) {
+			if target := endpoint.TargetRef; target != nil && answers(&endpoint.Conditions) {
 				pods[target.UID] = true
 			}
 			serving = serving || is(endpoint.Conditions.Ready) || is(endpoint.Conditions.Serving)
 		}
 	}
 	return int32(min(len(pods), math.MaxInt32)), len(ours) > 0 && !serving, nil
+}
+
+// answers reports whether requests to an endpoint are answered, and will be. A Service that publishes addresses of pods that are not ready
+// has all of its endpoints ready.
+func answers(c *discoveryv1.EndpointConditions) bool {
+	return is(c.Ready) && is(c.Serving) && (c.Terminating == nil || !*c.Terminating)
 }
 
 // is reads a condition of an endpoint, which holds where it is not given.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +35,26 @@ func (s *routedServer) Get(_ context.Context, key client.ObjectKey, into client.
 		}
 	}
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, key.Name)
+}
+
+// A Service with publishNotReadyAddresses has ready endpoints for pods that are not, and for those that go.
+func TestEndpointsThatAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ready, serving, going *bool
+		want                  bool
+	}{
+		"ready":                      {new(true), new(true), new(false), true},
+		"nothing is said":            {nil, nil, nil, true},
+		"not ready":                  {new(false), new(false), new(false), false},
+		"going":                      {new(false), new(true), new(true), false},
+		"not ready, but published":   {new(true), new(false), new(false), false},
+		"going, and still published": {new(true), new(true), new(true), false},
+	} {
+		if got := answers(&discoveryv1.EndpointConditions{Ready: tc.ready, Serving: tc.serving, Terminating: tc.going}); got != tc.want {
+			t.Errorf("%s: it answers: %t, want %t", name, got, tc.want)
+		}
+	}
 }
 
 // In the middle of a release the cache alone is asked for the Deployment, and has no labels of its pods.
