@@ -41,6 +41,15 @@ func TestAPIServerIsAway(t *testing.T) {
 		t.Skip("needs a control plane")
 	}
 	t.Parallel()
+	cp := ownControlPlane(t)
+	for name, o := range outages { // one after the other: it is the same control plane
+		t.Run(name, func(t *testing.T) { o.strike(t, cp) })
+	}
+}
+
+// ownControlPlane starts one that may be killed, with more arguments of kube-controller-manager.
+func ownControlPlane(t *testing.T, manager ...string) *controlplane.ControlPlane {
+	t.Helper()
 	options, err := cptest.Options()
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +59,7 @@ func TestAPIServerIsAway(t *testing.T) {
 		"kube-apiserver": {"--watch-cache=false"},
 		// This one elects no leader. One that does ends with its lease, and the next gives nodes their whole time before it takes
 		// them for lost: they are heard before that.
-		"kube-controller-manager": {"--node-monitor-grace-period=5m"},
+		"kube-controller-manager": append(manager, "--node-monitor-grace-period=5m"),
 	}
 	cp, err := controlplane.Start(t.Context(), options)
 	if err != nil {
@@ -61,9 +70,7 @@ func TestAPIServerIsAway(t *testing.T) {
 			t.Errorf("stop the control plane: %v", err)
 		}
 	})
-	for name, o := range outages { // one after the other: it is the same control plane
-		t.Run(name, func(t *testing.T) { o.strike(t, cp) })
-	}
+	return cp
 }
 
 func (o outage) strike(t *testing.T, cp *controlplane.ControlPlane) {

@@ -22,24 +22,7 @@ func TestBlueGreenStaysWhateverRestarts(t *testing.T) {
 		t.Skip("needs a control plane")
 	}
 	t.Parallel()
-	options, err := cptest.Options()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.ExtraArgs = map[string][]string{
-		"kube-apiserver": {"--watch-cache=false"}, // as in TestAPIServerIsAway
-		// An HPA without metrics still keeps to its bounds.
-		"kube-controller-manager": {"--node-monitor-grace-period=5m", "--horizontal-pod-autoscaler-sync-period=1s"},
-	}
-	cp, err := controlplane.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(); err != nil {
-			t.Errorf("stop the control plane: %v", err)
-		}
-	})
+	cp := ownControlPlane(t, "--horizontal-pod-autoscaler-sync-period=1s") // one without metrics still keeps to its bounds
 	w := newTrafficWorldOn(t, cp)
 	first := w.startController()
 	w.deployed(deployment(4, rolling(1, 0)))
