@@ -16,6 +16,8 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE    ?= ghcr.io/sluice-dev/sluice
 
 GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+# Inside of the nodes' namespaces there is no network: what is built there is compiled before, with the flags that are used there.
+INSIDE   := CGO_ENABLED=0 go build -trimpath -o /dev/null -ldflags '-s -w'
 TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
@@ -32,12 +34,11 @@ demo: ## Releases from git push to the last batch, approved on a forge, on a con
 	go -C test build -o ../bin/demo ./demo
 	bin/demo $(ARGS)
 
-# Inside of the nodes' namespaces there is no network: what is built there is compiled before.
 .PHONY: demo-traffic
 demo-traffic: ## A canary as its users see it: the share of requests over time, through a real Gateway (root on Linux, as make test-node)
 	cd test && go run ./node/withnode -build
-	CGO_ENABLED=0 go build -trimpath -o /dev/null -ldflags '-s -w' ./examples/service
-	CGO_ENABLED=0 go -C test build -trimpath -o /dev/null ./node/pause
+	$(INSIDE) ./examples/service
+	cd test && $(INSIDE) ./node/pause
 	go -C test build -o ../bin/demo-traffic ./demo/traffic
 	cd test && go run ./node/withnode -- ../bin/demo-traffic
 
@@ -109,8 +110,8 @@ nightly-orders: ## Every order of events, whole, in a seventh of the families (P
 	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEvents$$' -deep -part=$(PART) $(ARGS)
 
 .PHONY: nightly-kinds
-nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, as many states as a night has time for
-	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEventsOfEachKind$$' -states=4000 $(ARGS)
+nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, and with traffic, as many states as a night has time for
+	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOf(EventsOfEachKind|Requests|Matches)$$' -states=4000 $(ARGS)
 
 # Tests that have none of a flag refuse it: this finds a target that would never run, in seconds.
 .PHONY: verify-nightly
@@ -121,17 +122,22 @@ verify-nightly: ## The nightly targets, without the tests
 nightly-race: ## The race detector for what make race leaves out
 	$(TEST) $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
 
-# Inside there is no network: what the suite builds is compiled before.
 .PHONY: build-node
 build-node: # what test-node takes
 	cd test && go run ./node/withnode -build
-	CGO_ENABLED=0 go build ./cmd/sluice ./examples/service
-	CGO_ENABLED=0 go -C test build ./cluster/load ./node/pause
-	go -C test test -vet=off -run '^$$' ./cluster ./node/withnode >/dev/null
+	$(INSIDE) ./cmd/sluice
+	$(INSIDE) ./examples/service
+	cd test && $(INSIDE) ./cluster/load
+	cd test && $(INSIDE) ./node/pause
+	go -C test test -vet=off -run '^$$' ./cluster ./demo/traffic ./node/withnode >/dev/null
+
+# The demo has a controller of its own, and so a cluster of its own.
+ONNODES := go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -timeout 30m -vet=off -count=1
 
 .PHONY: test-node
-test-node: build-node ## Journeys with real containers, on two kubelets of this machine, and a data plane (root on Linux)
-	cd test && go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -vet=off -count=1 -parallel=3 ./cluster $(ARGS)
+test-node: build-node ## Journeys with real containers, on two kubelets of this machine, and a data plane, with its demo (root on Linux)
+	cd test && $(ONNODES) -parallel=3 ./cluster $(ARGS)
+	$(if $(ARGS),,cd test && $(ONNODES) ./demo/traffic)
 
 .PHONY: test-kind
 test-kind: ## The same journeys on a cluster of kind's (where Docker is)

@@ -69,6 +69,7 @@ func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
 
 func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
+	s.v.timed = last.Timed
 	return s.r.settle(ctx, s.v, last, told)
 }
 
@@ -266,7 +267,7 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 func (v *view) noteLook(err error, now time.Time) {
 	switch {
 	case err == nil:
-		v.process.watches = v.process.watches.Looked(&v.persisted, now)
+		v.process.watches = v.process.watches.Looked(&v.persisted, now).Timed(v.timed)
 	case !outdated(err):
 		v.process.watches = v.process.watches.Interrupted()
 	}

@@ -37,8 +37,8 @@ func (v *view) canaryTaken(key routeKey) *v1alpha1.TrafficProblem {
 		return nil
 	}
 	return &v1alpha1.TrafficProblem{
-		Type: v1alpha1.TrafficNameTaken, Object: "Ingress " + canaryKey(key).NamespacedName.String(),
-		Message: "the release needs this name for an Ingress of its own: delete the Ingress, or rename it",
+		Type: v1alpha1.TrafficNameTaken, Object: canaryKey(key).words(),
+		Message: "the release needs this name for an Ingress of its own",
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *Reconciler) writeCanary(ctx context.Context, v *view, key routeKey, ser
 	owner := *metav1.NewControllerRef(v.release, v1alpha1.GroupVersion.WithKind("BatchRelease"))
 	wanted, problem := route.CanaryIngress(v.traffic.routes[key], useOf(v.release, service), share, owner)
 	if problem != nil {
-		v.process.traffic.unshared[key] = knownProblem{*problem, v.decidedOn(v.traffic.routes[key]), r.clock.Now()}
+		v.process.traffic.unshared[heldKey{key, service}] = knownProblem{*problem, v.decidedOn(v.traffic.routes[key]), r.clock.Now()}
 		return nil
 	}
 	known := v.canaryOf(key)
@@ -59,7 +59,6 @@ func (r *Reconciler) writeCanary(ctx context.Context, v *view, key routeKey, ser
 	case wanted == nil:
 		return r.dropCanary(ctx, v, key)
 	case known == nil:
-		wanted.SetLabels(map[string]string{v1alpha1.TrafficLabel: trafficLabel(v.release.Name)})
 		return r.createCanary(ctx, v, key, wanted)
 	}
 	changed := known.DeepCopy()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -107,6 +108,8 @@ type Options struct {
 	Traffic bool
 	// Namespaces are those that the manager watches; none means all.
 	Namespaces []string
+	// Cache is how the manager's cache was made. Routes are in caches of their own that are made alike.
+	Cache cache.Options
 }
 
 // SetupWithManager registers the Reconciler and the indexes that it reads by.
@@ -131,7 +134,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 	if !opts.Traffic {
 		return b.Complete(r)
 	}
-	routes, err := r.setUpTraffic(mgr, opts.Namespaces)
+	routes, err := r.setUpTraffic(mgr, opts)
 	if err != nil {
 		return fmt.Errorf("set up traffic: %w", err)
 	}

@@ -11,8 +11,11 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// notGranted is which ReferenceGrant a route of another namespace lacks; nil if none.
-func (r *Reconciler) notGranted(ctx context.Context, v *view, named v1alpha1.TrafficRoute) (*v1alpha1.TrafficProblem, error) {
+// ungranted is which ReferenceGrant a route of another namespace lacks; nil if none, or if nobody can see the namespace.
+func (r *Reconciler) ungranted(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (*v1alpha1.TrafficProblem, error) {
+	if key.Namespace == v.release.Namespace || !r.routes.sees(key.Namespace) {
+		return nil, nil
+	}
 	there, err := r.grants(ctx, named.Namespace)
 	if err != nil {
 		return nil, err
@@ -30,22 +33,28 @@ func (r *Reconciler) mayRefer(ctx context.Context, v *view, named v1alpha1.Traff
 	return err == nil && route.MayRefer(named, grants), err
 }
 
+// mayReferFrom reports whether routes of another namespace may refer to anything in that of the release.
+func (r *Reconciler) mayReferFrom(ctx context.Context, v *view, key routeKey) (bool, error) {
+	grants, err := r.grants(ctx, v.release.Namespace)
+	return err == nil && route.MayReferFrom(key.kind, key.Namespace, grants), err
+}
+
 // grants are the ReferenceGrants of a namespace, in the newest version that is served.
 func (r *Reconciler) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	if !r.routes.sees(namespace) {
 		return nil, nil
 	}
 	for _, kind := range grantKinds {
-		served, err := r.routes.kinds.serves(ctx, kind)
+		is, err := r.routes.kinds.of(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
-		if !served {
+		if is.reader == nil {
 			continue
 		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
-		if err := r.routes.reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := is.reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, fmt.Errorf("list ReferenceGrants: %w", err)
 		}
 		return list.Items, nil

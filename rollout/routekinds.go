@@ -6,103 +6,187 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-const gatewayGroup = "gateway.networking.k8s.io"
-
 // grantKinds are the versions of ReferenceGrant, the newest first.
 var grantKinds = []schema.GroupVersionKind{
-	{Group: gatewayGroup, Version: "v1", Kind: "ReferenceGrant"},
-	{Group: gatewayGroup, Version: "v1beta1", Kind: "ReferenceGrant"},
+	{Group: route.GatewayGroup, Version: "v1", Kind: "ReferenceGrant"},
+	{Group: route.GatewayGroup, Version: "v1beta1", Kind: "ReferenceGrant"},
 }
 
 // servedAgain is after how long to ask again for a kind that the API server does not serve. A watch of its definition would tell, but takes
 // a right in the whole cluster: where nobody asks for traffic, nobody asks for the kind.
 const servedAgain = 15 * time.Second
 
-// kinds knows which kinds the API server serves, and has an informer of each that it was asked for.
+// confirmedAfter is how long after the API server has first said that it does not serve a kind it has to say so again: one of several servers may not
+// know yet, or no longer, what the others do.
+const confirmedAfter = 2 * time.Second
+
+// kinds knows which kinds the API server serves, and watches those that it was asked for. While one goroutine asks the API server, others go on
+// with what is known.
 type kinds struct {
-	mapper meta.RESTMapper
-	cache  cache.Cache
-	// begin sets up what a new informer is for: its index, and who hears of changes.
-	begin func(context.Context, *unstructured.Unstructured) error
+	// ask asks the API server for a kind. open makes what watches one that it serves, and has lost called when it can't any more. tell has the
+	// releases looked at that this may concern.
+	ask  func(context.Context, schema.GroupVersionKind) (answer, error)
+	open func(kind schema.GroupVersionKind, resource *metav1.APIResource, lost func()) (*life, error)
+	tell func()
+
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	known map[schema.GroupVersionKind]*knownKind
 }
 
-// knownKind is a kind that was asked for; one without an informer was not served then.
+// answer is what the API server says about a kind: the resource that it is served as, nil if it is not in this version; elsewhere says that it
+// is in another one.
+type answer struct {
+	resource  *metav1.APIResource
+	elsewhere bool
+}
+
+// knownKind is a kind that was asked for.
 type knownKind struct {
-	asked    time.Time
-	informer cache.Informer
+	// life is nil while the kind is not served, as far as is known.
+	life *life
+	// asking says that somebody asks the API server now.
+	asking bool
+	// misses is how often in a row the API server has said that it does not serve the kind, asked when it did last, and elsewhere what else it said.
+	misses    int
+	asked     time.Time
+	elsewhere bool
+}
+
+// life is one watch of a kind, which ends when the API server does not serve the kind any more. What was seen in it says nothing about a kind
+// that comes again.
+type life struct {
+	reader client.Reader
+	synced func() bool
+	start  func()
+	stop   func()
+}
+
+// seenKind is what can be seen of a kind. By the reader, that is all of its objects. Without one, the API server does not serve the kind in this
+// version; gone says that it does so in no version: there can't be an object of it.
+type seenKind struct {
+	reader client.Reader
+	gone   bool
 }
 
 func newKinds(
-	mapper meta.RESTMapper, c cache.Cache, now clock.PassiveClock, begin func(context.Context, *unstructured.Unstructured) error,
+	now clock.PassiveClock,
+	ask func(context.Context, schema.GroupVersionKind) (answer, error),
+	open func(schema.GroupVersionKind, *metav1.APIResource, func()) (*life, error),
+	tell func(),
 ) *kinds {
-	return &kinds{mapper: mapper, cache: c, clock: now, begin: begin, known: map[schema.GroupVersionKind]*knownKind{}}
+	return &kinds{clock: now, ask: ask, open: open, tell: tell, known: map[schema.GroupVersionKind]*knownKind{}}
 }
 
-// serves reports whether the API server serves a kind. From the first time that it does there is an informer of it, which errUnseen says
-// is still to see all objects.
-func (k *kinds) serves(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
-	informer, err := k.informer(ctx, kind)
-	switch {
-	case err != nil || informer == nil:
-		return false, err
-	case !informer.HasSynced():
-		return false, errUnseen
-	default:
-		return true, nil
-	}
-}
-
-// informer is that of a kind; nil if the kind is not served.
-func (k *kinds) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if known := k.known[kind]; known != nil && (known.informer != nil || k.clock.Since(known.asked) < servedAgain) {
-		return known.informer, nil
-	}
-	_, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		k.known[kind] = &knownKind{asked: k.clock.Now()}
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find out whether %s is served: %w", kind.Kind, err)
-	}
-	if err := k.begin(ctx, routeOf(kind)); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", kind.Kind, err)
-	}
-	informer, err := k.cache.GetInformer(ctx, routeOf(kind), cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", kind.Kind, err)
-	}
-	k.known[kind] = &knownKind{informer: informer}
-	return informer, nil
-}
-
-// watched lists each kind of route that has an informer which has seen all.
-func (k *kinds) watched() []v1alpha1.TrafficRouteKind {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var watched []v1alpha1.TrafficRouteKind
-	for _, kind := range route.Kinds {
-		if known := k.known[route.GroupVersionKind(kind)]; known != nil && known.informer != nil && known.informer.HasSynced() {
-			watched = append(watched, kind)
+// of is what can be seen of a kind. It returns errUnseen where that is still to come: a watch has not seen all objects yet, or the API
+// server has said only once that it does not serve the kind.
+func (k *kinds) of(ctx context.Context, kind schema.GroupVersionKind) (seenKind, error) {
+	if k.turn(kind) {
+		if err := k.find(ctx, kind, 1); err != nil {
+			return seenKind{}, err
 		}
 	}
-	return watched
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.known[kind]
+	switch {
+	case known.life != nil && known.life.synced():
+		return seenKind{reader: known.life.reader}, nil
+	case known.life == nil && known.misses > 1:
+		return seenKind{gone: !known.elsewhere}, nil
+	default:
+		return seenKind{}, errUnseen
+	}
+}
+
+// turn reports whether the API server has to tell of a kind now, and notes it.
+func (k *kinds) turn(kind schema.GroupVersionKind) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.known[kind]
+	if known == nil {
+		known = &knownKind{}
+		k.known[kind] = known
+	}
+	if known.life != nil || known.asking {
+		return false
+	}
+	since := k.clock.Since(known.asked)
+	if known.misses == 1 && since < confirmedAfter || known.misses > 1 && since < servedAgain {
+		return false
+	}
+	known.asking = true
+	return true
+}
+
+// begin watches a kind if it is served. If it is not, that says nothing yet.
+func (k *kinds) begin(ctx context.Context, kind schema.GroupVersionKind) error {
+	k.turn(kind)
+	return k.find(ctx, kind, 0)
+}
+
+// find asks the API server for a kind, and watches it if it is served. If it is not, that counts as so many misses. Nobody else asks meanwhile
+// (turn). What fails leaves nothing behind, so that it can be repeated.
+func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, miss int) error {
+	is, err := k.ask(ctx, kind)
+	var opened *life
+	if err != nil {
+		err = fmt.Errorf("find out whether %s is served: %w", kind.Kind, err)
+	} else if is.resource != nil {
+		if opened, err = k.open(kind, is.resource, func() { k.lost(kind, opened) }); err != nil {
+			err = fmt.Errorf("watch %s: %w", kind.Kind, err)
+		}
+	}
+	k.mu.Lock()
+	known := k.known[kind]
+	known.asking = false
+	switch {
+	case err != nil:
+	case opened != nil:
+		*known = knownKind{life: opened}
+	default:
+		known.misses, known.asked, known.elsewhere = known.misses+miss, k.clock.Now(), is.elsewhere
+	}
+	k.mu.Unlock()
+	if err == nil && opened != nil {
+		opened.start() // and may be lost from now on
+	}
+	return err
+}
+
+// lost ends a life: nobody tells any more what happens to its objects. The API server is asked again at once.
+func (k *kinds) lost(kind schema.GroupVersionKind, ended *life) {
+	k.mu.Lock()
+	known := k.known[kind]
+	was := known.life == ended
+	if was {
+		*known = knownKind{}
+	}
+	k.mu.Unlock()
+	if was {
+		ended.stop()
+		k.tell()
+	}
+}
+
+// now is what is seen of a kind without asking for it; no reader if nobody has, or not all is seen.
+func (k *kinds) now(kind schema.GroupVersionKind) seenKind {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known := k.known[kind]; known != nil && known.life != nil && known.life.synced() {
+		return seenKind{reader: known.life.reader}
+	}
+	return seenKind{}
 }
 
 func routeOf(kind schema.GroupVersionKind) *unstructured.Unstructured {

@@ -24,35 +24,57 @@ import (
 type trafficProcess struct {
 	objects  map[v1alpha1.TrafficRouteKind]*kube.Overlay[*unstructured.Unstructured]
 	services *kube.Overlay[*corev1.Service]
+	// users are Services of others that have the names that the release needs, or names.
+	users *kube.Overlay[*corev1.Service]
 	// held are the routes that the release held when it was last looked at: the cache may not know of the last of them yet.
 	held  []routeKey
 	watch traffic.Watch
-	// problems are why a side could not be written, and unshared why a route could not.
+	// problems are why a side could not be written, and unshared why a route could not. Services that were written are answered by name.
 	problems map[traffic.SideName]knownProblem
-	unshared map[routeKey]knownProblem
+	unshared map[heldKey]knownProblem
+	answered map[string]answered
 }
 
 func newTrafficProcess(now clock.PassiveClock) *trafficProcess {
 	p := &trafficProcess{
 		objects:  map[v1alpha1.TrafficRouteKind]*kube.Overlay[*unstructured.Unstructured]{},
 		services: kube.NewOverlay[*corev1.Service](now, unseenFor),
+		users:    kube.NewOverlay[*corev1.Service](now, unseenFor),
 		problems: map[traffic.SideName]knownProblem{},
-		unshared: map[routeKey]knownProblem{},
+		unshared: map[heldKey]knownProblem{},
+		answered: map[string]answered{},
 	}
 	for _, kind := range route.Kinds {
-		p.objects[kind] = kube.NewOverlay[*unstructured.Unstructured](now, unseenFor)
+		p.objects[kind] = newRouteOverlay(now)
 	}
 	return p
 }
 
+func newRouteOverlay(now clock.PassiveClock) *kube.Overlay[*unstructured.Unstructured] {
+	return kube.NewOverlay[*unstructured.Unstructured](now, unseenFor)
+}
+
 // trafficSeen are the objects of a release's traffic as a pass sees them.
 type trafficSeen struct {
+	// kinds are what can be seen of those of the routes.
+	kinds map[v1alpha1.TrafficRouteKind]seenKind
 	// routes are those that the release names or holds, and their canary Ingresses.
 	routes map[routeKey]*unstructured.Unstructured
 	// services are those of the sides, by name.
 	services map[string]*corev1.Service
-	// users are Services of users that were read live in this pass, by name.
+	// users are the Services that the release names, and those of somebody else that have the names of sides, by name. Those that are live were read
+	// in this pass.
 	users map[string]*corev1.Service
+	live  map[string]bool
+	// reclaimed are routes of which somebody has taken away that the release holds them, as they were before.
+	reclaimed map[heldKey]*unstructured.Unstructured
+}
+
+// heldKey is what of a route a release holds.
+type heldKey struct {
+	routeKey
+
+	service string
 }
 
 func (r *Reconciler) observeRouted(ctx context.Context, v *view) error {
@@ -91,22 +113,43 @@ func (r *Reconciler) observeTraffic(ctx context.Context, v *view) (*traffic.Seen
 		return nil, nil
 	}
 	var told traffic.Seen
+	seen.Stage = traffic.StageOf(v.release, &v.release.Status)
 	v.process.traffic.watch, told = v.process.traffic.watch.Looked(*seen, r.clock.Now())
 	return &told, nil
 }
 
-// leftOf is what the caches have of a release: routes that it holds, as their annotations say, and Services that it owns.
+// leftOf is what the caches have of a release: routes that it holds, as their annotations say, and Services that it owns. Anybody may write to
+// thousands of routes of their namespace that the release holds them: none of these is read.
 func (r *Reconciler) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1.Service, error) {
 	var held []routeKey
-	for _, kind := range r.routes.kinds.watched() {
+	for _, kind := range route.Kinds {
+		is, err := r.kindOf(ctx, v, kind)
+		if err != nil {
+			return nil, nil, err
+		}
+		if is.reader == nil {
+			continue
+		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(route.GroupVersionKind(kind))
-		err := r.routes.reader.List(ctx, list, client.MatchingFields{indexHolder: client.ObjectKeyFromObject(v.release).String()})
+		err = is.reader.List(ctx, list, client.UnsafeDisableDeepCopy,
+			client.MatchingFields{indexHolder: client.ObjectKeyFromObject(v.release).String()})
 		if err != nil {
 			return nil, nil, fmt.Errorf("list %ss: %w", kind, err)
 		}
+		consents := map[string]bool{v.release.Namespace: true}
 		for i := range list.Items {
-			held = append(held, routeKey{kind, client.ObjectKeyFromObject(&list.Items[i])})
+			key := routeKey{kind, client.ObjectKeyFromObject(&list.Items[i])}
+			consent, known := consents[key.Namespace]
+			if !known {
+				if consent, err = r.mayReferFrom(ctx, v, key); err != nil {
+					return nil, nil, err
+				}
+				consents[key.Namespace] = consent
+			}
+			if consent {
+				held = append(held, key)
+			}
 		}
 	}
 	var services corev1.ServiceList
@@ -121,9 +164,15 @@ func (r *Reconciler) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1
 // seeTraffic is what there is of the traffic of a release, but for the times.
 func (r *Reconciler) seeTraffic(ctx context.Context, v *view, held []routeKey, services []*corev1.Service) (*traffic.Seen, error) {
 	p := v.process.traffic
-	v.traffic = trafficSeen{services: map[string]*corev1.Service{}, users: v.traffic.users}
+	v.traffic = trafficSeen{services: map[string]*corev1.Service{}, live: v.traffic.live, reclaimed: map[heldKey]*unstructured.Unstructured{}}
+	if v.traffic.live == nil {
+		v.traffic.live = map[string]bool{}
+	}
 	for _, service := range p.services.List(services) {
 		v.traffic.services[service.Name] = service
+	}
+	if err := r.observeUsers(ctx, v); err != nil {
+		return nil, err
 	}
 	seen := &traffic.Seen{Services: len(v.traffic.services) > 0}
 	off, err := r.observeRoutes(ctx, v, held)
@@ -141,7 +190,7 @@ func (r *Reconciler) seeTraffic(ctx context.Context, v *view, held []routeKey, s
 	return seen, err
 }
 
-// observeRoutes reads the routes that the release names, and those that it holds; or why that can't be done.
+// observeRoutes reads the routes that the release names, and those that it holds; or says why that can't be done.
 func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey) (*v1alpha1.TrafficProblem, error) {
 	keys := map[routeKey]bool{}
 	for _, key := range slices.Concat(held, v.process.traffic.held) {
@@ -149,15 +198,6 @@ func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey
 	}
 	if spec := v.release.Spec.Strategy.Traffic; spec != nil {
 		for _, named := range spec.Routes {
-			if served, err := r.routes.kinds.serves(ctx, route.GroupVersionKind(named.Kind)); err != nil {
-				return nil, err
-			} else if !served {
-				v.again = earlier(v.again, servedAgain)
-				return &v1alpha1.TrafficProblem{
-					Type: v1alpha1.TrafficNoGatewayAPI, Object: traffic.Words(named),
-					Message: fmt.Sprintf("the cluster does not serve %ss of %s", named.Kind, route.GroupVersionKind(named.Kind).GroupVersion()),
-				}, nil
-			}
 			keys[keyOf(v.release.Namespace, named)] = true
 		}
 	}
@@ -166,6 +206,10 @@ func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey
 			keys[canaryKey(key)] = true
 		}
 	}
+	off, err := r.observeKinds(ctx, v, keys)
+	if err != nil || off != nil {
+		return off, err
+	}
 	return nil, r.readRoutes(ctx, v, keys)
 }
 
@@ -173,11 +217,12 @@ func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey
 func (r *Reconciler) readRoutes(ctx context.Context, v *view, keys map[routeKey]bool) error {
 	cached := map[v1alpha1.TrafficRouteKind][]*unstructured.Unstructured{}
 	for key := range keys {
-		if !r.routes.sees(key.Namespace) {
+		reader := v.traffic.kinds[key.kind].reader
+		if reader == nil || !r.routes.sees(key.Namespace) {
 			continue
 		}
 		object := routeOf(route.GroupVersionKind(key.kind))
-		err := r.routes.reader.Get(ctx, key.NamespacedName, object)
+		err := reader.Get(ctx, key.NamespacedName, object)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -188,6 +233,9 @@ func (r *Reconciler) readRoutes(ctx context.Context, v *view, keys map[routeKey]
 	}
 	v.traffic.routes = map[routeKey]*unstructured.Unstructured{}
 	for _, kind := range route.Kinds {
+		if v.traffic.kinds[kind].gone { // with all that was seen of it
+			v.process.traffic.objects[kind] = newRouteOverlay(r.clock)
+		}
 		for _, object := range v.process.traffic.objects[kind].List(cached[kind]) {
 			v.traffic.routes[routeKey{kind, client.ObjectKeyFromObject(object)}] = object
 		}
@@ -273,48 +321,83 @@ func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRele
 	return services
 }
 
-// seenRoute is a route that the release names.
+// seenRoute is a route that the release names. Of one in another namespace nothing is told while the release may not share it, not even whether it is
+// there: whoever writes the release may have no right to know.
 func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (traffic.Route, error) {
-	object := v.traffic.routes[key]
-	if object == nil {
+	ungranted, err := r.ungranted(ctx, v, key, named)
+	if err != nil {
+		return traffic.Route{}, err
+	}
+	if v.traffic.routes[key] == nil {
 		missing := traffic.Route{TrafficRoute: named, Accepted: true} // there is nobody to wait for
-		missing.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: traffic.Words(named), Message: "the route does not exist"}
-		if !r.routes.sees(key.Namespace) {
-			missing.Problem.Message = "the controller does not watch namespace " + key.Namespace + " (--namespaces)"
-		}
+		missing.Problem = cmp.Or(ungranted, r.missing(v, key))
 		return missing, nil
 	}
-	one := r.readRoute(v, key, named)
-	if one.Problem == nil {
-		one.Problem = cmp.Or(v.canaryTaken(key), r.routeProblem(v, key))
+	refused := cmp.Or(v.canaryTaken(key), r.routeProblem(v, heldKey{key, named.Service}), ungranted)
+	if refused == nil {
+		v.reclaim(key, named)
 	}
-	if one.Problem == nil && key.Namespace != v.release.Namespace {
-		problem, err := r.notGranted(ctx, v, named)
-		if err != nil {
-			return traffic.Route{}, err
-		}
-		one.Problem = problem
+	one := r.readRoute(v, key, named)
+	if ungranted != nil {
+		one.Ungranted, one.Problem, one.Refused, one.Pending = true, ungranted, nil, nil
+	}
+	if one.Problem == nil {
+		one.Problem = refused
 	}
 	return one, nil
 }
 
-// readRoute is a route that is there.
+// missing says that a route is not there.
+func (r *Reconciler) missing(v *view, key routeKey) *v1alpha1.TrafficProblem {
+	if v.traffic.kinds[key.kind].gone {
+		return notServed(key)
+	}
+	message := "the route does not exist"
+	if !r.routes.sees(key.Namespace) {
+		message = "the controller does not watch namespace " + key.Namespace + " (--namespaces)"
+	}
+	return &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: key.words(), Message: message}
+}
+
+// reclaim notes what a route that the release names was before somebody took away that the release holds it, where that can be told: then it is the
+// release's again. Where somebody else has a Service of the name of a side, the route may be meant for that.
+func (v *view) reclaim(key routeKey, named v1alpha1.TrafficRoute) {
+	if !v.sidesAreFree(named.Service) {
+		return
+	}
+	use := useOf(v.release, named.Service)
+	again := route.Reclaimed(key.kind, v.traffic.routes[key], v.canaryOf(key), use, v.release.Spec.Strategy.Steps)
+	if again != nil {
+		v.traffic.reclaimed[heldKey{key, named.Service}] = again
+	}
+}
+
+// readRoute is a route that is there. One that is reclaimed has to be written.
 func (r *Reconciler) readRoute(v *view, key routeKey, named v1alpha1.TrafficRoute) traffic.Route {
-	one := route.KindOf(key.kind).Read(v.traffic.routes[key], v.canaryOf(key), useOf(v.release, named.Service))
+	object, again := v.traffic.routes[key], v.traffic.reclaimed[heldKey{key, named.Service}]
+	if again != nil {
+		object = again
+	}
+	one := route.KindOf(key.kind).Read(object, v.canaryOf(key), useOf(v.release, named.Service))
 	one.TrafficRoute = named
+	one.Whole = one.Whole && again == nil
 	return one
 }
 
 // leftRoute is a route that the release holds and does not name. In another namespace it counts only while that of the release still lets
-// such routes refer to its Services: anybody may write to a route that a release is its holder, and have the release wait for it to be restored.
+// such routes refer to its Services, or if this process knows that it counted before: anybody may write to a route that a release is its holder,
+// and have the release wait for it to be restored.
 func (r *Reconciler) leftRoute(ctx context.Context, v *view, key routeKey, service string) (traffic.Route, error) {
 	left := v1alpha1.TrafficRoute{Kind: key.kind, Name: key.Name, Service: service}
 	if key.Namespace != v.release.Namespace {
 		left.Namespace = key.Namespace
 		refers, err := r.mayRefer(ctx, v, left)
-		if err != nil || !refers {
+		if err != nil || !refers && !slices.Contains(v.process.traffic.held, key) {
 			return traffic.Route{}, err
 		}
+		one := r.readRoute(v, key, left)
+		one.Ungranted = !refers
+		return one, nil
 	}
 	return r.readRoute(v, key, left), nil
 }

@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -28,6 +31,8 @@ const (
 	// indexRoute finds releases by the routes that they name, and indexGranted those that name routes of other namespaces.
 	indexRoute   = "rollout.route"
 	indexGranted = "rollout.granted"
+	// indexNamed finds releases by the Services that they name, and by the names that those of the sides have.
+	indexNamed = "rollout.named"
 	// indexHolder finds routes by the releases that hold them, as their annotations say, and indexService EndpointSlices by their Services.
 	indexHolder  = "rollout.holder"
 	indexService = "rollout.service"
@@ -38,43 +43,53 @@ const granted = "true"
 
 // routes are the routes of releases as the controller knows them.
 type routes struct {
-	reader client.Reader
-	kinds  *kinds
+	kinds *kinds
 	// namespaces are those that are watched; none means all.
 	namespaces []string
 }
 
 // setUpTraffic has the controller watch what requests are shared by, as far as the API server serves it, and returns what begins to watch
 // the rest once it does.
-func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, namespaces []string) (*watcher, error) {
-	ctx, w := context.Background(), &watcher{r: r, mgr: mgr}
+func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, opts Options) (*watcher, error) {
+	ctx, w := context.Background(), &watcher{r: r}
 	if err := setUpTrafficIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	known := newKinds(mgr.GetRESTMapper(), mgr.GetCache(), r.clock, w.begin)
+	caches, err := newRouteCaches(mgr, opts.Cache, w.begin)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(caches); err != nil {
+		return nil, fmt.Errorf("add caches of routes: %w", err)
+	}
+	known := newKinds(r.clock, caches.ask, caches.open, w.lost)
 	for _, kind := range route.Kinds {
-		if _, err := known.informer(ctx, route.GroupVersionKind(kind)); err != nil {
+		if err := known.begin(ctx, route.GroupVersionKind(kind)); err != nil {
 			return nil, err
 		}
 	}
-	r.routes = &routes{reader: mgr.GetCache(), kinds: known, namespaces: namespaces}
+	r.routes = &routes{kinds: known, namespaces: opts.Namespaces}
 	return w, nil
 }
 
 // watcher has the controller told of changes.
 type watcher struct {
-	r   *Reconciler
-	mgr ctrl.Manager
+	r *Reconciler
 	// controller is nil until it is built; until then, sources wait for it.
 	controller controller.Controller
 	sources    []source.Source
+
+	mu sync.Mutex
+	// queue is nil until the controller has started.
+	queue workqueue.TypedInterface[reconcile.Request]
 }
 
 // watch adds what is always served.
 func (w *watcher) watch(b *builder.Builder) *builder.Builder {
 	return b.
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(releaseOwning)).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(w.r.releasesOfSlice))
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(w.r.releasesOfService)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(w.r.releasesOfSlice)).
+		WatchesRawSource(source.Func(w.started))
 }
 
 // built has the controller take the sources that have waited for it.
@@ -88,22 +103,49 @@ func (w *watcher) built(c controller.Controller) error {
 	return nil
 }
 
-// begin indexes a kind and has the controller told of its changes.
-func (w *watcher) begin(ctx context.Context, object *unstructured.Unstructured) error {
-	var tell client.Object = object
-	releases := w.r.releasesOfGrant
-	if !slices.Contains(grantKinds, object.GroupVersionKind()) {
+// started notes where releases are queued.
+func (w *watcher) started(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = queue
+	return nil
+}
+
+// lost has all releases looked at that share requests, after a kind of routes has ended.
+func (w *watcher) lost() {
+	w.mu.Lock()
+	queue := w.queue
+	w.mu.Unlock()
+	var releases v1alpha1.BatchReleaseList
+	if queue == nil || w.r.client.List(context.Background(), &releases, client.UnsafeDisableDeepCopy) != nil {
+		return // only possible before the controller has started, when everything is queued anyway
+	}
+	for i := range releases.Items {
+		if r := &releases.Items[i]; r.Spec.Strategy.Traffic != nil || r.Status.Traffic != nil {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r)})
+		}
+	}
+}
+
+// begin indexes the cache of a kind and has the controller told of its changes. Before it starts, the controller waits until the cache has seen all.
+func (w *watcher) begin(of cache.Cache, kind schema.GroupVersionKind) error {
+	ctx, object, releases := context.Background(), routeOf(kind), w.r.releasesOfGrant
+	if !slices.Contains(grantKinds, kind) {
 		releases = w.r.releasesOfRoute
-		if err := w.mgr.GetFieldIndexer().IndexField(ctx, object, indexHolder, holderNames); err != nil {
+		if err := of.IndexField(ctx, object, indexHolder, holderNames); err != nil {
 			return fmt.Errorf("index by %s: %w", indexHolder, err)
 		}
 	}
-	events := source.Kind(w.mgr.GetCache(), tell, handler.EnqueueRequestsFromMapFunc(releases))
+	events := handler.EnqueueRequestsFromMapFunc(releases)
 	if w.controller == nil {
-		w.sources = append(w.sources, events)
+		w.sources = append(w.sources, source.Kind[client.Object](of, object, events))
 		return nil
 	}
-	return w.controller.Watch(events)
+	informer, err := of.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	return w.controller.Watch(&source.Informer{Informer: informer, Handler: events})
 }
 
 func setUpTrafficIndexes(ctx context.Context, indexer client.FieldIndexer) error {
@@ -114,6 +156,7 @@ func setUpTrafficIndexes(ctx context.Context, indexer client.FieldIndexer) error
 	}{
 		{&v1alpha1.BatchRelease{}, indexRoute, routesOf},
 		{&v1alpha1.BatchRelease{}, indexGranted, namesOtherNamespaces},
+		{&v1alpha1.BatchRelease{}, indexNamed, servicesNamed},
 		{&corev1.Service{}, indexOwner, controllerUID},
 		{&discoveryv1.EndpointSlice{}, indexService, serviceOf},
 	}
@@ -132,6 +175,9 @@ type routeKey struct {
 }
 
 func (k routeKey) String() string { return string(k.kind) + "/" + k.NamespacedName.String() }
+
+// words name the route to people, who may have routes of that name in several namespaces.
+func (k routeKey) words() string { return string(k.kind) + " " + k.NamespacedName.String() }
 
 // keyOf is that of a route that a release in the namespace names.
 func keyOf(namespace string, named v1alpha1.TrafficRoute) routeKey {
@@ -204,6 +250,11 @@ func (r *Reconciler) releasesOfRoute(ctx context.Context, obj client.Object) []r
 // apart.
 func (r *Reconciler) releasesOfGrant(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.releasesBy(ctx, client.MatchingFields{indexGranted: granted})
+}
+
+// releasesOfService are the release whose side it is, and those that name it, or need its name.
+func (r *Reconciler) releasesOfService(ctx context.Context, obj client.Object) []reconcile.Request {
+	return append(r.releasesBy(ctx, client.MatchingFields{indexNamed: client.ObjectKeyFromObject(obj).String()}), releaseOwning(ctx, obj)...)
 }
 
 func (r *Reconciler) releasesOfSlice(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -3,6 +3,8 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,16 +51,26 @@ func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRou
 	if object == nil {
 		return errOutdated
 	}
-	delete(v.process.traffic.unshared, key)
-	shared, problem := route.KindOf(key.kind).Share(object, useOf(v.release, w.Route.Service), w.Share)
+	of := heldKey{key, w.Route.Service}
+	delete(v.process.traffic.unshared, of)
+	if !r.readRoute(v, key, w.Route).Whole { // somebody has changed it
+		if err := r.sidesFollow(ctx, v, w.Route.Service); err != nil {
+			return err
+		}
+	}
+	base, err := r.heldRoute(ctx, v, key, w.Route.Service)
+	if err != nil {
+		return err
+	}
+	shared, problem := route.KindOf(key.kind).Share(base, useOf(v.release, w.Route.Service), w.Share)
 	if problem != nil {
-		v.process.traffic.unshared[key] = knownProblem{*problem, v.decidedOn(object), r.clock.Now()}
+		v.process.traffic.unshared[of] = knownProblem{*problem, v.decidedOn(object), r.clock.Now()}
 		return nil
 	}
 	if err := r.writeRoute(ctx, v, key, object, shared); err != nil {
 		return err
 	}
-	if err := r.writeCanary(ctx, v, key, w.Route.Service, w.Share); err != nil || v.process.traffic.unshared[key].problem.Type != "" {
+	if err := r.writeCanary(ctx, v, key, w.Route.Service, w.Share); err != nil || v.process.traffic.unshared[of].problem.Type != "" {
 		return err
 	}
 	if one := r.readRoute(v, key, w.Route); !one.Whole || !equality.Semantic.DeepEqual(one.Share, w.Share) {
@@ -74,7 +86,12 @@ func (r *Reconciler) restoreRoute(ctx context.Context, v *view, w traffic.Restor
 	if object == nil {
 		return errOutdated
 	}
-	restored, problem := route.KindOf(key.kind).Restore(object, useOf(v.release, w.Route.Service))
+	base, err := r.heldRoute(ctx, v, key, w.Route.Service)
+	if err != nil {
+		return err
+	}
+	reclaimed := base != object
+	restored, problem := route.KindOf(key.kind).Restore(base, useOf(v.release, w.Route.Service))
 	if problem != nil { // it is told as that of the route
 		return nil
 	}
@@ -84,10 +101,18 @@ func (r *Reconciler) restoreRoute(ctx context.Context, v *view, w traffic.Restor
 	if err := r.dropCanary(ctx, v, key); err != nil {
 		return err
 	}
-	if r.readRoute(v, key, w.Route).Held {
+	if one := r.readRoute(v, key, w.Route); one.Held || one.Strays && reclaimed {
 		return &rewritten{fields: []string{"metadata.annotations[" + v1alpha1.TrafficAnnotation + "]"}, written: true}
 	}
 	return nil
+}
+
+// heldRoute is a route as it is, or as it was before somebody took away that the release holds it.
+func (r *Reconciler) heldRoute(ctx context.Context, v *view, key routeKey, service string) (*unstructured.Unstructured, error) {
+	if again := v.traffic.reclaimed[heldKey{key, service}]; again != nil {
+		return again, r.stillFree(ctx, v, service)
+	}
+	return v.traffic.routes[key], nil
 }
 
 // decidedOn tells apart what a share was decided on: with another step, in a rollback, or of another route, it may be of use.
@@ -97,13 +122,21 @@ func (v *view) decidedOn(object *unstructured.Unstructured) string {
 }
 
 // routeProblem is why a route could not be shared a moment ago; nil if there was nothing, or it was about something else.
-func (r *Reconciler) routeProblem(v *view, key routeKey) *v1alpha1.TrafficProblem {
+func (r *Reconciler) routeProblem(v *view, key heldKey) *v1alpha1.TrafficProblem {
 	known := v.process.traffic.unshared[key]
-	if known.of != v.decidedOn(v.traffic.routes[key]) {
+	if known.of != v.decidedOn(v.traffic.routes[key.routeKey]) {
 		return nil
 	}
-	return r.stillProblem(v, known)
+	left := problemAgain - r.clock.Since(known.at)
+	if known.problem.Type == "" || left <= 0 {
+		return nil
+	}
+	v.again = earlier(v.again, left)
+	return known.problem.DeepCopy()
 }
+
+// problemAgain is after how long to find out whether there still is a problem.
+const problemAgain = 10 * time.Second
 
 // writeRoute writes the difference between a route as it was seen and as it is to be.
 func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen, wanted *unstructured.Unstructured) error {
@@ -142,4 +175,5 @@ func (v *view) sawRoute(key routeKey, object *unstructured.Unstructured) {
 	object.SetManagedFields(nil)
 	v.process.traffic.objects[key.kind].Saw(object)
 	v.traffic.routes[key] = object
+	maps.DeleteFunc(v.traffic.reclaimed, func(of heldKey, _ *unstructured.Unstructured) bool { return of.routeKey == key })
 }

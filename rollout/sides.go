@@ -1,9 +1,9 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -11,10 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,16 +25,16 @@ import (
 // sliceController is who writes the EndpointSlices of Services that have a selector.
 const sliceController = "endpointslice-controller.k8s.io"
 
-// knownProblem is why a write was of no use, for what was to be written, and when that was found out. No watch tells when it is fixed:
-// Services of users are not watched.
+// knownProblem is why a write was of no use, what it rested on, and when that was found out: with something else it may be of use.
 type knownProblem struct {
 	problem v1alpha1.TrafficProblem
 	of      string
 	at      time.Time
 }
 
-// problemAgain is after how long to find out whether there still is a problem.
-const problemAgain = 10 * time.Second
+// answered are the versions of a user's Service and of that of a side, as the API server answered a write of it with something else than was asked
+// for, of what only tells how requests are forwarded: admission has the last word on that.
+type answered struct{ user, side string }
 
 // sideService is the name of the Service of a side.
 func sideService(service string, side traffic.SideName) string {
@@ -64,7 +62,7 @@ func namedServices(release *v1alpha1.BatchRelease) []string {
 // seeSide is a side as it is.
 func (r *Reconciler) seeSide(ctx context.Context, v *view, name traffic.SideName) (traffic.Side, error) {
 	services := namedServices(v.release)
-	side := traffic.Side{Made: len(services) > 0, Empty: true, Ready: math.MaxInt32, Problem: r.sideProblem(v, name)}
+	side := traffic.Side{Made: len(services) > 0, Empty: true, Ready: math.MaxInt32, Problem: v.sideProblem(name)}
 	for i, service := range services {
 		object := v.traffic.services[sideService(service, name)]
 		if object == nil {
@@ -75,11 +73,22 @@ func (r *Reconciler) seeSide(ctx context.Context, v *view, name traffic.SideName
 		} else if revision != side.Revision {
 			side.Revision = ""
 		}
+		is, err := r.compareSide(ctx, v, service, traffic.PointSide{Name: name, Revision: selects(object)}, object)
+		if err != nil {
+			return traffic.Side{}, err
+		}
 		ready, empty, err := r.endpointsOf(ctx, object)
 		if err != nil {
 			return traffic.Side{}, err
 		}
-		side.Ready, side.Empty = min(side.Ready, ready), side.Empty && empty
+		if is.elsewhere {
+			ready, empty = 0, false
+		}
+		if ready < side.Ready {
+			side.Ready, side.Fewest = ready, object.Name
+		}
+		side.Empty, side.Outdated = side.Empty && empty, side.Outdated || is.outdated
+		side.Problem = cmp.Or(side.Problem, is.problem)
 	}
 	if side.Revision == "" {
 		side.Ready, side.Empty = 0, false
@@ -87,33 +96,48 @@ func (r *Reconciler) seeSide(ctx context.Context, v *view, name traffic.SideName
 	return side, nil
 }
 
-// sideProblem is what kept a side from being written a moment ago; nil if nothing did, or it is time to try again.
-func (r *Reconciler) sideProblem(v *view, name traffic.SideName) *v1alpha1.TrafficProblem {
-	return r.stillProblem(v, v.process.traffic.problems[name])
-}
-
-func (r *Reconciler) stillProblem(v *view, known knownProblem) *v1alpha1.TrafficProblem {
-	left := problemAgain - r.clock.Since(known.at)
-	if known.problem.Type == "" || left <= 0 {
-		return nil
-	}
-	v.again = earlier(v.again, left)
-	return known.problem.DeepCopy()
-}
-
-// selects is the revision that a Service of a side selects; empty if somebody has changed it so that nobody can say, or made it so that it leads
-// elsewhere or is reached from elsewhere.
+// selects is the revision that a Service of a side selects; empty if somebody has changed it so that nobody can say.
 func selects(service *corev1.Service) string {
 	revision := service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
-	if service.Labels[v1alpha1.RevisionLabel] != revision || service.Spec.Type != corev1.ServiceTypeClusterIP || len(service.Spec.ExternalIPs) > 0 {
+	if service.Labels[v1alpha1.RevisionLabel] != revision {
 		return ""
 	}
 	return revision
 }
 
-// endpointsOf is how many pods a Service has as ready endpoints, and whether it has none that serve. What its EndpointSlices say counts once all
-// of them are about what it selects now, which their controller tells by the Service's labels. Anyone who may write EndpointSlices of
-// the namespace can make them up, as for every Service.
+// comparison is a Service of a side against what a write makes of it: outdated if it differs, and elsewhere if it may lead to other pods, or to none.
+type comparison struct {
+	outdated, elsewhere bool
+	problem             *v1alpha1.TrafficProblem
+}
+
+// compareSide compares a Service of a side with what a write of its revision makes of it. Where the user's can't have sides any more, what there is
+// goes on as it is.
+func (r *Reconciler) compareSide(
+	ctx context.Context, v *view, service string, w traffic.PointSide, is *corev1.Service,
+) (comparison, error) {
+	user := v.traffic.users[service]
+	if user == nil {
+		return comparison{outdated: !within(is), elsewhere: !within(is)}, nil
+	}
+	wanted := withSide(is, newSide(v.release, user, w))
+	switch {
+	case !leads(is, wanted):
+		problem, err := r.userProblem(ctx, v, service, user)
+		broken := problem == nil || !within(is)
+		return comparison{broken, broken, problem}, err
+	case sameSide(is, wanted) || v.process.traffic.answered[is.Name] == versionsOf(user, is):
+		return comparison{}, nil
+	default:
+		return comparison{outdated: true}, nil
+	}
+}
+
+func versionsOf(user, side *corev1.Service) answered {
+	return answered{user.ResourceVersion, side.ResourceVersion}
+}
+
+// endpointsOf is how many pods a Service has as ready endpoints, and whether it has none that serve.
 func (r *Reconciler) endpointsOf(ctx context.Context, service *corev1.Service) (ready int32, empty bool, err error) {
 	var list discoveryv1.EndpointSliceList
 	err = r.client.List(ctx, &list, client.InNamespace(service.Namespace),
@@ -121,23 +145,42 @@ func (r *Reconciler) endpointsOf(ctx context.Context, service *corev1.Service) (
 	if err != nil {
 		return 0, false, fmt.Errorf("list EndpointSlices: %w", err)
 	}
-	ours := slices.DeleteFunc(list.Items, func(s discoveryv1.EndpointSlice) bool {
-		return !ownedBy(&s, service.UID) || s.Labels[discoveryv1.LabelManagedBy] != sliceController
-	})
-	pods, serving := map[types.UID]bool{}, false
-	for i := range ours {
-		if ours[i].Labels[v1alpha1.RevisionLabel] != service.Labels[v1alpha1.RevisionLabel] {
-			return 0, false, nil
+	ready, empty = endpointsIn(service, list.Items)
+	return ready, empty, nil
+}
+
+// endpointsIn reads the EndpointSlices of a Service. What they say counts once all of them are about what it selects now, which their controller
+// tells by the Service's labels, and which of the namespace's pods it is about. Slices that others have made don't count, unless they are made up to
+// look like those of their controller, as anyone may who may write EndpointSlices of the namespace.
+func endpointsIn(service *corev1.Service, all []discoveryv1.EndpointSlice) (ready int32, empty bool) {
+	pods, ours, serving := map[types.UID]bool{}, false, false
+	for i := range all {
+		slice := &all[i]
+		if !ownedBy(slice, service.UID) || slice.Labels[discoveryv1.LabelManagedBy] != sliceController {
+			continue
 		}
-		for j := range ours[i].Endpoints {
-			endpoint := &ours[i].Endpoints[j]
-			if target := endpoint.TargetRef; target != nil && answers(&endpoint.Conditions) {
-				pods[target.UID] = true
+		if slice.Labels[v1alpha1.RevisionLabel] != service.Labels[v1alpha1.RevisionLabel] {
+			return 0, false
+		}
+		ours = true
+		for j := range slice.Endpoints {
+			endpoint := &slice.Endpoints[j]
+			if pod := podOf(endpoint, service.Namespace); pod != "" && answers(&endpoint.Conditions) {
+				pods[pod] = true
 			}
 			serving = serving || is(endpoint.Conditions.Ready) || is(endpoint.Conditions.Serving)
 		}
 	}
-	return int32(min(len(pods), math.MaxInt32)), len(ours) > 0 && !serving, nil
+	return int32(min(len(pods), math.MaxInt32)), ours && !serving
+}
+
+// podOf is the pod of an endpoint; empty if it has none in the namespace.
+func podOf(endpoint *discoveryv1.Endpoint, namespace string) types.UID {
+	target := endpoint.TargetRef
+	if target == nil || target.Kind != "Pod" || target.Namespace != namespace {
+		return ""
+	}
+	return target.UID
 }
 
 // answers reports whether requests to an endpoint are answered, and will be. A Service that publishes addresses of pods that are not ready
@@ -149,7 +192,7 @@ func answers(c *discoveryv1.EndpointConditions) bool {
 // is reads a condition of an endpoint, which holds where it is not given.
 func is(condition *bool) bool { return condition == nil || *condition }
 
-// pointSide makes the Services of a side, or has them select another revision.
+// pointSide makes the Services of a side, or has them select another revision, or be again as they were written.
 func (r *Reconciler) pointSide(ctx context.Context, v *view, w traffic.PointSide) error {
 	delete(v.process.traffic.problems, w.Name)
 	for _, service := range namedServices(v.release) {
@@ -158,121 +201,55 @@ func (r *Reconciler) pointSide(ctx context.Context, v *view, w traffic.PointSide
 			return err
 		}
 		if problem == nil {
-			problem, err = r.writeSide(ctx, v, newSide(v.release, user, w))
+			problem, err = r.writeSide(ctx, v, user, newSide(v.release, user, w))
 		}
 		if err != nil {
 			return err
 		}
 		if problem != nil {
-			v.process.traffic.problems[w.Name] = knownProblem{problem: *problem, at: r.clock.Now()}
+			v.process.traffic.problems[w.Name] = knownProblem{problem: *problem, of: v.sideRestsOn(w.Name)}
 			return nil
 		}
 	}
 	return nil
 }
 
-// userService reads the Service of a user; or says why it can't have sides.
-func (r *Reconciler) userService(ctx context.Context, v *view, name string) (*corev1.Service, *v1alpha1.TrafficProblem, error) {
-	user, known := v.traffic.users[name]
-	key := client.ObjectKey{Namespace: v.release.Namespace, Name: name}
-	if !known {
-		user = &corev1.Service{}
-		err := r.live.Get(ctx, key, user)
-		if apierrors.IsNotFound(err) {
-			user = nil
-		} else if err != nil {
-			return nil, nil, fmt.Errorf("read Service %s: %w", name, err)
+// sidesFollow returns errOutdated if the user's Service has changed, and its sides not yet: whoever changes a route may have changed the Service right
+// before, and the cache may have the route first.
+func (r *Reconciler) sidesFollow(ctx context.Context, v *view, service string) error {
+	user, problem, err := r.userService(ctx, v, service)
+	if problem != nil || err != nil {
+		return err
+	}
+	for _, name := range []traffic.SideName{traffic.StableSide, traffic.CanarySide} {
+		is := v.traffic.services[sideService(service, name)]
+		if is == nil {
+			continue
 		}
-		if v.traffic.users == nil {
-			v.traffic.users = map[string]*corev1.Service{}
+		compared, err := r.compareSide(ctx, v, user.Name, traffic.PointSide{Name: name, Revision: selects(is)}, is)
+		if err == nil && compared.outdated {
+			err = errOutdated
 		}
-		v.traffic.users[name] = user
+		if err != nil {
+			return err
+		}
 	}
-	selected, err := r.selected(ctx, v, user)
-	if err != nil {
-		return nil, nil, err
-	}
-	problem := &v1alpha1.TrafficProblem{Object: "Service " + key.String()}
-	switch {
-	case user == nil:
-		problem.Type, problem.Message = v1alpha1.TrafficServiceNotFound, "the Service does not exist"
-	case len(user.Spec.Selector) == 0 || user.Spec.Type == corev1.ServiceTypeExternalName:
-		problem.Type, problem.Message = v1alpha1.TrafficNotShareable, "the Service selects no pods: spec.selector is empty"
-	case !selected:
-		problem.Type = v1alpha1.TrafficNotShareable
-		problem.Message = fmt.Sprintf("the Service does not select the pods of %s %s", v.workload.Kind(), v.workload.GetName())
-	default:
-		return user, nil, nil
-	}
-	return nil, problem, nil
-}
-
-// selected reports whether a Service selects the pods of the workload. Their labels are in its template, which the cache doesn't have.
-func (r *Reconciler) selected(ctx context.Context, v *view, service *corev1.Service) (bool, error) {
-	if service == nil || v.workload == nil {
-		return true, nil // that is another problem
-	}
-	template, err := r.runningTemplate(ctx, v, true)
-	if err != nil {
-		return false, err
-	}
-	return labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(template.Labels)), nil
-}
-
-// newSide is a Service that selects the pods of one revision of those that a user's selects.
-func newSide(release *v1alpha1.BatchRelease, user *corev1.Service, w traffic.PointSide) *corev1.Service {
-	side := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       user.Namespace,
-			Name:            sideService(user.Name, w.Name),
-			Labels:          map[string]string{v1alpha1.TrafficLabel: trafficLabel(release.Name), v1alpha1.RevisionLabel: w.Revision},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))},
-		},
-		Spec: corev1.ServiceSpec{
-			Type:                     corev1.ServiceTypeClusterIP,
-			Selector:                 map[string]string{},
-			SessionAffinity:          user.Spec.SessionAffinity,
-			SessionAffinityConfig:    user.Spec.SessionAffinityConfig.DeepCopy(),
-			IPFamilies:               slices.Clone(user.Spec.IPFamilies),
-			IPFamilyPolicy:           user.Spec.IPFamilyPolicy,
-			InternalTrafficPolicy:    user.Spec.InternalTrafficPolicy,
-			TrafficDistribution:      user.Spec.TrafficDistribution,
-			PublishNotReadyAddresses: user.Spec.PublishNotReadyAddresses,
-		},
-	}
-	if user.Spec.ClusterIP == corev1.ClusterIPNone {
-		side.Spec.ClusterIP = corev1.ClusterIPNone
-	}
-	maps.Copy(side.Spec.Selector, user.Spec.Selector)
-	side.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = w.Revision
-	for _, port := range user.Spec.Ports {
-		port.NodePort = 0
-		side.Spec.Ports = append(side.Spec.Ports, port)
-	}
-	return side
-}
-
-// trafficLabel is a release's name as the value of a label, which may be shorter than a name.
-func trafficLabel(release string) string {
-	const most = 63
-	if len(release) <= most {
-		return release
-	}
-	return release[:most]
+	return nil
 }
 
 // writeSide makes a Service of a side, or changes the one that there is to it; or says that it is somebody else's.
-func (r *Reconciler) writeSide(ctx context.Context, v *view, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
+func (r *Reconciler) writeSide(ctx context.Context, v *view, user, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	known := v.traffic.services[side.Name]
 	if known == nil {
-		err := r.client.Create(ctx, side)
+		answer := side.DeepCopy()
+		err := r.client.Create(ctx, answer)
 		if apierrors.IsAlreadyExists(err) {
 			return r.refreshSide(ctx, v, side)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("create Service: %w", err)
 		}
-		return nil, v.sawSide(side, side.DeepCopy())
+		return nil, v.sawSide(user, side, answer)
 	}
 	wanted := withSide(known, side)
 	outcome := kube.Patch(ctx, r.client, known, wanted)
@@ -280,7 +257,7 @@ func (r *Reconciler) writeSide(ctx context.Context, v *view, side *corev1.Servic
 	case kube.Unchanged:
 		return nil, nil
 	case kube.Written:
-		return nil, v.sawSide(side, wanted)
+		return nil, v.sawSide(user, side, wanted)
 	case kube.Outdated, kube.Gone:
 		_, err := r.refreshSide(ctx, v, side)
 		if err == nil {
@@ -292,34 +269,19 @@ func (r *Reconciler) writeSide(ctx context.Context, v *view, side *corev1.Servic
 	return nil, fmt.Errorf("patch Service: %w", kube.Err(outcome))
 }
 
-// withSide is the Service that there is as that of a side: what the API server has chosen for it stays. Who makes one of this name that belongs to the
-// release can't have it lead elsewhere, or be reached from elsewhere.
-func withSide(known, side *corev1.Service) *corev1.Service {
-	wanted := known.DeepCopy()
-	if wanted.Labels == nil {
-		wanted.Labels = map[string]string{}
-	}
-	maps.Copy(wanted.Labels, side.Labels)
-	spec := &wanted.Spec
-	spec.Selector, spec.Ports, spec.PublishNotReadyAddresses = side.Spec.Selector, side.Spec.Ports, side.Spec.PublishNotReadyAddresses
-	if spec.Type != side.Spec.Type {
-		spec.Type, spec.ExternalName, spec.ExternalTrafficPolicy, spec.HealthCheckNodePort = side.Spec.Type, "", "", 0
-		spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges, spec.AllocateLoadBalancerNodePorts = "", nil, nil, nil
-	}
-	spec.ExternalIPs = nil
-	return wanted
-}
-
 // sawSide takes over the answer to a write of a side. Admission may have made something else of it.
-func (v *view) sawSide(side, answer *corev1.Service) error {
+func (v *view) sawSide(user, side, answer *corev1.Service) error {
 	answer.ManagedFields = nil // as in the cache
 	v.process.traffic.services.Saw(answer)
 	v.traffic.services[answer.Name] = answer
-	switch {
-	case !equality.Semantic.DeepEqual(answer.Spec.Selector, side.Spec.Selector):
+	delete(v.process.traffic.answered, answer.Name)
+	switch wanted := withSide(answer, side); {
+	case !leads(answer, wanted):
 		return &rewritten{fields: []string{"spec.selector"}, written: true}
 	case selects(answer) != side.Labels[v1alpha1.RevisionLabel]:
 		return &rewritten{fields: []string{"metadata.labels"}, written: true}
+	case !sameSide(answer, wanted):
+		v.process.traffic.answered[answer.Name] = versionsOf(user, answer)
 	}
 	return nil
 }
@@ -330,15 +292,27 @@ func (r *Reconciler) refreshSide(ctx context.Context, v *view, side *corev1.Serv
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(side), &existing); err != nil {
 		return nil, fmt.Errorf("read Service %s: %w", side.Name, gone(err))
 	}
+	existing.ManagedFields = nil
 	if ownedBy(&existing, v.release.UID) {
-		existing.ManagedFields = nil
 		v.process.traffic.services.Saw(&existing)
 		return nil, errOutdated
 	}
-	return &v1alpha1.TrafficProblem{
-		Type: v1alpha1.TrafficNameTaken, Object: "Service " + client.ObjectKeyFromObject(side).String(),
-		Message: "the release needs this name for a Service of its own: delete the Service, or rename it",
-	}, nil
+	v.process.traffic.users.Saw(&existing)
+	v.traffic.users[existing.Name] = &existing
+	return v.taken(&existing), nil
+}
+
+// taken says that somebody else has a Service of the name of a side's. That of another release is not to be deleted: it gets requests.
+func (v *view) taken(existing *corev1.Service) *v1alpha1.TrafficProblem {
+	problem := &v1alpha1.TrafficProblem{Object: "Service " + client.ObjectKeyFromObject(existing).String()}
+	owner := metav1.GetControllerOf(existing)
+	if owner != nil && owner.Kind == "BatchRelease" && owner.Name != v.release.Name {
+		problem.Type = v1alpha1.TrafficHeldByAnother
+		problem.Message = fmt.Sprintf("it belongs to release %q, which shares the requests for the same Service", owner.Name)
+		return problem
+	}
+	problem.Type, problem.Message = v1alpha1.TrafficNameTaken, "the release needs this name for a Service of its own"
+	return problem
 }
 
 // dropSides deletes the Services of both sides, each as it was seen.

@@ -59,6 +59,27 @@ func Strip(obj any) (any, error) {
 	return obj, nil
 }
 
+// StripService is a cache transform: of a Service that is not a release's it leaves what tells it apart, and what its sides copy.
+func StripService(obj any) (any, error) {
+	service, ok := obj.(*corev1.Service)
+	if !ok { // a tombstone of the informer
+		return obj, nil
+	}
+	if service.ManagedFields != nil { // what was stripped before may be in readers' hands: it is not touched
+		service.ManagedFields = nil
+	}
+	if owner := metav1.GetControllerOf(service); owner != nil && owner.Kind == "BatchRelease" {
+		return service, nil
+	}
+	if service.Labels != nil || service.Annotations != nil {
+		service.Labels, service.Annotations = nil, nil
+	}
+	if status := &service.Status; status.LoadBalancer.Ingress != nil || status.Conditions != nil {
+		*status = corev1.ServiceStatus{}
+	}
+	return service, nil
+}
+
 // strip is a no-op on a template that is stripped already: a transform may meet an object twice.
 func strip(template *corev1.PodTemplateSpec) error {
 	if isStripped(template) {

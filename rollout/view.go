@@ -40,6 +40,8 @@ type view struct {
 	traffic trafficSeen
 	// again is after how long to look again though no watch tells of a change; 0 is never.
 	again time.Duration
+	// timed is that of the last plan of the pass.
+	timed time.Duration
 	// facts are passed on as they are.
 	facts plan.Facts
 }

@@ -164,6 +164,11 @@ const (
 	// more requests than before.
 	// Action: change the object that the message names, or `strategy.traffic`.
 	ReasonTrafficBlocked = "TrafficBlocked"
+	// ReasonGatewaySilent: an event. On the way back, or in the end, the status of a route did not tell in time that its Gateways follow
+	// the route; `status.traffic.pendingParents` names them. The release goes on without them, and requests that they still send
+	// by the route of before may fail.
+	// Action: repair these Gateways, or take them out of the route's `parentRefs`. See docs/traffic.md#silent-gateways.
+	ReasonGatewaySilent = "GatewaySilent"
 	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
 	// Action: run `sluice approve NAME`, or remove the annotation. See docs/order.md#pause-points.
 	ReasonPausePoint = "PausePoint"

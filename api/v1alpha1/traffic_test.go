@@ -16,7 +16,7 @@ func TestTrafficOf(t *testing.T) {
 		"Each":     {steps: []string{"0%", "10%", "50%", "100%"}, want: []int32{0, 10, 50, 100}},
 		"Silent":   {steps: []string{"", "10%", "", ""}, want: []int32{0, 10, 10, 100}},
 		"Invalid":  {steps: []string{"5%", "much", "-1%", ""}, want: []int32{5, 5, 5, 100}},
-		"TooMuch":  {steps: []string{"900%", ""}, want: []int32{100, 100}},
+		"TooMuch":  {steps: []string{"900%", ""}, want: []int32{0, 100}},
 		"Rollback": {steps: []string{"10%", ""}, rollback: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,10 @@ func TestTrafficWords(t *testing.T) {
 	}
 	for want, problem := range map[string]TrafficProblem{
 		"HTTPRoute web: not there: create it, or correct strategy.traffic.routes": {Type: TrafficRouteNotFound, Object: "HTTPRoute web", Message: "not there"},
-		"run the controller with --traffic":                                       {Type: TrafficDisabled},
-		"HTTPRoute web: odd":                                                      {Type: "Odd", Object: "HTTPRoute web", Message: "odd"},
+		"the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release": {
+			Type: TrafficDisabled, Message: "the controller runs without --traffic",
+		},
+		"HTTPRoute web: odd": {Type: "Odd", Object: "HTTPRoute web", Message: "odd"},
 	} {
 		if got := problem.Words(); got != want {
 			t.Errorf("want %q, got %q", want, got)
@@ -85,9 +87,53 @@ func TestRequestWords(t *testing.T) {
 		"0% of requests and 1 match":    RequestWords(0, 1),
 		"10% of requests and 2 matches": RequestWords(10, 2),
 		"100% of requests":              RequestWords(100, 2),
+		"10%":                           ShareWords(10, 0),
+		"10% and 1 match":               ShareWords(10, 1),
+		"100%":                          ShareWords(100, 2),
 	} {
 		if got != want {
 			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}
+
+// TestMatchWords: a match reads as what it takes, and a value is never a condition of its own.
+func TestMatchWords(t *testing.T) {
+	t.Parallel()
+	header, expression := ValueMatch{Name: "X-Canary", Value: "yes"}, MatchRegularExpression
+	for want, match := range map[string]RequestMatch{
+		`header X-Canary "yes"`:                             {Headers: []ValueMatch{header}},
+		`header X-Canary "yes" and header A matching "^b$"`: {Headers: []ValueMatch{header, {Name: "A", Value: "^b$", Type: expression}}},
+		`path prefix "/beta" and query parameter try "new"`: {Path: &PathMatch{Value: "/beta"}, QueryParams: []ValueMatch{{Name: "try", Value: "new", Type: MatchExact}}},
+		`path "/beta"`:        {Path: &PathMatch{Value: "/beta", Type: PathExact}},
+		`path matching "^/b"`: {Path: &PathMatch{Value: "^/b", Type: PathRegularExpression}},
+		`header X-Canary "a\" and path \"/\x1b\u202e"`: {Headers: []ValueMatch{{Name: "X-Canary", Value: "a\" and path \"/\x1b\u202e"}}},
+	} {
+		if got := match.Words(); got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+}
+
+// TestMatchOfAll: only what every request has makes a match of all.
+func TestMatchOfAll(t *testing.T) {
+	t.Parallel()
+	root, values := &PathMatch{Value: "/"}, []ValueMatch{{Name: "a", Value: "b"}}
+	for name, tc := range map[string]struct {
+		match RequestMatch
+		want  bool
+	}{
+		"Root":        {RequestMatch{Path: root}, true},
+		"RootAsType":  {RequestMatch{Path: &PathMatch{Value: "/", Type: PathPrefix}}, true},
+		"RootAlone":   {RequestMatch{Path: &PathMatch{Value: "/", Type: PathExact}}, false},
+		"Expression":  {RequestMatch{Path: &PathMatch{Value: "/", Type: PathRegularExpression}}, false},
+		"Below":       {RequestMatch{Path: &PathMatch{Value: "/a"}}, false},
+		"WithHeader":  {RequestMatch{Path: root, Headers: values}, false},
+		"WithQuery":   {RequestMatch{Path: root, QueryParams: values}, false},
+		"HeaderAlone": {RequestMatch{Headers: values}, false},
+	} {
+		if got := tc.match.All(); got != tc.want {
+			t.Errorf("%s: want %t, got %t", name, tc.want, got)
 		}
 	}
 }

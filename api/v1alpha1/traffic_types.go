@@ -179,9 +179,23 @@ type TrafficStatus struct {
 	// Awaits is what has to come before requests, or pods, move on; empty if nothing.
 	// +optional
 	Awaits TrafficAwaited `json:"awaits,omitempty"`
+	// AwaitsObject is the route or Service that Awaits is about, such as "HTTPRoute shop/web", the first of several; empty if it is about
+	// no one of them.
+	// +optional
+	AwaitsObject string `json:"awaitsObject,omitempty"`
 	// Since is when Weight, or what Awaits names, became what it is.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// PendingParents are those whose status for a route is not about the route as it is now, such as "HTTPRoute web: Gateway public".
+	// +optional
+	PendingParents []string `json:"pendingParents,omitempty"`
+	// AcceptDeadline is until when they are waited for on the way back and in the end. It is unset where a version is to get more requests,
+	// which waits for them however long that takes.
+	// +optional
+	AcceptDeadline *metav1.Time `json:"acceptDeadline,omitempty"`
+	// GaveUp says that they are not waited for any more.
+	// +optional
+	GaveUp bool `json:"gaveUp,omitempty"`
 	// Problem is what somebody has to fix before requests can be moved; unset if nothing.
 	// +optional
 	Problem *TrafficProblem `json:"problem,omitempty"`
@@ -240,7 +254,7 @@ const (
 	TrafficServiceNotFound TrafficProblemType = "ServiceNotFound"
 	// TrafficServiceNotNamed: no rule of the route refers to the Service.
 	TrafficServiceNotNamed TrafficProblemType = "ServiceNotNamed"
-	// TrafficHeldByAnother: another release shares the requests for this Service in this route.
+	// TrafficHeldByAnother: another release shares the requests for this Service.
 	TrafficHeldByAnother TrafficProblemType = "HeldByAnother"
 	// TrafficNotGranted: no ReferenceGrant lets the release refer to a route of another namespace, or the route to the two Services.
 	TrafficNotGranted TrafficProblemType = "NotGranted"

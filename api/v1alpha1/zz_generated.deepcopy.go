@@ -1517,6 +1517,15 @@ func (in *TrafficStatus) DeepCopyInto(out *TrafficStatus) {
 		in, out := &in.Since, &out.Since
 		*out = (*in).DeepCopy()
 	}
+	if in.PendingParents != nil {
+		in, out := &in.PendingParents, &out.PendingParents
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.AcceptDeadline != nil {
+		in, out := &in.AcceptDeadline, &out.AcceptDeadline
+		*out = (*in).DeepCopy()
+	}
 	if in.Problem != nil {
 		in, out := &in.Problem, &out.Problem
 		*out = new(TrafficProblem)

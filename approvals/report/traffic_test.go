@@ -65,9 +65,9 @@ func TestTrafficInStatuses(t *testing.T) {
 		"blocked":            {rolling(good).shared().blockedBy(gone), []string{"900d pending batch 2/4: " + goneWords}},
 		"blocked at a gate":  {rolling(good).shared().blockedOn(smoke()).blockedBy(gone), []string{"900d pending batch 2/4: " + goneWords}},
 		"blocked at its end": {rolling(good).shared().atStep(3, 10).shares(ended).blockedBy(gone), []string{"900d pending batch 4/4: " + goneWords}},
-		"blocked at first": {rolling(good).shared().blockedBy(v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled}).status(func(s *v1alpha1.BatchReleaseStatus) {
+		"blocked at first": {rolling(good).shared().blockedBy(v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic"}).status(func(s *v1alpha1.BatchReleaseStatus) {
 			s.Phase, s.State, s.StepStartedAt = v1alpha1.PhaseInitial, v1alpha1.StateStarting, nil
-		}), []string{"900d pending requests can't be moved: run the controller with --traffic"}},
+		}), []string{"900d pending requests can't be moved: the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release"}},
 		"a problem of before": {rolling(good).shared().blockedBy(gone).status(func(s *v1alpha1.BatchReleaseStatus) {
 			s.StalledBy = ""
 		}), []string{"900d pending batch 2/4: updating to 3 of 10 pods, 10% of requests"}},

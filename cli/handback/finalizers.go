@@ -2,9 +2,11 @@ package handback
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,12 +20,11 @@ func (c *Command) removeFinalizers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, object := range objects {
-		if err := c.strip(ctx, object); err != nil {
-			return err
-		}
+		failed = append(failed, c.strip(ctx, object))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // ours are the releases in scope, their gates, and the sources. Where the CRDs are gone there is nothing.
@@ -86,8 +87,22 @@ func (c *Command) list(ctx context.Context, list client.ObjectList) error {
 // finalizers are all that Sluice sets.
 var finalizers = []string{v1alpha1.Finalizer, v1alpha1.ForgeFinalizer, v1alpha1.SourceFinalizer}
 
-// strip takes Sluice's finalizers off an object.
+// strip takes Sluice's finalizers off an object, whatever else happens to it meanwhile.
 func (c *Command) strip(ctx context.Context, object client.Object) error {
+	err := c.tryStrip(ctx, object)
+	for try := 1; try < tries && apierrors.IsConflict(err); try++ {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		err = c.tryStrip(ctx, object)
+	}
+	if err != nil {
+		return fmt.Errorf("take finalizers off %s %s: %w", kindOf(object), client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
+
+func (c *Command) tryStrip(ctx context.Context, object client.Object) error {
 	before := object.DeepCopyObject().(client.Object)
 	left := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return slices.Contains(finalizers, f) })
 	if len(left) == len(before.GetFinalizers()) {
@@ -95,9 +110,8 @@ func (c *Command) strip(ctx context.Context, object client.Object) error {
 	}
 	object.SetFinalizers(left)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := c.client.Patch(ctx, object, patch)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("take finalizers off %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	if err := c.client.Patch(ctx, object, patch); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	c.tell(fmt.Sprintf("%s: finalizers taken off its %s", client.ObjectKeyFromObject(before), kindOf(object)))
 	return nil

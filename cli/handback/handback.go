@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -29,6 +30,8 @@ type Options struct {
 	Proceed bool
 	// RemoveFinalizers takes Sluice's finalizers off its objects, for them to be deleted without a controller.
 	RemoveFinalizers bool
+	// NoWait hands workloads back as soon as their routes are restored. Requests that are on their way may be lost.
+	NoWait bool
 	// DryRun asks the API server without changing anything.
 	DryRun bool
 }
@@ -39,29 +42,31 @@ type Name struct{ Kind, Name string }
 // A Command hands back what its options say.
 type Command struct {
 	client  client.Client
+	clock   clock.Clock
 	options Options
 	tell    func(line string)
 }
 
 // New makes a Command that says each thing that it does in a line. The client must not read from a cache.
-func New(c client.Client, options Options, tell func(line string)) *Command {
+func New(c client.Client, now clock.Clock, options Options, tell func(line string)) *Command {
 	c = client.WithFieldOwner(c, owner)
 	if options.DryRun {
 		c = client.NewDryRunClient(c)
 	}
-	return &Command{client: c, options: options, tell: tell}
+	return &Command{client: c, clock: now, options: options, tell: tell}
 }
 
 // Run hands back. What can't be is in the error, and all others are handed back nevertheless.
 func (c *Command) Run(ctx context.Context) error {
 	routes, lost := c.restoreRoutes(ctx)
-	if lost != nil && len(routes.failed) == 0 {
-		return fmt.Errorf("find routes: %w", lost)
-	}
 	held, err := c.find(ctx)
-	failed := []error{lost, err}
+	kept, unsettled := c.settle(ctx, held, routes)
+	failed := []error{lost, err, unsettled}
+	if ctx.Err() != nil {
+		return errors.Join(failed...)
+	}
 	for _, t := range held {
-		if err := c.handBack(ctx, t, routes); err != nil {
+		if err := c.handBack(ctx, t, kept); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
 		}
 	}
@@ -81,23 +86,23 @@ func (c *Command) Run(ctx context.Context) error {
 const tries = 10
 
 // handBack gives one workload back, whatever else happens to it meanwhile.
-func (c *Command) handBack(ctx context.Context, t target, routes restored) error {
+func (c *Command) handBack(ctx context.Context, t target, stay kept) error {
 	var err error
 	for range tries {
-		if err = c.tryHandBack(ctx, t, routes); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		if err = c.tryHandBack(ctx, t, stay); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (c *Command) tryHandBack(ctx context.Context, t target, routes restored) error {
+func (c *Command) tryHandBack(ctx context.Context, t target, stay kept) error {
 	w := workload.New(t.kind)
 	if err := c.client.Get(ctx, t.key, w.Object()); err != nil {
 		return fmt.Errorf("read %s: %w", t.kind, err)
 	}
 	switch {
-	case routes.holds(w):
+	case stay.holds(w):
 		return errRoutes
 	case hold.Text(w) != nil:
 		return c.giveBack(ctx, t, w)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -22,20 +23,8 @@ import (
 // TestWithoutKinds: where nothing of Sluice is left, not even its kinds, the annotation is enough. A route of another namespace that anybody may
 // have said the release holds keeps no workload.
 func TestWithoutKinds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	t.Parallel()
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg, err := cp.Config()
+	cfg, err := cptest.Own(t, controlplane.Options{}).Config()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +112,7 @@ func run(t *testing.T, c client.Client) []string {
 func try(t *testing.T, c client.Client) (said []string, err error) {
 	t.Helper()
 	options := handback.Options{RemoveFinalizers: true}
-	err = handback.New(c, options, func(line string) { said = append(said, line) }).Run(t.Context())
+	err = handback.New(c, clock.RealClock{}, options, func(line string) { said = append(said, line) }).Run(t.Context())
 	return said, err
 }
 

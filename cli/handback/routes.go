@@ -16,9 +16,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // heldRoute is a route that a release holds for a Service.
@@ -29,6 +27,10 @@ type heldRoute struct {
 	holder  route.Holder
 	// unclear says that the annotation does not tell who holds the route; the holder is then a release that names it.
 	unclear bool
+	// astray says that the annotation was taken away of a route which that release names and which still refers to its Services.
+	astray bool
+	// steps are those of the release; only of a route that is astray, whose rules for matches they tell.
+	steps []v1alpha1.Step
 	// claimed says that nothing but the annotation tells that a release of another namespace holds the route, which anybody may have written.
 	claimed bool
 }
@@ -36,24 +38,25 @@ type heldRoute struct {
 func (r heldRoute) String() string { return fmt.Sprintf("%s %s", r.kind, r.key) }
 
 // errRoutes says that a workload stays held because requests would be lost.
-var errRoutes = errors.New("not handed back: a route of its release is not restored, and would send requests to pods that go")
+var errRoutes = errors.New("not handed back: a route of its release is not restored, or can't be read, and would send requests to pods that go")
 
-// restored are how many routes were restored, and the releases, by namespace and name, of which one was not.
+// restored are how many routes were restored, and what keeps workloads held.
 type restored struct {
 	routes int
-	failed map[string]bool
+	kept
+	drains drains
 }
 
 // restoreRoutes gives routes back what they had, before the pods that they send requests to go. What could not be given back is in the error.
 func (c *Command) restoreRoutes(ctx context.Context) (restored, error) {
-	done := restored{failed: map[string]bool{}}
-	held, err := c.findRoutes(ctx)
+	releases, known, err := c.releases(ctx)
 	if err != nil {
-		return done, err
+		return restored{kept: kept{all: true}}, err
 	}
-	var failed []error
-	for _, r := range held {
-		done.routes++
+	found, err := c.findRoutes(ctx, releases, known, kept{})
+	done := restored{routes: len(found.held), kept: found.kept, drains: c.drainsOf(found.held, releases)}
+	failed := []error{err}
+	for _, r := range found.held {
 		if err := c.restoreRoute(ctx, r); err != nil {
 			done.failed[r.holder.Release] = done.failed[r.holder.Release] || !r.claimed
 			failed = append(failed, fmt.Errorf("%s: %w", r, err))
@@ -62,43 +65,35 @@ func (c *Command) restoreRoutes(ctx context.Context) (restored, error) {
 	return done, errors.Join(failed...)
 }
 
-// holds reports whether a release that has a workload also has a route that could not be restored.
-func (r restored) holds(w workload.Workload) bool {
-	held := hold.Of(w)
-	return held != nil && r.failed[w.GetNamespace()+"/"+held.Release]
+// found are the routes that are held, and what those keep held that could not be looked for.
+type found struct {
+	held []heldRoute
+	kept
 }
 
 // findRoutes lists the routes in scope that are held. Kinds that the cluster does not serve have none. Who may not list them has
-// none either, if no release in scope names one.
-func (c *Command) findRoutes(ctx context.Context) ([]heldRoute, error) {
-	releases, known, err := c.releases(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var held []heldRoute
+// none either, if no release in scope names one. What keeps workloads held already is not looked for again.
+func (c *Command) findRoutes(ctx context.Context, releases map[string]*v1alpha1.BatchRelease, known bool, before kept) (found, error) {
+	all := found{kept: kept{failed: map[string]bool{}, unseen: slices.Clone(before.unseen), releases: releases}}
+	maps.Copy(all.failed, before.failed)
 	var failed []error
 	for _, kind := range route.Kinds {
-		found, err := c.routesOf(ctx, kind, releases)
-		if apierrors.IsForbidden(err) && known && !named(kind, releases) {
-			continue
-		}
-		held, failed = append(held, found...), append(failed, err)
-	}
-	return held, errors.Join(failed...)
-}
-
-// named reports whether a release may hold a route of a kind.
-func named(kind v1alpha1.TrafficRouteKind, releases map[string]*v1alpha1.BatchRelease) bool {
-	for _, release := range releases {
-		spec := release.Spec.Strategy.Traffic
-		if spec == nil && release.Status.Traffic != nil {
-			return true
-		}
-		if spec != nil && slices.ContainsFunc(spec.Routes, func(r v1alpha1.TrafficRoute) bool { return r.Kind == kind }) {
-			return true
+		for _, namespace := range c.namespacesOf(kind, releases) {
+			here := place{kind, namespace}
+			if slices.Contains(before.unseen, here) {
+				continue
+			}
+			held, err := c.routesIn(ctx, kind, namespace, releases)
+			all.held = append(all.held, held...)
+			if err == nil || apierrors.IsForbidden(err) && known && !here.named(releases) {
+				continue
+			}
+			all.unseen, failed = append(all.unseen, here), append(failed, err)
 		}
 	}
-	return false
+	astray, err := c.findAstray(ctx, releases, all.held, all.failed)
+	all.held = append(all.held, astray...)
+	return all, errors.Join(append(failed, err)...)
 }
 
 // releases are those in scope of the namespaces, by namespace and name. They are not known where their CRD is gone.
@@ -118,8 +113,8 @@ func (c *Command) releases(ctx context.Context) (map[string]*v1alpha1.BatchRelea
 	return releases, true, nil
 }
 
-// routesOf are the routes of a kind that are held: in the namespace that is in scope, and those of others that a release there names.
-func (c *Command) routesOf(ctx context.Context, kind v1alpha1.TrafficRouteKind, releases map[string]*v1alpha1.BatchRelease) ([]heldRoute, error) {
+// namespacesOf are those in which routes of a kind may be held: the one that is in scope, and those of others that a release there names.
+func (c *Command) namespacesOf(kind v1alpha1.TrafficRouteKind, releases map[string]*v1alpha1.BatchRelease) []string {
 	namespaces := map[string]bool{c.options.Namespace: true}
 	for _, release := range releases {
 		if spec := release.Spec.Strategy.Traffic; spec != nil && c.options.Namespace != "" {
@@ -130,15 +125,7 @@ func (c *Command) routesOf(ctx context.Context, kind v1alpha1.TrafficRouteKind, 
 			}
 		}
 	}
-	var held []heldRoute
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		found, err := c.routesIn(ctx, kind, namespace, releases)
-		held = append(held, found...)
-		if err != nil {
-			return held, err
-		}
-	}
-	return held, nil
+	return slices.Sorted(maps.Keys(namespaces))
 }
 
 func (c *Command) routesIn(
@@ -155,7 +142,7 @@ func (c *Command) routesIn(
 		case absent(err):
 			return held, nil
 		case err != nil:
-			return held, fmt.Errorf("list %ss: %w", kind, err)
+			return held, fmt.Errorf("list %ss%s: %w", kind, in(namespace), err)
 		}
 		for i := range list.Items {
 			object := client.ObjectKeyFromObject(&list.Items[i])
@@ -239,26 +226,43 @@ func (c *Command) restoreRoute(ctx context.Context, r heldRoute) error {
 }
 
 func (c *Command) tryRestoreRoute(ctx context.Context, r heldRoute) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(route.GroupVersionKind(r.kind))
-	if err := c.client.Get(ctx, r.key, object); err != nil {
-		return fmt.Errorf("read route: %w", client.IgnoreNotFound(err))
+	object, err := c.readRoute(ctx, r)
+	if err != nil || object == nil {
+		return err
+	}
+	if r.astray {
+		again, err := c.reclaim(ctx, r, object)
+		if err != nil || again == nil {
+			return err
+		}
+		return c.giveRoute(ctx, r, object, again)
 	}
 	if holders, _ := route.Holders(object); !r.unclear && !slices.Contains(holders, route.Held{Service: r.service, Holder: r.holder}) {
-		return nil
-	}
-	namespace, _, _ := strings.Cut(r.holder.Release, "/")
-	use := route.Use{Namespace: namespace, Service: r.service, Holder: r.holder}
-	restored, problem := route.KindOf(r.kind).Restore(object, use)
-	if problem != nil {
-		return fmt.Errorf("%s: restore it by hand", problem.Message)
-	}
-	outcome := kube.Patch(ctx, c.client, object, restored)
-	if _, unchanged := outcome.(kube.Unchanged); unchanged { // somebody has restored it, or holds it in the release's place
 		return c.dropCanary(ctx, r)
 	}
-	if err := kube.Err(outcome); err != nil {
-		return fmt.Errorf("patch route: %w", err)
+	return c.giveRoute(ctx, r, object, object)
+}
+
+// use is what the release has to do with a route.
+func (r heldRoute) use() route.Use {
+	namespace, _, _ := strings.Cut(r.holder.Release, "/")
+	return route.Use{Namespace: namespace, Service: r.service, Holder: r.holder}
+}
+
+// giveRoute writes a route as it is without the release. What is held is the route with the release's hold.
+func (c *Command) giveRoute(ctx context.Context, r heldRoute, object, held *unstructured.Unstructured) error {
+	restored, problem := route.KindOf(r.kind).Restore(held, r.use())
+	if problem != nil {
+		return fmt.Errorf("%s: restore it by hand: make it refer to Service %s, and remove its annotation %s",
+			problem.Message, r.service, v1alpha1.TrafficAnnotation)
+	}
+	outcome := kube.Patch(ctx, c.client, object, restored)
+	switch outcome.(type) {
+	case kube.Unchanged, kube.Gone: // somebody has restored or deleted it, or holds it in the release's place
+		return c.dropCanary(ctx, r)
+	case kube.Written:
+	case kube.Outdated, kube.Refused, kube.Failed:
+		return fmt.Errorf("patch route: %w", kube.Err(outcome))
 	}
 	if err := c.dropCanary(ctx, r); err != nil {
 		return err
@@ -287,7 +291,7 @@ func (c *Command) dropCanary(ctx context.Context, r heldRoute) error {
 	if err != nil {
 		return fmt.Errorf("read Ingress %s: %w", key.Name, err)
 	}
-	if owner := metav1.GetControllerOf(canary); owner == nil || string(owner.UID) != r.holder.UID {
+	if !r.owns(canary) {
 		return nil
 	}
 	err = c.client.Delete(ctx, canary, client.Preconditions{UID: &canary.UID, ResourceVersion: &canary.ResourceVersion})

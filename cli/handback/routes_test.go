@@ -1,6 +1,7 @@
 package handback_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -28,6 +30,7 @@ import (
 type routed struct {
 	*testing.T
 	client    client.Client
+	clock     clock.Clock
 	namespace string
 	release   *v1alpha1.BatchRelease
 	// before are the routes as the user has written them.
@@ -55,7 +58,7 @@ spec:
 func newRouted(t *testing.T) *routed {
 	t.Helper()
 	cptest.GatewayAPI(t)
-	r := &routed{T: t, client: cptest.Client(t), namespace: cptest.Namespace(t), before: map[v1alpha1.TrafficRouteKind]*unstructured.Unstructured{}}
+	r := &routed{T: t, client: cptest.Client(t), clock: clock.RealClock{}, namespace: cptest.Namespace(t), before: map[v1alpha1.TrafficRouteKind]*unstructured.Unstructured{}}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:2"}}},
@@ -71,7 +74,7 @@ func newRouted(t *testing.T) *routed {
 			Template:    &runtime.RawExtension{Raw: raw},
 			Strategy: v1alpha1.ReleaseStrategy{
 				Steps: []v1alpha1.Step{{Replicas: intstr.FromInt32(1), Traffic: "10%"}, {Replicas: intstr.FromString("100%")}},
-				Traffic: &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{
+				Traffic: &v1alpha1.Traffic{DrainSeconds: new(int32(0)), Routes: []v1alpha1.TrafficRoute{
 					{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}, {Kind: v1alpha1.RouteIngress, Name: "web", Service: "web"},
 				}},
 			},
@@ -156,7 +159,7 @@ func (r *routed) run(options handback.Options) ([]string, error) {
 	r.Helper()
 	var said []string
 	options.Namespace = r.namespace
-	err := handback.New(r.client, options, func(line string) { said = append(said, strings.ReplaceAll(line, r.namespace+"/", "")) }).Run(r.Context())
+	err := handback.New(r.client, r.clock, options, func(line string) { said = append(said, strings.ReplaceAll(line, r.namespace+"/", "")) }).Run(r.Context())
 	return said, err
 }
 
@@ -219,7 +222,7 @@ func TestRoutesFirst(t *testing.T) {
 		"Deployment web: would be handed back: ",
 	}
 	said := r.must(handback.Options{DryRun: true})
-	wantLines(t, want, said)
+	wantLines(t, slices.Insert(slices.Clone(want), 2, "would wait until the status of the routes tells that they are in effect, and then 0s"), said)
 	r.wantHeld(true)
 	for kind, before := range r.before {
 		if now := r.get(kind); cmp.Equal(before.Object["spec"], now.Object["spec"]) {
@@ -248,6 +251,54 @@ func wantLines(t *testing.T, want, said []string) {
 	}
 }
 
+// vanishing is a client to which a route goes away once it has been listed, or right before it is written.
+type vanishing struct {
+	client.Client
+	list, patch func()
+}
+
+func (c vanishing) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := c.Client.List(ctx, list, options...)
+	if c.list != nil && list.GetObjectKind().GroupVersionKind().Kind == "HTTPRouteList" {
+		c.list()
+	}
+	return err
+}
+
+func (c vanishing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if c.patch != nil && object.GetObjectKind().GroupVersionKind().Kind == "HTTPRoute" {
+		c.patch()
+	}
+	return c.Client.Patch(ctx, object, patch, options...)
+}
+
+// TestRouteGoesMeanwhile: a route that somebody deletes while the command runs has nothing to be given back, and keeps no workload held.
+func TestRouteGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, when := range map[string]func(c *vanishing, goes func()){
+		"AfterTheList":   func(c *vanishing, goes func()) { c.list = goes },
+		"BeforeTheWrite": func(c *vanishing, goes func()) { c.patch = goes },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRouted(t)
+			c := vanishing{Client: r.client}
+			when(&c, func() {
+				if err := client.IgnoreNotFound(c.Client.Delete(t.Context(), r.before[v1alpha1.RouteHTTP].DeepCopy())); err != nil {
+					t.Errorf("delete route: %v", err)
+				}
+			})
+			r.client = c
+			r.must(handback.Options{})
+			r.wantHeld(false)
+			err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(r.before[v1alpha1.RouteHTTP]), r.before[v1alpha1.RouteHTTP].DeepCopy())
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("want the route to have gone meanwhile, got %v", err)
+			}
+		})
+	}
+}
+
 // TestRoutesOfOthers: a workload with another name than those that are given keeps its routes.
 func TestRoutesOfOthers(t *testing.T) {
 	t.Parallel()
@@ -260,6 +311,37 @@ func TestRoutesOfOthers(t *testing.T) {
 	}
 }
 
+// TestCanaryOfAnother: an Ingress of the name of the second one stays if it belongs to something else of the UID that the annotation names: anybody
+// who may write a route can write that.
+func TestCanaryOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, foreign := range map[string]func(*metav1.OwnerReference){
+		"Kind":  func(owner *metav1.OwnerReference) { owner.Kind = "ReleaseSource" },
+		"Group": func(owner *metav1.OwnerReference) { owner.APIVersion = "example.org/v1" },
+		"Name":  func(owner *metav1.OwnerReference) { owner.Name = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRouted(t)
+			canary := r.get(v1alpha1.RouteIngress)
+			key := client.ObjectKey{Namespace: r.namespace, Name: "web-canary"}
+			if err := r.client.Get(t.Context(), key, canary); err != nil {
+				t.Fatalf("read second Ingress: %v", err)
+			}
+			owners := canary.GetOwnerReferences()
+			foreign(&owners[0])
+			canary.SetOwnerReferences(owners)
+			if err := r.client.Update(t.Context(), canary); err != nil {
+				t.Fatalf("give second Ingress away: %v", err)
+			}
+			r.must(handback.Options{})
+			if err := r.client.Get(t.Context(), key, canary); err != nil {
+				t.Errorf("want the Ingress of another to stay: %v", err)
+			}
+		})
+	}
+}
+
 // TestRouteThatCanNotBeRestored: the workload keeps its pods, and the objects their finalizers, until somebody has restored the route.
 func TestRouteThatCanNotBeRestored(t *testing.T) {
 	t.Parallel()
@@ -268,7 +350,7 @@ func TestRouteThatCanNotBeRestored(t *testing.T) {
 	for _, text := range []string{"{", "[]", `{"web": {"release": 3}}`, strings.Replace(held, `"weight":10`, `"weight":-1`, 1)} {
 		r.annotate(text)
 		said, err := r.run(handback.Options{RemoveFinalizers: true})
-		if err == nil || !strings.Contains(err.Error(), "restore it by hand") || !strings.Contains(err.Error(), "not handed back: a route of its release") {
+		if err == nil || !strings.Contains(err.Error(), "make it refer to Service web, and remove its annotation") || !strings.Contains(err.Error(), "not handed back: a route of its release") {
 			t.Errorf("%s: want to be told what to do, got %q, %v", text, said, err)
 		}
 		r.wantHeld(true)

@@ -39,6 +39,8 @@ type Finding struct {
 	Column   int      `json:"column,omitempty"`
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
+	// Doubt is what a warning of Traffic is about, zero for all others.
+	Doubt Doubt `json:"-"`
 }
 
 // Report is all that was found.
@@ -61,9 +63,9 @@ func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
 	for _, problem := range slices.Concat(read.Errors, frozen) {
 		report.add(Error, problem)
 	}
-	routes := routesOf(read.Routes)
+	others := othersOf(read)
 	for _, release := range read.Releases {
-		if err := report.review(files, release, routes); err != nil {
+		if err := report.review(files, release, others); err != nil {
 			return nil, fmt.Errorf("review BatchRelease %s/%s: %w", release.Namespace, release.Name, err)
 		}
 	}
@@ -107,7 +109,11 @@ func (r *Report) Err(strict bool) error {
 }
 
 func (r *Report) add(severity Severity, problem spec.Error) {
-	r.Findings = append(r.Findings, Finding{problem.File, problem.Line, problem.Column, severity, problem.Message})
+	r.Findings = append(r.Findings, findingOf(severity, problem))
+}
+
+func findingOf(severity Severity, problem spec.Error) Finding {
+	return Finding{File: problem.File, Line: problem.Line, Column: problem.Column, Severity: severity, Message: problem.Message}
 }
 
 func (r *Report) sort() {

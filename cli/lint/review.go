@@ -32,7 +32,7 @@ type review struct {
 }
 
 // review looks for what would only come to light in the cluster.
-func (r *Report) review(files fs.FS, release *spec.Release, routes routes) error {
+func (r *Report) review(files fs.FS, release *spec.Release, others *others) error {
 	it := &review{Report: r, files: files, release: release}
 	if err := convert(release.Object(), &it.object); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *Report) review(files fs.FS, release *spec.Release, routes routes) error
 	}
 	it.checkLimits()
 	it.checkDeadline()
-	it.checkTraffic(routes)
+	it.checkTraffic(others)
 	return nil
 }
 

@@ -3,16 +3,18 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
@@ -24,50 +26,91 @@ type routeKey struct {
 	namespace, name string
 }
 
-// routes are those of the repository. One that is given twice, by overlays of several clusters for example, may be either.
-type routes map[routeKey][]spec.Route
+// others are the routes and Services of the repository. One that is given twice, by overlays of several clusters for example, may be either.
+type others struct {
+	routes   map[routeKey][]spec.Route
+	services map[types.NamespacedName][]spec.Service
+}
 
-func routesOf(all []spec.Route) routes {
-	found := routes{}
-	for _, one := range all {
+func othersOf(read *spec.Result) *others {
+	found := &others{map[routeKey][]spec.Route{}, map[types.NamespacedName][]spec.Service{}}
+	for _, one := range read.Routes {
 		key := routeKey{one.Kind, one.Namespace, one.Name}
-		found[key] = append(found[key], one)
+		found.routes[key] = append(found.routes[key], one)
+	}
+	for _, one := range read.Services {
+		key := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+		found.services[key] = append(found.services[key], one)
 	}
 	return found
 }
 
+// Traffic compares releases with the routes, Services and workloads of their repository.
+type Traffic struct {
+	files  fs.FS
+	others *others
+}
+
+// TrafficOf takes what was read of a repository.
+func TrafficOf(files fs.FS, read *spec.Result) *Traffic { return &Traffic{files, othersOf(read)} }
+
+// Check finds what is wrong with how a release shares requests. It is part of what the Check of all files finds.
+func (t *Traffic) Check(release *spec.Release) ([]Finding, error) {
+	it := &review{Report: &Report{}, files: t.files, release: release}
+	if err := convert(release.Object(), &it.object); err != nil {
+		return nil, err
+	}
+	if release.HasWorkload() {
+		if read, err := workloadOf(release.WorkloadObject()); err == nil {
+			it.workload = read
+		}
+	}
+	it.checkTraffic(t.others)
+	it.sort()
+	return it.Findings, nil
+}
+
 // checkTraffic looks for routes that can't be shared, and steps that can't do with them what they say.
-func (r *review) checkTraffic(found routes) {
+func (r *review) checkTraffic(found *others) {
 	traffic := r.object.Spec.Strategy.Traffic
 	if traffic == nil {
 		return
 	}
 	for i := range traffic.Routes {
 		r.checkRoute(i, &traffic.Routes[i], found)
+		r.checkService(i, found)
 	}
 	for i := range r.object.Spec.Strategy.Steps {
+		r.checkMatches(i)
 		r.checkExpressions(i)
-		r.checkCapacity(i)
 	}
+	r.checkCapacity()
 	r.checkKept()
 }
 
+func routePath(index int) string { return fmt.Sprintf("spec.strategy.traffic.routes[%d]", index) }
+
+// use is what the release has to do with a route.
+func (r *review) use(service string) route.Use {
+	return route.Use{Namespace: r.release.Namespace, Service: service, Holder: route.Holder{Release: r.release.Namespace + "/" + r.release.Name}}
+}
+
 // checkRoute shares a route of the repository as the controller does.
-func (r *review) checkRoute(index int, named *v1alpha1.TrafficRoute, found routes) {
+func (r *review) checkRoute(index int, named *v1alpha1.TrafficRoute, found *others) {
 	namespace := named.Namespace
 	if namespace == "" {
 		namespace = r.release.Namespace
 	}
 	of := route.KindOf(named.Kind)
-	same := found[routeKey{named.Kind, namespace, named.Name}]
+	same := found.routes[routeKey{named.Kind, namespace, named.Name}]
 	if of != nil && len(same) == 0 {
 		r.checkNamesake(index, namespace, named, found)
 	}
 	if of == nil || len(same) != 1 {
 		return
 	}
-	object, path := same[0].Object(), fmt.Sprintf("spec.strategy.traffic.routes[%d]", index)
-	use := route.Use{Namespace: r.release.Namespace, Service: named.Service, Holder: route.Holder{Release: r.release.Namespace + "/" + r.release.Name}}
+	object, path, use := same[0].Object(), routePath(index), r.use(named.Service)
+	r.checkPorts(path, route.PortsOf(named.Kind, object, use), same[0], found.services[r.service(named.Service)])
 	refused := func(path string, share traffic.Share) bool {
 		_, problem := of.Share(object, use, share)
 		if problem != nil {
@@ -91,25 +134,26 @@ func (r *review) checkRoute(index int, named *v1alpha1.TrafficRoute, found route
 
 // checkNamesake looks for the route that was probably meant by one that is not in the repository: one that refers to the Service, and that the
 // release does not name.
-func (r *review) checkNamesake(index int, namespace string, named *v1alpha1.TrafficRoute, found routes) {
+func (r *review) checkNamesake(index int, namespace string, named *v1alpha1.TrafficRoute, found *others) {
 	routes := r.object.Spec.Strategy.Traffic.Routes
-	for _, key := range slices.SortedFunc(maps.Keys(found), routeKey.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(found.routes), routeKey.compare) {
 		is := func(other v1alpha1.TrafficRoute) bool {
 			return other.Kind == key.kind && other.Name == key.name && cmp.Or(other.Namespace, r.release.Namespace) == key.namespace
 		}
 		of := route.KindOf(key.kind)
-		if of == nil || key.namespace != namespace || len(found[key]) != 1 || slices.ContainsFunc(routes, is) {
+		if of == nil || key.namespace != namespace || len(found.routes[key]) != 1 || slices.ContainsFunc(routes, is) {
 			continue
 		}
-		use := route.Use{Namespace: r.release.Namespace, Service: named.Service, Holder: route.Holder{Release: r.release.Namespace + "/" + r.release.Name}}
-		if _, problem := of.Share(found[key][0].Object(), use, traffic.Share{}); problem == nil {
-			path := fmt.Sprintf("spec.strategy.traffic.routes[%d].name", index)
-			r.find(Warning, r.place(), path, fmt.Sprintf("%s: %s %s is not in the path: did you mean %s %s in %s, which refers to Service %s?",
-				path, named.Kind, named.Name, key.kind, key.name, placeOf(found[key][0].Place), named.Service))
+		if _, problem := of.Share(found.routes[key][0].Object(), r.use(named.Service), traffic.Share{}); problem == nil {
+			path := routePath(index) + ".name"
+			r.doubt(Doubt{AnotherRoute, path, key.String()}, fmt.Sprintf("%s %s is not in the path: did you mean %s %s in %s, which refers to Service %s?",
+				named.Kind, named.Name, key.kind, key.name, placeOf(found.routes[key][0].Place), named.Service))
 			return
 		}
 	}
 }
+
+func (k routeKey) String() string { return fmt.Sprintf("%s %s/%s", k.kind, k.namespace, k.name) }
 
 func (k routeKey) compare(other routeKey) int {
 	return cmp.Or(cmp.Compare(k.kind, other.kind), cmp.Compare(k.namespace, other.namespace), cmp.Compare(k.name, other.name))
@@ -122,12 +166,25 @@ func placeOf(place spec.Place) string {
 	return fmt.Sprintf("%s:%d", place.File, place.Line)
 }
 
+// checkMatches looks for matches that leave the percentage of their step without a meaning.
+func (r *review) checkMatches(step int) {
+	steps := r.object.Spec.Strategy.Steps
+	weight := v1alpha1.TrafficOf(steps, step)
+	for i := range steps[step].Matches {
+		if weight < all && steps[step].Matches[i].All() {
+			path := fmt.Sprintf("spec.strategy.steps[%d].matches[%d]", step, i)
+			r.doubt(Doubt{Rule: MatchOfAll, Path: path}, fmt.Sprintf(
+				"sends all requests to the new version, and not %d%% of them: name a longer path, a header or a query parameter, or set traffic: 100%%", weight))
+		}
+	}
+}
+
 // checkExpressions looks for regular expressions that are none. Each data plane has its own kind of them: most have RE2, as Go does.
 func (r *review) checkExpressions(step int) {
 	check := func(path, value string) {
 		if _, err := regexp.Compile(value); err != nil {
 			reason := strings.TrimPrefix(plain.Line(err.Error()), "error parsing regexp: ")
-			r.find(Warning, r.place(), path, fmt.Sprintf("%s: not a regular expression of RE2, which most Gateways have: %s", path, plain.UpTo(reason, maxReason)))
+			r.doubt(Doubt{Rule: NoExpression, Path: path}, "not a regular expression of RE2, which most Gateways have: "+plain.UpTo(reason, maxReason))
 		}
 	}
 	for i, match := range r.object.Spec.Strategy.Steps[step].Matches {
@@ -148,50 +205,46 @@ func (r *review) checkExpressions(step int) {
 // maxReason is the most bytes of a message of somebody else's, which quotes the value.
 const maxReason = 200
 
-// checkCapacity looks for a number of pods that gets more requests than it is meant for, as long as the Deployment has the replicas of its
-// manifest. Percentages are compared without it, but all of them below 100% come to no pod of one.
-func (r *review) checkCapacity(index int) {
-	strategy := r.object.Spec.Strategy
-	step, weight := strategy.Steps[index], plan.TrafficOf(strategy.Steps, index)
-	if r.workload == nil || r.workload.replicas == nil || step.Replicas == intstr.FromString("100%") {
+// checkCapacity looks for pods that are not enough for the requests of their step, as long as the Deployment has the replicas of its manifest.
+func (r *review) checkCapacity() {
+	if r.workload == nil || r.workload.replicas == nil {
 		return
 	}
-	path, replicas := fmt.Sprintf("spec.strategy.steps[%d].replicas", index), int(*r.workload.replicas)
-	if replicas == 1 && (weight > 0 || len(step.Matches) > 0) {
-		r.find(Warning, r.place(), path, fmt.Sprintf(
-			"%s: %s has 1 replica, and only a step with 100%% updates it: this step has no new pod that could get requests", path, r.workload.name))
-		return
+	replicas := *r.workload.replicas
+	of := &plan.Workload{Replicas: replicas, MaxSurge: r.workload.surge, MaxUnavailable: r.workload.unavailable, Mover: deployment.Mover{}}
+	steps := r.object.Spec.Strategy.Steps
+	for i, batch := range plan.ForecastOf(&r.object, of, false).Batches {
+		path, weight := fmt.Sprintf("spec.strategy.steps[%d].replicas", i), v1alpha1.TrafficOf(steps, i)
+		switch {
+		case replicas == 0:
+		case batch.Pods == 0:
+			if weight > 0 || len(steps[i].Matches) > 0 {
+				r.doubt(Doubt{NoPods, path, r.workload.name}, fmt.Sprintf(
+					"%s has %s, and only a step with 100%% updates the last one: this step has no new pod that could get requests",
+					r.workload.name, plain.Count(replicas, "replica")))
+			}
+		case batch.Short:
+			r.doubt(Doubt{TooFewPods, path, r.workload.name}, fmt.Sprintf(
+				"%d of the %d pods of %s are not enough for %d%% of the requests, and the step waits for more: set more, or allowOverload: true in strategy.traffic",
+				batch.Pods, replicas, r.workload.name, weight))
+		case batch.Weight < weight:
+			r.doubt(Doubt{LessTraffic, path, r.workload.name}, fmt.Sprintf(
+				"%d of the %d pods of %s are enough for %d%% of the requests, and the new version gets no more until a step with 100%%, though this one says %d%%",
+				batch.Pods, replicas, r.workload.name, batch.Weight, weight))
+		}
 	}
-	enough := replicas - r.mayBeMissing(index, replicas)
-	pods := min(step.Replicas.IntValue(), replicas-1) // only a step with 100% updates the last one
-	if step.Replicas.Type == intstr.Int && !strategy.Traffic.AllowOverload && replicas > 0 && pods*100 < int(weight)*enough {
-		r.find(Warning, r.place(), path, fmt.Sprintf(
-			"%s: %d of the %d pods of %s are not enough for %d%% of the requests, and the step waits for more: set more, or allowOverload: true in strategy.traffic",
-			path, pods, replicas, r.workload.name, weight))
-	}
-}
-
-// mayBeMissing is maxUnavailable of a step in pods.
-func (r *review) mayBeMissing(step, replicas int) int {
-	limit := first(r.object.Spec.Strategy.Steps[step].MaxUnavailable, r.object.Spec.Strategy.MaxUnavailable, r.workload.unavailable, new(intstr.FromString("25%")))
-	pods, err := intstr.GetScaledValueFromIntOrPercent(limit, replicas, false)
-	if err != nil {
-		return replicas
-	}
-	return min(pods, replicas)
 }
 
 // checkKept looks for old pods that are kept for the way back, and go as soon as the new version has all requests.
 func (r *review) checkKept() {
 	strategy := r.object.Spec.Strategy
 	traffic, last := strategy.Traffic, len(strategy.Steps)-1
-	waits := traffic.OldPodsDelaySeconds > 0 || plan.TrafficOf(strategy.Steps, last-1) == all
+	waits := traffic.OldPodsDelaySeconds > 0 || v1alpha1.TrafficOf(strategy.Steps, last-1) == all
 	for _, gate := range strategy.Steps[last].Gates {
 		waits = waits || gate.None == nil
 	}
 	if traffic.KeepOldPods && !waits {
-		const path = "spec.strategy.traffic.keepOldPods"
-		r.find(Warning, r.place(), path, path+": the old pods go as soon as the new version has all requests: "+
+		r.doubt(Doubt{Rule: KeptForNothing, Path: "spec.strategy.traffic.keepOldPods"}, "the old pods go as soon as the new version has all requests: "+
 			"to keep them longer, set oldPodsDelaySeconds, or give the last step a gate, such as soak")
 	}
 }

@@ -69,12 +69,13 @@ func TestTraffic(t *testing.T) {
 		},
 		"OnePod": {
 			"it is updated in the last step", routed, strings.Replace(ten, "10", "1", 1), httpRoute,
-			[]string{"release.yaml:8:7: warning: spec.strategy.steps[0].replicas: Deployment web has 1 replica, and only a step with 100% updates it: this step has no new pod"},
+			[]string{"release.yaml:8:7: warning: spec.strategy.steps[0].replicas: Deployment web has 1 replica, and only a step with 100% updates the last one: this step has no new pod"},
 		},
 		"OnePodAtOnce": {"a step with 100% has it", strings.Replace(routed, "replicas: 1\n", "replicas: 100%\n", 1), strings.Replace(ten, "10", "1", 1), httpRoute, nil},
 		"AllButTheLastPod": {
 			"the last pod is that of the last step", edit("10%", "100%", "replicas: 1\n", "replicas: 10\n      maxUnavailable: 0\n").Replace(routed), ten, httpRoute,
-			[]string{"release.yaml:8:7: warning: spec.strategy.steps[0].replicas: 9 of the 10 pods of Deployment web are not enough for 100% of the requests"},
+			[]string{"release.yaml:8:7: warning: spec.strategy.steps[0].replicas: 9 of the 10 pods of Deployment web are enough for 90% of the requests, " +
+				"and the new version gets no more until a step with 100%, though this one says 100%"},
 		},
 		"ServiceNotNamed": {
 			"nothing could be shared", routed, ten, strings.Replace(httpRoute, "name: web, port", "name: wep, port", 1),
@@ -110,6 +111,15 @@ func TestTraffic(t *testing.T) {
 		},
 		"Matches":   {"a path below the rule's", matches("path: {value: /shop/new}"), ten, httpRoute, nil},
 		"NoMatches": {"a path beside the rule's", matches("path: {value: /stock}"), ten, httpRoute, []string{"release.yaml:9:7: error: spec.strategy.steps[0].matches: HTTPRoute shop/web in route.yaml:1: "}},
+		"MatchOfAll": {
+			"the percentage would mean nothing", edit("traffic: 10%\n", "traffic: 10%\n      matches: [{path: {value: /a}}, {path: {value: /}}]\n").Replace(routed), ten, "",
+			[]string{"release.yaml:10:38: warning: spec.strategy.steps[0].matches[1]: sends all requests to the new version, and not 10% of them: " +
+				"name a longer path, a header or a query parameter, or set traffic: 100%"},
+		},
+		"MatchOfAllWithAHeader": {"not all requests have it", matches("path: {value: /}, headers: [{name: a, value: b}]"), ten, "", nil},
+		"MatchOfAllWhereAllGo": {
+			"all requests go anyway", edit("replicas: 1\n", "replicas: 100%\n", "traffic: 10%\n", "traffic: 100%\n      matches: [{path: {value: /}}]\n").Replace(routed), ten, "", nil,
+		},
 		"Expression": {
 			"most Gateways refuse it", matches("path: {type: RegularExpression, value: '('}"), ten, "",
 			[]string{"release.yaml:9:50: warning: spec.strategy.steps[0].matches[0].path.value: not a regular expression of RE2, which most Gateways have: missing closing ): `(`"},

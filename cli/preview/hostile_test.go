@@ -3,6 +3,7 @@ package preview_test
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -56,6 +57,32 @@ func TestHostileClaims(t *testing.T) {
 				t.Fatalf("compare: %v", err)
 			}
 			wantHarmless(t, shown)
+		})
+	}
+}
+
+// TestHostileMatches: what the manifest's rules let through of a match is shown as a value, in its line and its span.
+func TestHostileMatches(t *testing.T) {
+	t.Parallel()
+	// What is left of evil without the characters that the API server refuses.
+	value := strings.NewReplacer("\n", "", "\x1b", "").Replace(evil) + "` | `\" and path prefix \"/"
+	header := fmt.Sprintf("{name: \"x`|*\", value: %s}", strconv.Quote(value))
+	for name, match := range map[string]string{
+		"header":     "headers: [" + header + "]",
+		"expression": "queryParams: [" + strings.Replace(header, "name:", "type: RegularExpression, name:", 1) + "]",
+		"path":       "path: {type: RegularExpression, value: " + strconv.Quote(value) + "}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base, _ := withTraffic()
+			next := base.with(files{"web/release.yaml": strings.NewReplacer(grpcRoute, "", `headers: [{name: X-Canary, value: "yes"}]`, match).Replace(shared)})
+			for _, before := range []files{base, {}} {
+				shown, err := preview.Compare(at(t, "a", before), at(t, "b", next), nil)
+				if err != nil || len(shown.Errors) > 0 {
+					t.Fatalf("compare: %v, %q", err, shown.Errors)
+				}
+				wantHarmless(t, shown)
+			}
 		})
 	}
 }

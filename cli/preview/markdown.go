@@ -25,6 +25,7 @@ func (p *Preview) markdown() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n### Sluice: %s\n", Marker, p.summary())
 	bullets(&text, p.Errors, "\n- :x: ", report.Code)
+	bullets(&text, p.Warnings, "\n- :warning: ", report.Code)
 	p.changes(&text)
 	fmt.Fprintf(&text, "\nFrom %s to %s. %s\n", p.from(), p.To.Commit, p.origin())
 	return text.String()

@@ -61,6 +61,8 @@ type Preview struct {
 	Releases []Change `json:"releases"`
 	// Errors are what is wrong with the files after the change.
 	Errors []string `json:"errors"`
+	// Warnings are what is probably a mistake between the files, of releases that change, or that was none before the change.
+	Warnings []string `json:"warnings"`
 
 	freeze *spec.Freeze
 	// met says that the cluster was looked at.
@@ -90,7 +92,7 @@ type Change struct {
 	// Most is how many pods there may be in all, if requests that routes share need more than Surge allows.
 	Most    *int64  `json:"most,omitempty"`
 	Batches []Batch `json:"batches,omitempty"`
-	// Routes name those that share requests, and say what of that differs.
+	// Routes name those that share requests, and the matches of batches, and say what of that differs.
 	Routes []string `json:"routes,omitempty"`
 	// Claims are volume claim templates that are others than before, unless the cluster was asked: what it has counts then.
 	Claims *Claims `json:"volumeClaims,omitempty"`
@@ -143,7 +145,7 @@ func Differ(before, after *State) bool {
 // Compare says what going from one state to another would do. Earlier are states before the first one, the newest first.
 func Compare(before, after *State, earlier []*State) (*Preview, error) {
 	it := &comparison{before: before, after: after, earlier: earlier}
-	preview := &Preview{From: before.Commit, To: after.Commit, Releases: []Change{}, Errors: []string{}}
+	preview := &Preview{From: before.Commit, To: after.Commit, Releases: []Change{}, Errors: []string{}, Warnings: []string{}}
 	var problems []spec.Error
 	it.freeze, problems = spec.ReadFreeze(after.Files)
 	preview.freeze = it.freeze
@@ -160,6 +162,9 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 			return nil, err
 		}
 		preview.Releases = append(preview.Releases, *change)
+	}
+	if err := preview.findMistakes(before, after); err != nil {
+		return nil, err
 	}
 	for _, release := range before.Read.Releases {
 		if is[keyOf(release)] == nil {

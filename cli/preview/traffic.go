@@ -8,18 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
 // share adds to the batches what they give the new version of the requests, and how many pods there are at most for that. A rollback
 // has all requests go back before its pods.
-func (c *Change) share(rollback bool) {
+func (c *Change) share(rollback bool, foreseen []plan.Batch) {
 	shared := c.object.Spec.Strategy.Traffic
 	c.Most = nil
 	if shared == nil {
@@ -32,11 +32,14 @@ func (c *Change) share(rollback bool) {
 			return
 		}
 		batch := &c.Batches[i]
-		gives, matches := weight, len(c.object.Spec.Strategy.Steps[i].Matches)
-		if batch.Pods != nil && *batch.Pods == 0 && i < len(c.Batches)-1 { // of few pods: there is none that could get requests
-			gives, matches = 0, 0
+		batch.Matches = len(c.object.Spec.Strategy.Steps[i].Matches)
+		if batch.Pods != nil {
+			weight = foreseen[i].Weight
+			if *batch.Pods == 0 { // of few pods: there is none that could get requests
+				batch.Matches = 0
+			}
 		}
-		batch.Traffic, batch.Matches = &gives, matches
+		batch.Traffic = &weight
 		if batch.Pods != nil && c.Replicas != nil {
 			old := (int64(*c.Replicas)*stays + 99) / 100
 			most = max(most, int64(*batch.Pods)+old)
@@ -68,14 +71,7 @@ func (c *Change) shares() bool {
 
 // requests are what a batch gives the new version.
 func (b *Batch) requests() string {
-	switch words := fmt.Sprintf("%d%%", *b.Traffic); {
-	case b.Matches == 0:
-		return words
-	case b.Matches == 1:
-		return words + " and 1 match"
-	default:
-		return fmt.Sprintf("%s and %d matches", words, b.Matches)
-	}
+	return v1alpha1.ShareWords(*b.Traffic, b.Matches)
 }
 
 // trafficRemarks say how a release with traffic goes, in words of ours alone.
@@ -86,14 +82,36 @@ func (c *Change) trafficRemarks() []string {
 	if !c.shares() {
 		return []string{"A rollback shares no requests: those that the new version gets go back first."}
 	}
-	kept := c.object.Spec.Strategy.Traffic
-	switch delay := time.Duration(kept.OldPodsDelaySeconds) * time.Second; {
-	case kept.KeepOldPods && delay > 0:
-		return []string{fmt.Sprintf("All old pods are kept until %s after the gates of the last batch.", delay)}
-	case kept.KeepOldPods:
-		return []string{"All old pods are kept until the gates of the last batch have passed."}
+	return append(c.lessThanAsked(), keptWords(c.object.Spec.Strategy.Traffic))
+}
+
+// lessThanAsked names the batches whose pods are enough for less than their step says.
+func (c *Change) lessThanAsked() []string {
+	var lines []string
+	for i := range c.Batches {
+		batch := &c.Batches[i]
+		asked, _ := c.object.Spec.TrafficOf(false, i)
+		switch {
+		case batch.Pods == nil || *batch.Traffic == asked:
+		case *batch.Pods == 0:
+			lines = append(lines, fmt.Sprintf("Batch %d gives no requests, though its step says %d%%: it has no pods.", i+1, asked))
+		default:
+			lines = append(lines, fmt.Sprintf("Batch %d gives %d%% of the requests, though its step says %d%%: its pods are enough for no more.",
+				i+1, *batch.Traffic, asked))
+		}
+	}
+	return lines
+}
+
+// keptWords say how long old pods stay.
+func keptWords(of *v1alpha1.Traffic) string {
+	switch delay := time.Duration(of.OldPodsDelaySeconds) * time.Second; {
+	case of.KeepOldPods && delay > 0:
+		return fmt.Sprintf("All old pods are kept until %s after the gates of the last batch.", delay)
+	case of.KeepOldPods:
+		return "All old pods are kept until the gates of the last batch have passed."
 	default:
-		return []string{"As many old pods are kept as their share of the requests needs."}
+		return "As many old pods are kept as their share of the requests needs."
 	}
 }
 
@@ -112,11 +130,11 @@ func (c *Change) compareTraffic(was *spec.Release) error {
 	if c.shares() {
 		c.Routes = append(routesLeft(routesOf(from), routesOf(to)), c.Routes...)
 	}
-	if from == nil || to == nil {
-		return nil
+	if from != nil && to != nil {
+		c.Routes = append(c.Routes, settingChanges(from, to)...)
+		c.Routes = append(c.Routes, weightChanges(&before.Spec, &c.object.Spec)...)
 	}
-	c.Routes = append(c.Routes, settingChanges(from, to)...)
-	c.Routes = append(c.Routes, stepChanges(&before.Spec, &c.object.Spec)...)
+	c.Routes = append(c.Routes, matchChanges(before.Spec.Strategy.Steps, c.object.Spec.Strategy.Steps, c.shares())...)
 	return nil
 }
 
@@ -185,18 +203,12 @@ func settingChanges(from, to *v1alpha1.Traffic) []string {
 	return lines
 }
 
-// stepChanges say which shares of the requests steps have had, if they have others now.
-func stepChanges(from, to *v1alpha1.BatchReleaseSpec) []string {
-	var lines []string
+// weightChanges say which shares of the requests steps have had, if they have others now.
+func weightChanges(from, to *v1alpha1.BatchReleaseSpec) []string {
 	if before, after := weights(from), weights(to); before != after {
-		lines = append(lines, "requests of the batches: "+before+" -> "+after)
+		return []string{"requests of the batches: " + before + " -> " + after}
 	}
-	for i := range min(len(from.Strategy.Steps), len(to.Strategy.Steps)) {
-		if !equality.Semantic.DeepEqual(from.Strategy.Steps[i].Matches, to.Strategy.Steps[i].Matches) {
-			lines = append(lines, fmt.Sprintf("spec.strategy.steps[%d].matches differ", i))
-		}
-	}
-	return lines
+	return nil
 }
 
 func weights(of *v1alpha1.BatchReleaseSpec) string {
@@ -226,7 +238,7 @@ func (c *Change) meetRoutes(live *Live) {
 	}
 	problems := slices.Clone(live.Routes.Problems)
 	if live.Routes.Off {
-		problems = append(problems, v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled})
+		problems = append(problems, v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic"})
 	}
 	for _, named := range shared.Routes {
 		if live.Routes.Objects[named] == nil {

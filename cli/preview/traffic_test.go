@@ -13,6 +13,9 @@ import (
 	"github.com/sluice-dev/sluice/cli/preview"
 )
 
+// grpcRoute is the route of the sample whose matches can only name headers.
+const grpcRoute = "      - {kind: GRPCRoute, name: api, namespace: edge, service: web}\n"
+
 const shared = `apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
 metadata: {name: web, labels: {tier: front}}
@@ -41,7 +44,7 @@ func withTraffic() (base, next files) {
 	return base, base.with(files{"web/deployment.yaml": strings.Replace(deployment, "1.28", "1.29", 1)})
 }
 
-// TestTraffic: batches say what they give of the requests, and changes what differs in how routes share them.
+// TestTraffic: batches say what they give of the requests, as far as their pods are enough for that, and changes what differs in how routes share them.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	base, next := withTraffic()
@@ -50,6 +53,12 @@ func TestTraffic(t *testing.T) {
 		"    traffic:\n", "    traffic:\n      keepOldPods: true\n      oldPodsDelaySeconds: 5400\n      drainSeconds: 30\n      readySeconds: 0\n      allowOverload: true\n",
 		"traffic: 10%", "traffic: 20%", `"yes"`, `"no"`, "name: web, service: web", "name: web, service: shop", "edge", "gate",
 	).Replace(shared)
+	few := func(of files, replicas string) files {
+		return files{
+			"web/deployment.yaml": strings.Replace(of["web/deployment.yaml"], "replicas: 10", "replicas: "+replicas, 1),
+			"web/release.yaml":    strings.NewReplacer("replicas: 30%", "replicas: 90%", "traffic: 10%", "traffic: 90%").Replace(shared),
+		}
+	}
 	cases := map[string]struct {
 		before, after files
 		earlier       []files
@@ -59,6 +68,8 @@ func TestTraffic(t *testing.T) {
 		"traffic-removed": {before: base, after: without},
 		"traffic-new":     {before: files{}, after: base},
 		"traffic-rules":   {before: base, after: base.with(files{"web/release.yaml": rules})},
+		"traffic-few":     {before: few(base, "5"), after: few(next, "5")},
+		"traffic-one":     {before: few(base, "1"), after: few(next, "1")},
 		"traffic-back":    {before: next, after: base, earlier: []files{next, base}},
 	}
 	for name, tc := range cases {
@@ -145,7 +156,7 @@ func TestMeetRoutes(t *testing.T) {
 		"Fine":     {route: gatewayRoute},
 		"NotNamed": {strings.Replace(gatewayRoute, "name: web, port", "name: api, port", 1), nil, []string{"HTTPRoute shop/web: no rule refers to Service web: refer to the Service in a rule of the route, or correct strategy.traffic.routes"}},
 		"Refused":  {refused, nil, []string{"HTTPRoute shop/web: no Gateway accepts the route: \"no `listener`\": see its status, and that of its Gateway"}},
-		"Off":      {gatewayRoute, func(l *preview.Live) { l.Routes.Off = true }, []string{"run the controller with --traffic"}},
+		"Off":      {gatewayRoute, func(l *preview.Live) { l.Routes.Off = true }, []string{"the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release"}},
 		"Absent": {gatewayRoute, func(l *preview.Live) {
 			l.Routes.Problems = []v1alpha1.TrafficProblem{{Type: v1alpha1.TrafficServiceNotFound, Object: "Service shop/web", Message: "it does not exist"}}
 		}, []string{"Service shop/web: it does not exist: create it, or correct strategy.traffic.routes"}},

@@ -48,7 +48,7 @@ func (c *Change) batches(workload *plan.Workload) {
 	for i, share := range plan.Shares(c.object, rollback) {
 		c.Batches = append(c.Batches, batchOf(&forecast.Batches[i], share, known))
 	}
-	c.share(rollback)
+	c.share(rollback, forecast.Batches)
 }
 
 // moverOf is the mover of a kind, which knows what limits come to.

@@ -45,7 +45,10 @@ func (p *Preview) summary() string {
 		}
 	}
 	if len(p.Errors) > 0 {
-		parts = append(parts, p.errors())
+		parts = append(parts, counted(len(p.Errors), "error"))
+	}
+	if len(p.Warnings) > 0 {
+		parts = append(parts, counted(len(p.Warnings), "warning"))
 	}
 	if parts == nil {
 		return "no releases"
@@ -53,12 +56,11 @@ func (p *Preview) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// errors counts them.
-func (p *Preview) errors() string {
-	if len(p.Errors) == 1 {
-		return "1 error"
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
 	}
-	return fmt.Sprintf("%d errors", len(p.Errors))
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Err sums up what has to be fixed, nil if it is nothing.
@@ -66,7 +68,7 @@ func (p *Preview) Err() error {
 	if len(p.Errors) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s in the files of %s", p.errors(), p.To.Commit)
+	return fmt.Errorf("%s in the files of %s", counted(len(p.Errors), "error"), p.To.Commit)
 }
 
 // headline says what happens to a release.
@@ -140,6 +142,9 @@ func (p *Preview) text() string {
 	fmt.Fprintf(&text, "%s -> %s: %s\n", plain.Commit(p.from()), plain.Commit(p.To.Commit), p.summary())
 	for _, problem := range p.Errors {
 		fmt.Fprintf(&text, "\nerror: %s\n", plain.Line(problem))
+	}
+	for _, problem := range p.Warnings {
+		fmt.Fprintf(&text, "\nwarning: %s\n", plain.Line(problem))
 	}
 	for _, change := range p.told() {
 		fmt.Fprintf(&text, "\n%s %s\n", plain.Line(change.Namespace+"/"+change.Name), change.headline())

@@ -24,12 +24,28 @@ func trafficNode(release *v1alpha1.BatchRelease) []Node {
 	case told.Awaits == "":
 		node.Since = *told.Since
 	default:
-		node.Children = append(node.Children, Node{Name: "waits for", State: Moving, Text: told.Awaits.Words(), Since: *told.Since})
+		node.Children = append(node.Children, Node{Name: "waits for", State: Moving, Text: told.AwaitsWords(), Since: *told.Since})
+	}
+	if len(told.PendingParents) > 0 {
+		node.Children = append(node.Children, Node{Name: "silent", State: Moving, Text: silentWords(told)})
 	}
 	if told.Ending != nil {
 		node.Children = append(node.Children, Node{Name: "end", Text: endingWords(release), Since: told.Ending.Since})
 	}
 	return []Node{node}
+}
+
+// silentWords name those whose status does not tell that they follow a route, and say until when they are waited for.
+func silentWords(told *v1alpha1.TrafficStatus) string {
+	names := strings.Join(told.PendingParents, "; ")
+	switch {
+	case told.GaveUp:
+		return names + ", not waited for any more"
+	case told.AcceptDeadline != nil:
+		return names + ", waited for until " + told.AcceptDeadline.UTC().Format(time.RFC3339)
+	default:
+		return names
+	}
 }
 
 // trafficOf is who gets requests; nil where no route shares them, or nobody has looked yet.
@@ -66,7 +82,7 @@ func trafficWords(told *v1alpha1.TrafficStatus) string {
 	text := fmt.Sprintf("%s to %s, %d%% to %s", v1alpha1.RequestWords(told.Weight, int(told.Matches)),
 		revisionWords(told.CanaryRevision, "the new version"), 100-told.Weight, revisionWords(told.StableRevision, "the one before"))
 	if told.TargetWeight != told.Weight {
-		text += fmt.Sprintf(", to come to %d%%", told.TargetWeight)
+		text += fmt.Sprintf(", on the way to %d%%", told.TargetWeight)
 	}
 	return text
 }
@@ -85,7 +101,7 @@ func endingWords(release *v1alpha1.BatchRelease) string {
 	if spec == nil || !spec.KeepOldPods || spec.OldPodsDelaySeconds == 0 {
 		return then
 	}
-	return fmt.Sprintf("after %s, of which %s are over, %s", seconds(spec.OldPodsDelaySeconds), seconds(ending.WaitedSeconds), then)
+	return fmt.Sprintf("after %s, of which %s have passed, %s", seconds(spec.OldPodsDelaySeconds), seconds(ending.WaitedSeconds), then)
 }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
@@ -127,7 +143,7 @@ func trafficLine(release *v1alpha1.BatchRelease) string {
 	}
 	text := trafficWords(told)
 	if told.Awaits != "" {
-		text += ", waits for " + told.Awaits.Words()
+		text += ", waits for " + told.AwaitsWords()
 	}
 	if told.Problem != nil {
 		text += "; " + told.Problem.Words()

@@ -40,15 +40,21 @@ func TestTraffic(t *testing.T) {
 		want   []string
 	}{
 		"Shifting": {"the share, its target, and what is waited for since when", func(*v1alpha1.BatchRelease) {}, []string{
-			"├─ ▸ traffic ▰▱▱▱▱▱▱▱▱▱ 5% of requests to revision new, 95% to revision old, to come to 20%",
+			"├─ ▸ traffic ▰▱▱▱▱▱▱▱▱▱ 5% of requests to revision new, 95% to revision old, on the way to 20%",
 			"│ └─ ▸ waits for the last requests of pods whose share was lowered (7s)",
+		}},
+		"Route": {"of several routes, the one that is waited for is named", func(r *v1alpha1.BatchRelease) {
+			r.Status.Traffic.Awaits, r.Status.Traffic.AwaitsObject = v1alpha1.AwaitedRoutes, "HTTPRoute shop/web"
+		}, []string{
+			"├─ ▸ traffic ▰▱▱▱▱▱▱▱▱▱ 5% of requests to revision new, 95% to revision old, on the way to 20%",
+			"│ └─ ▸ waits for the routes to be in effect: HTTPRoute shop/web (7s)",
 		}},
 		"Steady": {"what is as it is to be began then", func(r *v1alpha1.BatchRelease) {
 			r.Status.Traffic.Weight, r.Status.Traffic.Awaits, r.Status.Traffic.Matches = 20, "", 1
 		}, []string{"├─ ✔ traffic ▰▰▱▱▱▱▱▱▱▱ 20% of requests and 1 match to revision new, 80% to revision old (7s)"}},
 		"Unmade": {"a side that is not made has no revision", func(r *v1alpha1.BatchRelease) {
 			r.Status.Traffic = &v1alpha1.TrafficStatus{TargetWeight: 20}
-		}, []string{"├─ ▸ traffic ▱▱▱▱▱▱▱▱▱▱ 0% of requests to the new version, 100% to the one before, to come to 20%"}},
+		}, []string{"├─ ▸ traffic ▱▱▱▱▱▱▱▱▱▱ 0% of requests to the new version, 100% to the one before, on the way to 20%"}},
 		"Problem": {"what somebody has to fix names the object, and what to do", func(r *v1alpha1.BatchRelease) {
 			r.Status.Traffic = &v1alpha1.TrafficStatus{
 				Weight: 20, TargetWeight: 20, StableRevision: "old", CanaryRevision: "new",
@@ -58,6 +64,12 @@ func TestTraffic(t *testing.T) {
 			"├─ ✖ traffic ▰▰▱▱▱▱▱▱▱▱ 20% of requests to revision new, 80% to revision old",
 			"│ └─ ✖ problem HTTPRoute shop/web: no [2J listener: see its status, and that of its Gateway",
 		}},
+		"Silent": {"who does not tell that they follow a route, and until when they are waited for", func(r *v1alpha1.BatchRelease) {
+			r.Status.Traffic.PendingParents, r.Status.Traffic.AcceptDeadline = []string{"HTTPRoute web: Gateway public"}, new(at(-time.Minute))
+		}, []string{"│ └─ ▸ silent HTTPRoute web: Gateway public, waited for until "}},
+		"GaveUp": {"... or that they are not any more", func(r *v1alpha1.BatchRelease) {
+			r.Status.Traffic.PendingParents, r.Status.Traffic.GaveUp = []string{"HTTPRoute web: Gateway public"}, true
+		}, []string{"│ └─ ▸ silent HTTPRoute web: Gateway public, not waited for any more"}},
 		"Ending": {"old pods that are kept for a while, and for how long they were", func(r *v1alpha1.BatchRelease) {
 			r.Spec.Strategy.Traffic.KeepOldPods, r.Spec.Strategy.Traffic.OldPodsDelaySeconds = true, 3600
 			r.Status.Traffic = &v1alpha1.TrafficStatus{
@@ -67,7 +79,7 @@ func TestTraffic(t *testing.T) {
 		}, []string{
 			"├─ ▸ traffic ▰▰▰▰▰▰▰▰▰▰ 100% of requests to revision new, 0% to revision old",
 			"│ ├─ ▸ waits for the time for which old pods are kept (60s)",
-			"│ └─ end after 1h0m0s, of which 15m0s are over, old pods go, and then the routes get back what they had (20m)",
+			"│ └─ end after 1h0m0s, of which 15m0s have passed, old pods go, and then the routes get back what they had (20m)",
 		}},
 		"EndingAtOnce": {"those that are not kept just go", func(r *v1alpha1.BatchRelease) {
 			r.Status.Traffic.Ending = &v1alpha1.TrafficEnding{Since: at(time.Second)}
@@ -141,12 +153,12 @@ func TestTrafficLine(t *testing.T) {
 		change func(*v1alpha1.BatchRelease)
 		want   string
 	}{
-		"Waits": {func(*v1alpha1.BatchRelease) {}, "batch 2/4: requests are moved to 20% for revision new; 5% of requests to revision new, 95% to revision old, to come to 20%, " +
+		"Waits": {func(*v1alpha1.BatchRelease) {}, "batch 2/4: requests are moved to 20% for revision new; 5% of requests to revision new, 95% to revision old, on the way to 20%, " +
 			"waits for the last requests of pods whose share was lowered"},
 		"Problem": {func(r *v1alpha1.BatchRelease) {
 			r.Status.Message, r.Status.Traffic.Awaits, r.Status.Traffic.Weight = "batch 2/4", "", 20
-			r.Status.Traffic.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled}
-		}, "batch 2/4; 20% of requests to revision new, 80% to revision old; run the controller with --traffic"},
+			r.Status.Traffic.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic"}
+		}, "batch 2/4; 20% of requests to revision new, 80% to revision old; the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release"},
 	} {
 		if got := Progress(shifting(tc.change).Release); got != tc.want {
 			t.Errorf("%s: want %q, got %q", name, tc.want, got)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/cli/handback"
@@ -14,9 +15,9 @@ import (
 
 // handbackFlags are the flags of "sluice handback" as they were given.
 type handbackFlags struct {
-	kube       *kubeFlags
-	all, force bool
-	options    handback.Options
+	kube             *kubeFlags
+	all, force, wait bool
+	options          handback.Options
 }
 
 func newHandback() *cobra.Command {
@@ -26,8 +27,9 @@ func newHandback() *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Hand workloads back without a controller",
 		Long: `Hand back Deployments, StatefulSets and DaemonSets that Sluice holds, when the controller is gone or about to go: each gets its
-strategy back and belongs to the native controller again. Before that, routes that share requests between versions are restored. The
-command needs only the workloads and the routes. A second run finds nothing to do.
+strategy back and belongs to the native controller again. Before that, routes that share requests between versions are restored, and
+the command waits until nobody sends requests by the routes of before. It needs only the workloads and the routes. A second run finds
+nothing to do.
 
 NAME means the held workloads of that name, of all three kinds; KIND/NAME means one.
 
@@ -60,6 +62,7 @@ func (f *handbackFlags) register(command *cobra.Command) {
 	set.BoolVar(&f.options.Proceed, "proceed", false, "keep the current template, and let the native controller move all pods to it")
 	set.BoolVar(&f.options.RemoveFinalizers, "remove-finalizers", false,
 		"then remove Sluice's finalizers from its objects, so that they can be deleted without a controller")
+	set.BoolVar(&f.wait, "wait", true, "wait until nobody sends requests by the routes of before, for up to 5 minutes and the release's drainSeconds")
 	set.BoolVar(&f.options.DryRun, "dry-run", false, "print what would be done, without changes")
 	set.BoolVar(&f.force, "force", false, "run even if a controller runs")
 }
@@ -72,11 +75,11 @@ func (f *handbackFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f.options.Namespace = c.namespace
+	f.options.Namespace, f.options.NoWait = c.namespace, !f.wait
 	if err := f.checkController(cmd.Context(), c); err != nil {
 		return err
 	}
-	return handback.New(c, f.options, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }).Run(cmd.Context())
+	return handback.New(c, clock.RealClock{}, f.options, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }).Run(cmd.Context())
 }
 
 // check refuses what is not clear, before anything is read, and notes what is meant.

@@ -59,7 +59,7 @@ func newLint() *cobra.Command {
 		Long: `Find all mistakes in releases in files and folders, with file, line and column. It needs no cluster.
 
 Lint applies the controller's rules. It also finds mistakes that would otherwise show only in the cluster: a template
-that the workload's selector does not match, a gate that nobody can pass. Probable mistakes are warnings.
+that the workload's selector does not match, a gate that nobody can pass, a Service for other pods. Probable mistakes are warnings.
 
 Each PATH is read as a ReleaseSource reads spec.path: manifests below it, and built kustomizations. For a file, its folder is read
 too, but only mistakes in the file are reported. The default is the current folder.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -158,9 +159,21 @@ func (c *cluster) withoutTraffic(ctx context.Context) bool {
 // takesTraffic reports whether a container of the controller is given --traffic.
 func takesTraffic(controller *appsv1.Deployment) bool {
 	return slices.ContainsFunc(controller.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
-		return slices.ContainsFunc(slices.Concat(container.Command, container.Args), func(arg string) bool {
-			value, given := strings.CutPrefix(arg, "--traffic")
-			return given && (value == "" || strings.HasPrefix(value, "=") && value != "=false")
-		})
+		return trafficOf(slices.Concat(container.Command, container.Args))
 	})
+}
+
+// trafficOf reads --traffic as the controller does: the last one holds, in any spelling that a flag takes. With one that it does not take the
+// controller does not start.
+func trafficOf(args []string) bool {
+	on := false
+	for _, arg := range args {
+		switch value, is := strings.CutPrefix(arg, "--traffic"); {
+		case is && value == "":
+			on = true
+		case is && value[0] == '=':
+			on, _ = strconv.ParseBool(value[1:])
+		}
+	}
+	return on
 }

@@ -46,7 +46,9 @@ branch. --merge-base compares with the common ancestor instead.
 
 A template that an earlier commit already had is shown as a rollback. --history limits how far back to search.
 
-The exit code is 1 if files are invalid after the commits, and 2 on a usage error.`,
+Mistakes between a release and the routes, Services and workloads of the repository are shown as "sluice lint" words them.
+
+The exit code is 1 on errors in the files after the commits, and 2 on a usage error.`,
 		Example: `  sluice plan
   sluice plan deploy --from main --merge-base
   sluice plan --from v1.4 --to v1.5 -o markdown

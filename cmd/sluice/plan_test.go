@@ -348,13 +348,15 @@ func (s *shop) grant(namespace string, from referrer, group, kind string) {
 // TestTakesTraffic: whether a controller shares requests is read from its arguments.
 func TestTakesTraffic(t *testing.T) {
 	t.Parallel()
-	for arg, want := range map[string]bool{
-		"--traffic": true, "--traffic=true": true, "--traffic=false": false, "--trafficking": false, "--leader-elect": false,
+	for args, want := range map[string]bool{
+		"--traffic": true, "--traffic=true": true, "--traffic=T": true, "--traffic=1": true, "--traffic=false": false, "--traffic=0": false,
+		"--traffic=f": false, "--traffic=F": false, "--traffic=False": false, "--traffic=no": false, "--trafficking": false, "--leader-elect": false,
+		"--traffic --traffic=0": false, "--traffic=0 --traffic": true,
 	} {
 		controller := &appsv1.Deployment{}
-		controller.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"controller", arg}}}
+		controller.Spec.Template.Spec.Containers = []corev1.Container{{Args: append([]string{"controller"}, strings.Fields(args)...)}}
 		if got := takesTraffic(controller); got != want {
-			t.Errorf("%s: want %t, got %t", arg, want, got)
+			t.Errorf("%s: want %t, got %t", args, want, got)
 		}
 	}
 }

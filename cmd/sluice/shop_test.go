@@ -155,10 +155,16 @@ func (s *shop) want(text string, parts ...string) {
 
 // awaitEvents has a release's events listed until they have all parts: they are recorded after what they tell of, the native
 // controllers' by themselves. It returns what was printed.
-func (s *shop) awaitEvents(user, release string, flags []string, parts ...string) (got string) {
+func (s *shop) awaitEvents(user, release string, flags []string, parts ...string) string {
+	s.Helper()
+	return s.awaitOutput(user, append([]string{"events", release}, flags...), parts...)
+}
+
+// awaitOutput runs a command again until it says these things.
+func (s *shop) awaitOutput(user string, args []string, parts ...string) (got string) {
 	s.Helper()
 	cptest.Eventually(s, soon, func() error {
-		got = s.ok(user, append([]string{"events", release}, flags...)...)
+		got = s.ok(user, args...)
 		for _, part := range parts {
 			if !strings.Contains(got, part) {
 				return fmt.Errorf("want %q in:\n%s", part, got)

@@ -28,7 +28,7 @@ func TestTrace(t *testing.T) {
 	s.want(s.ok(viewer, "trace", "deploy/web"), "Images:       web:1\n", "\n\nReplicaSet:", "Images:       web:2\n")
 	s.confirm("web")
 	s.await("web", "completed", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseCompleted })
-	s.want(s.ok(viewer, "trace", pod), ", number 2\n", "Outcome:      Released, ", "  StatusPatch: status.currentStepState was set to Completed through field manager \"kubectl-patch\"")
+	s.awaitOutput(viewer, []string{"trace", pod}, ", number 2\n", "Outcome:      Released, ", "  StatusPatch: status.currentStepState was set to Completed through field manager \"kubectl-patch\"")
 	names := `jsonpath={range .items[*]}{.kind}/{.metadata.name} {end}`
 	s.want(s.ok(viewer, "trace", "deploy/web", "-o", names), "ReplicaSet/web-"+revision+" Deployment/web ControllerRevision/", " BatchRelease/web Gate/web-"+revision)
 	s.want(s.ok(viewer, "trace", "rs/web-"+revision), "Subject:      web: version 2\n")
@@ -41,7 +41,7 @@ func TestTrace(t *testing.T) {
 	if strings.Contains(got, "pod/") || strings.Contains(got, "replicaset/") {
 		t.Errorf("want no events of pods unless they are asked for, got:\n%s", got)
 	}
-	s.want(s.ok(viewer, "events", "web", "--pods"), "replicaset/web-"+revision, "SuccessfulCreate", pod, "Scheduled", "GatePassed")
+	s.awaitEvents(viewer, "web", []string{"--pods"}, "replicaset/web-"+revision, "SuccessfulCreate", pod, "Scheduled", "GatePassed")
 }
 
 // podOf is the name of a pod of a revision.

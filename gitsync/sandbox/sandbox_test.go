@@ -164,9 +164,9 @@ func TestLimits(t *testing.T) {
 	}{
 		"spin":             {Limits{Time: time.Second}, ErrTime},
 		"hang":             {Limits{Time: time.Second}, ErrTime},
-		"allocate":         {Limits{Memory: 64 << 20}, ErrMemory},
-		"allocate at once": {Limits{Memory: 64 << 20}, ErrMemory},
-		"recurse":          {Limits{Memory: 64 << 20}, ErrMemory},
+		"allocate":         {Limits{Memory: 64 << 20, Time: time.Minute}, ErrMemory},
+		"allocate at once": {Limits{Memory: 64 << 20, Time: time.Minute}, ErrMemory},
+		"recurse":          {Limits{Memory: 64 << 20, Time: time.Minute}, ErrMemory},
 		"large":            {Limits{Bytes: 1 << 10}, ErrSize},
 	}
 	for do, tt := range cases {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
@@ -102,7 +103,8 @@ func TestBuildsThatTakeTooMuch(t *testing.T) {
 		"small/kustomization.yaml": "resources: [web.yaml]\n",
 		"small/web.yaml":           release("web", strategy+template),
 	}
-	pool := sandbox.NewPool(sandbox.Options{Limits: sandbox.Limits{Memory: 64 << 20}})
+	// Time enough, that memory is what it lacks on a slow machine, too.
+	pool := sandbox.NewPool(sandbox.Options{Limits: sandbox.Limits{Memory: 64 << 20, Time: 5 * time.Minute, Total: 20 * time.Minute}})
 	reader := NewReader(Options{Namespace: "shop", Builder: pool.For(t.Context(), sandbox.Owner{})})
 	for range 2 {
 		result, err := reader.Read(tree(files), ".")

@@ -27,7 +27,7 @@ func (p *pass) combine() []*Release {
 			if l.kustomization != "" {
 				workloads.built[l.kustomization] = append(workloads.built[l.kustomization], l)
 			}
-		case l.kind.isRoute(): // whoever compares them with releases finds them in the result
+		case l.kind.isOther(): // whoever compares them with releases finds them in the result
 		case !p.allowed(key.namespace):
 			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
 		default:

@@ -17,6 +17,8 @@ const (
 	httpRouteKind kind = "HTTPRoute"
 	grpcRouteKind kind = "GRPCRoute"
 	ingressKind   kind = "Ingress"
+
+	serviceKind kind = "Service"
 )
 
 // workloadVersion is the apiVersion of all workloads that can be released.
@@ -30,6 +32,9 @@ func (k kind) isWorkload() bool { return slices.Contains(workloadKinds, k) }
 
 // isRoute reports whether a release may name objects of the kind as what brings requests.
 func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind || k == ingressKind }
+
+// isOther reports whether objects of the kind are read for those who compare them with releases, and never applied.
+func (k kind) isOther() bool { return k.isRoute() || k == serviceKind }
 
 // routeKindOf is the kind of a route by its group; empty if it is none. Versions differ in nothing that is read.
 func routeKindOf(group, name string) kind {

@@ -71,8 +71,8 @@ func parseObject(data []byte) (*manifest, []pathProblem) {
 		return parseRelease(data, object)
 	case kind.isWorkload():
 		return parseWorkload(kind, data, object)
-	case kind.isRoute():
-		return parseRoute(kind, data), nil
+	case kind.isOther():
+		return parseOther(kind, data), nil
 	}
 	return nil, nil
 }
@@ -124,6 +124,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 		return kind(name), nil
 	case apiVersion == "v1" && name == "List":
 		return "", &pathProblem{"kind", "a List is not read: make each of its items a document"}
+	case apiVersion == "v1" && name == string(serviceKind):
+		return serviceKind, nil
 	case apiVersion == "" && name == string(releaseKind):
 		return "", &pathProblem{"kind", "apiVersion: must be given: " + v1alpha1.GroupVersion.String()}
 	case group != v1alpha1.GroupVersion.Group:

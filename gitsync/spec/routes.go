@@ -11,46 +11,52 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Route is an HTTPRoute, GRPCRoute or Ingress of the repository. Sluice does not apply it.
-type Route struct {
-	Kind            v1alpha1.TrafficRouteKind
+// Other is an object of the repository that Sluice does not apply, and that releases have to do with.
+type Other struct {
 	Namespace, Name string
 	Place           Place
 
 	object json.RawMessage
 }
 
-// Object returns the route in its namespace. The caller may change it.
-func (r *Route) Object() *unstructured.Unstructured {
-	route := &unstructured.Unstructured{Object: toMap(r.object)}
-	route.SetNamespace(r.Namespace)
-	return route
+// Route is an HTTPRoute, GRPCRoute or Ingress.
+type Route struct {
+	Other
+
+	Kind v1alpha1.TrafficRouteKind
 }
 
-// parseRoute returns a route; nil if it has no name that can be read, which is for the API server to say.
-func parseRoute(of kind, data []byte) *manifest {
-	var route header
-	if json.Unmarshal(data, &route) != nil || route.Metadata.Name == "" {
+// Service is a Service.
+type Service struct{ Other }
+
+// Object returns the object in its namespace. The caller may change it.
+func (o *Other) Object() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: toMap(o.object)}
+	object.SetNamespace(o.Namespace)
+	return object
+}
+
+// parseOther returns such an object; nil if it has no name that can be read, which is for the API server to say.
+func parseOther(of kind, data []byte) *manifest {
+	var object header
+	if json.Unmarshal(data, &object) != nil || object.Metadata.Name == "" {
 		return nil
 	}
-	return &manifest{kind: of, namespace: route.Metadata.Namespace, name: route.Metadata.Name, object: data}
+	return &manifest{kind: of, namespace: object.Metadata.Namespace, name: object.Metadata.Name, object: data}
 }
 
-// routes are those of all files.
-func (p *pass) routes() []Route {
-	var routes []Route
+// others are the routes and Services of all files.
+func (p *pass) others() (routes []Route, services []Service) {
 	for _, l := range p.manifests {
-		if l.kind.isRoute() {
-			routes = append(routes, Route{
-				Kind:      v1alpha1.TrafficRouteKind(l.kind),
-				Namespace: cmp.Or(l.namespace, p.opts.Namespace),
-				Name:      l.name,
-				Place:     Place{l.file, l.at.line},
-				object:    l.object,
-			})
+		of := Other{Namespace: cmp.Or(l.namespace, p.opts.Namespace), Name: l.name, Place: Place{l.file, l.at.line}, object: l.object}
+		switch {
+		case l.kind.isRoute():
+			routes = append(routes, Route{of, v1alpha1.TrafficRouteKind(l.kind)})
+		case l.kind == serviceKind:
+			services = append(services, Service{of})
 		}
 	}
-	return routes
+	return routes, services
 }
 
 // routesPath is where a BatchRelease names routes.

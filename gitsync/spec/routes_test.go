@@ -49,7 +49,7 @@ func TestReleasesThatShareTheSame(t *testing.T) {
 	}
 }
 
-// TestRoutesAreFound: routes are in the result where they stand, and nothing of them is an error: the API server checks them.
+// TestRoutesAreFound: routes and Services are in the result where they stand, and nothing of them is an error: the API server checks them.
 func TestRoutesAreFound(t *testing.T) {
 	t.Parallel()
 	route := func(version, kind, metadata string) string {
@@ -65,6 +65,10 @@ func TestRoutesAreFound(t *testing.T) {
 		route("example.org/v1", "HTTPRoute", "name: f"),
 		route("gateway.networking.k8s.io/v1", "HTTPRoute", "generateName: g"),
 		route("gateway.networking.k8s.io/v1", "HTTPRoute", "name: 5"),
+		route("v1", "Service", "name: h"),
+		route("v1", "Service", "name: i, namespace: edge"),
+		route("serving.knative.dev/v1", "Service", "name: j"),
+		route("v1", "Service", "name: []"),
 	}, "---\n")})
 	wantErrors(t, result)
 	wantReleases(t, result, "shop/web")
@@ -78,5 +82,13 @@ func TestRoutesAreFound(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+	got = nil
+	for _, s := range result.Services {
+		got = append(got, fmt.Sprintf("Service %s/%s r.yaml:%d, %s", s.Namespace, s.Name, s.Place.Line, s.Object().GetNamespace()))
+	}
+	want = []string{fmt.Sprintf("Service shop/h r.yaml:%d, shop", lines+40), fmt.Sprintf("Service edge/i r.yaml:%d, edge", lines+45)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Services (-want +got):\n%s", diff)
 	}
 }

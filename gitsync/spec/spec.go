@@ -75,6 +75,8 @@ type Result struct {
 	Releases []*Release
 	// Routes are all that the repository has, as they were found. Nothing but the types of their names was checked.
 	Routes []Route
+	// Services are likewise.
+	Services []Service
 	// Errors, sorted by file and line. What they are about is not among the Releases.
 	Errors []Error
 	// Hollow says of files, by path, where they hold no Kubernetes object: they are empty, or cut short, or no
@@ -160,8 +162,10 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	slices.SortFunc(pass.errors, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
+	routes, services := pass.others()
 	return &Result{
-		Releases: releases, Routes: pass.routes(), Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded,
+		Releases: releases, Routes: routes, Services: services,
+		Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded,
 	}, nil
 }
 

@@ -158,7 +158,8 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
 	releases := rollout.NewReconciler(cached, live, watching, kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout)), now)
-	if err := releases.SetupWithManager(mgr, rollout.Options{Traffic: opts.Traffic, Namespaces: opts.Namespaces}); err != nil {
+	options := rollout.Options{Traffic: opts.Traffic, Namespaces: opts.Namespaces, Cache: cacheOptions(opts.Namespaces)}
+	if err := releases.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
 	}
 	if err := approvals.Setup(mgr, approvalOptions(opts, forges)); err != nil {

@@ -22,14 +22,14 @@ import (
 // patience is how long a readiness check waits for the cache.
 const patience = time.Second
 
-// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions, Services and EndpointSlices only
+// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions and EndpointSlices only
 // those of releases, and keep no more of an object than is read.
 func cacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: trim,
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.ControllerRevision{}: {Label: carrying(v1alpha1.ReleaseLabel)},
-			&corev1.Service{}:            {Label: carrying(v1alpha1.TrafficLabel)},
+			&corev1.Service{}:            {Transform: rollout.StripService},
 			&discoveryv1.EndpointSlice{}: {Label: carrying(v1alpha1.TrafficLabel)},
 			&appsv1.Deployment{}:         {Transform: rollout.Strip},
 			&appsv1.StatefulSet{}:        {Transform: rollout.Strip},

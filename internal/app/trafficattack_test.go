@@ -347,23 +347,11 @@ func TestWithoutGatewayAPI(t *testing.T) {
 // ownPlane is a control plane for one test, without the CRDs of the Gateway API.
 func ownPlane(t *testing.T) *rest.Config {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
 	options, err := cptest.Options()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp, err := controlplane.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	cfg, err := cp.Config()
+	cfg, err := cptest.Own(t, options).Config()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,6 +190,9 @@ func (d difference) patch() (client.Patch, error) {
 		meta = map[string]any{}
 	}
 	fields["metadata"] = meta
+	if annotations, changed := meta["annotations"]; changed && annotations == nil {
+		meta["annotations"] = noneOf(d.observed.GetAnnotations())
+	}
 	switch d.guard {
 	case sameObject:
 		meta["uid"] = d.observed.GetUID()
@@ -200,6 +203,16 @@ func (d difference) patch() (client.Patch, error) {
 		return nil, fmt.Errorf("encode patch: %w", err)
 	}
 	return client.RawPatch(types.MergePatchType, data), nil
+}
+
+// noneOf takes each of some annotations away. Others stay: the API server may have some that the cache leaves out, such as what kubectl
+// applied last.
+func noneOf(annotations map[string]string) map[string]any {
+	none := map[string]any{}
+	for key := range annotations {
+		none[key] = nil
+	}
+	return none
 }
 
 // anotherObject reports whether a patch was refused because it would change the UID: the name has another object by now.

@@ -117,6 +117,28 @@ func TestPatchHoldsForWhatWasObserved(t *testing.T) {
 	want("an object that was never read", got, kube.Failed{})
 }
 
+// TestPatchKeepsAnnotationsThatWereNotObserved: a cache leaves out what kubectl applied last, by which it tells later what was taken out of a manifest.
+func TestPatchKeepsAnnotationsThatWereNotObserved(t *testing.T) {
+	t.Parallel()
+	c, namespace := cptest.Client(t), cptest.Namespace(t)
+	const mine = v1alpha1.TrafficAnnotation
+	observed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "x", Annotations: map[string]string{mine: "{}", corev1.LastAppliedConfigAnnotation: "{}"},
+	}}
+	if err := c.Create(t.Context(), observed); err != nil {
+		t.Fatal(err)
+	}
+	delete(observed.Annotations, corev1.LastAppliedConfigAnnotation)
+	wanted := observed.DeepCopy()
+	wanted.Annotations = nil
+	if got := kube.Patch(t.Context(), c, observed, wanted); name(got) != name(kube.Written{}) {
+		t.Fatalf("got %#v", got)
+	}
+	if diff := cmp.Diff(map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}, wanted.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
 // TestStatusHoldsForWhatWasObserved: the same for a status of ours, and a change of it that outlasts changes by others.
 func TestStatusHoldsForWhatWasObserved(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,15 @@ type Mover interface {
 	Emptied
 }
 
+// Versions are those that the cluster has pods or templates of.
+type Versions interface {
+	// Has reports whether the cluster still has the template of a revision.
+	Has(revision string) bool
+	// Serving returns the revision that serves beside the version with this digest: the one that is given or, where that has no pods, the one that
+	// most of the other pods have.
+	Serving(digest, revision string) string
+}
+
 // Observed says what there is.
 type Observed interface {
 	// Native says how the workload stands to its native controller.
@@ -26,8 +35,7 @@ type Observed interface {
 	Bounds(surge, unavailable *intstr.IntOrString, replicas int32) Bounds
 	// Count counts the pods. The updated ones are those of the version with this digest.
 	Count(digest string) Counts
-	// Has reports whether the cluster still has the template of a revision.
-	Has(revision string) bool
+	Versions
 }
 
 // Moving says what one pass may change.

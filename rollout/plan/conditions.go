@@ -107,7 +107,7 @@ func (t *telling) stalledBeside() stall {
 			"%s %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
 			t.kind(), t.Workload.Name, t.elder()), false}
 	case t.record.Traffic != nil && t.record.Traffic.Problem != nil:
-		return stall{v1alpha1.StallTrafficBlocked, t.record.Traffic.Problem.Message, false}
+		return stall{v1alpha1.StallTrafficBlocked, t.record.Traffic.Problem.Words(), false}
 	case waits && rejectedOf(blocked.By) != nil:
 		return stall{v1alpha1.StallGateRejected, t.status.Message, true}
 	default:

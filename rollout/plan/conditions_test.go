@@ -119,7 +119,8 @@ func TestUrgentIsWhatPeopleAreTold(t *testing.T) {
 		"a problem of requests": {func(s *v1alpha1.BatchReleaseStatus) {
 			s.State, s.Traffic = v1alpha1.StateShifting, &v1alpha1.TrafficStatus{Problem: &v1alpha1.TrafficProblem{}}
 		}, true},
-		"requests after a gate": {func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateBlocked }, true},
+		"the version that serves, which the next write tells": {func(s *v1alpha1.BatchReleaseStatus) { s.Traffic = &v1alpha1.TrafficStatus{StableRevision: "v1"} }, false},
+		"requests after a gate":                               {func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateBlocked }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -63,9 +63,9 @@ func (d Decision) whyLate() string {
 	case d.refused != nil:
 		return refusalWords(d.refused)
 	case d.record.Traffic != nil && d.record.Traffic.Problem != nil:
-		return d.record.Traffic.Problem.Message
+		return d.record.Traffic.Problem.Words()
 	case d.shifts():
-		return awaited(d.record.Traffic.Awaits)
+		return awaited(d.record.Traffic)
 	case d.goingBack():
 		return "pods of the version before are not available"
 	default:
@@ -73,11 +73,19 @@ func (d Decision) whyLate() string {
 	}
 }
 
+// excused is for how long from now nothing is missing but time that the release says to wait for. Pods that are not there yet, or are refused, are missing.
+func (d Decision) excused() time.Duration {
+	if d.Workload == nil || d.refused != nil || d.updatedAvailable() < d.pods.Updated.Wanted {
+		return 0
+	}
+	return d.timed
+}
+
 // overdue reports whether a wait is longer than the progress deadline. Until it is, the release is checked again and again.
 func overdue(d Decision, waited time.Duration) (Decision, bool) {
 	left := d.progressDeadline() - waited
 	if left > 0 {
-		return d.wakeAt(d.Now.Add(min(left, longestLook))), false
+		return d.wakeAt(d.Now.Add(min(left+d.excused(), longestLook))), false
 	}
 	return d, true
 }
@@ -91,13 +99,16 @@ func fail(d Decision, cause string) Decision {
 	})
 }
 
+// progressDeadline is the release's, or that of its workload, which may be gone.
 func (l *look) progressDeadline() time.Duration {
-	for _, seconds := range []*int32{l.Release.Spec.Strategy.ProgressDeadlineSeconds, l.Workload.ProgressDeadlineSeconds} {
-		if seconds != nil {
-			return time.Duration(*seconds) * time.Second
-		}
+	seconds := l.Release.Spec.Strategy.ProgressDeadlineSeconds
+	if seconds == nil && l.Workload != nil {
+		seconds = l.Workload.ProgressDeadlineSeconds
 	}
-	return DefaultProgressDeadline
+	if seconds == nil {
+		return DefaultProgressDeadline
+	}
+	return time.Duration(*seconds) * time.Second
 }
 
 // waited adds what this process has watched of a wait to what is on record of it. The record is updated every quarter of

@@ -22,6 +22,8 @@ type Decision struct {
 	happened []happening
 	// refused is the first action that is left out because it is known to be refused.
 	refused *Refusal
+	// timed is how much is left of a time for which traffic waits because the release says so (traffic.Standing).
+	timed time.Duration
 }
 
 // nothing is the decision to leave a release as it is.
@@ -129,6 +131,11 @@ type (
 	}
 	// pausedBefore: the release has come to a pod with a pause point.
 	pausedBefore struct{ at v1alpha1.PausePoint }
+	// gaveUp: the status of a route was waited for in vain.
+	gaveUp struct {
+		pending []string
+		after   time.Duration
+	}
 	// pauseEnded: the pod is gone, or was confirmed.
 	pauseEnded struct{ at v1alpha1.PausePoint }
 )
@@ -139,3 +146,4 @@ func (jumpMade) happening()     {}
 func (jumpRefused) happening()  {}
 func (pausedBefore) happening() {}
 func (pauseEnded) happening()   {}
+func (gaveUp) happening()       {}

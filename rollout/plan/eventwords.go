@@ -28,6 +28,8 @@ func (t *telling) event(what happening) Event {
 		return Event{true, v1alpha1.ReasonJumpRefused, fmt.Sprintf("%s %d: %s", h.by, h.to, h.words())}
 	case pausedBefore:
 		return Event{false, v1alpha1.ReasonPausePoint, t.pauseWords(&h.at)}
+	case gaveUp:
+		return Event{true, v1alpha1.ReasonGatewaySilent, bounded(h.words())}
 	case pauseEnded:
 		how := "is gone"
 		if h.at.Confirmed == h.at.Pod {
@@ -49,6 +51,12 @@ func (j jumpRefused) words() string {
 	default:
 		return "no release is in progress"
 	}
+}
+
+// words say who is not waited for any more.
+func (g gaveUp) words() string {
+	return fmt.Sprintf("going on without them: in %s their status has not told that they follow the route (%s); requests that they still send by "+
+		"the route of before may fail: repair them, or detach the route from them", g.after, joined(g.pending))
 }
 
 // mostNamed is how many templates a message names.

@@ -39,7 +39,7 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 	d.statusFirst = d.stepsBack()
 	d = enterStep(d, d.stepIndex()+1)
 	entered := d.task(d.record.TargetReplicas)
-	entered.Keep, entered.Grow, entered.Most = t.Keep, t.Grow, t.Most // requests go where they went before
+	entered.Keep, entered.KeepAll, entered.Grow, entered.Most = t.Keep, t.KeepAll, t.Grow, t.Most // requests go where they went before
 	return d, entered
 }
 

@@ -25,6 +25,10 @@ func leave(l *look) Decision {
 	if d.holdStripped() {
 		return holdAgain(d)
 	}
+	if there && d.held() && !left && !w.secured() { // the native controller does not wait for routes
+		d, _ = d.try(TakeOver{Reason: unpausedReason, Hold: *w.Hold, PutBack: d.unsecuring()})
+		return d
+	}
 	if there && d.held() && left { // its pods get requests by the sides until then
 		var gone bool
 		if d, gone = letGo(d); !gone {

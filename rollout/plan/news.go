@@ -119,6 +119,9 @@ func (t *telling) worthTelling(n notice) bool {
 		if t.change() != nil && t.changeIsTold() {
 			return false // though it says by now that pods were lost, or no more
 		}
+		if sameProblem(t.before, t.status) {
+			return false
+		}
 		return t.status.Message != t.before.Message
 	case atStart:
 	}
@@ -143,8 +146,11 @@ func (t *telling) sameState() bool {
 }
 
 // toldStalled reports whether people know why the release is stalled. They know of a refused write even though the
-// API server says so in other words each time, for example with what a quota has left.
+// API server says so in other words each time, for example with what a quota has left, or of a problem of the traffic though a Gateway does.
 func (t *telling) toldStalled(stalled stall) bool {
+	if sameProblem(t.before, t.status) {
+		return true
+	}
 	if now, was := t.record.RefusedWrite, t.before.RefusedWrite; now != nil && !t.statusFirst && t.refused != nil {
 		return sameWrite(was, now)
 	}

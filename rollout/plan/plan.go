@@ -25,6 +25,8 @@ type Plan struct {
 	Needs Needs
 	// Wake is after how long to look again though nothing has changed; 0 is never.
 	Wake time.Duration
+	// Timed is for how long from now the release does no more than wait for a time that it says itself: that is no lack of progress.
+	Timed time.Duration
 	// Events are to be published once Status is written.
 	Events []Event
 }
@@ -39,6 +41,9 @@ type Event struct {
 // progress: such a status must not wait.
 func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	a, b := withoutCounts(before), withoutCounts(next)
+	if sameProblem(before, next) {
+		a, b = withoutMessages(a), withoutMessages(b)
+	}
 	if pods, requests := v1alpha1.StateRolling, v1alpha1.StateShifting; a.State == pods && b.State == requests || a.State == requests && b.State == pods {
 		a, b = withoutWords(a), withoutWords(b) // which of a step's is waited for changes within seconds
 	}
@@ -47,12 +52,30 @@ func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 
 // withoutWords is a status without what says to people how a step goes on.
 func withoutWords(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
-	bare := *status
-	bare.State, bare.Reason, bare.Message, bare.Conditions = "", "", "", slices.Clone(bare.Conditions)
+	bare := withoutMessages(status)
+	bare.State, bare.Reason = "", ""
 	for i := range bare.Conditions {
-		bare.Conditions[i].Reason, bare.Conditions[i].Message = "", ""
+		bare.Conditions[i].Reason = ""
+	}
+	return bare
+}
+
+// withoutMessages is a status without its sentences.
+func withoutMessages(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	bare := *status
+	bare.Message, bare.Conditions = "", slices.Clone(bare.Conditions)
+	for i := range bare.Conditions {
+		bare.Conditions[i].Message = ""
 	}
 	return &bare
+}
+
+// sameProblem reports whether a status tells of the problem of the traffic that one before it told of. Its sentences may quote a Gateway, which
+// can say something else each time.
+func sameProblem(before, next *v1alpha1.BatchReleaseStatus) bool {
+	a, b := urgentTraffic(before.Traffic), urgentTraffic(next.Traffic)
+	return a != nil && b != nil && a.Problem != nil && b.Problem != nil && *a.Problem == *b.Problem &&
+		before.StalledBy == v1alpha1.StallTrafficBlocked && next.StalledBy == v1alpha1.StallTrafficBlocked
 }
 
 // OnlyHandsBack reports whether a status tells no more than the one before but that the workload is handed back: not who has passed a gate,
@@ -76,10 +99,14 @@ func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseSt
 
 // urgentTraffic is what of the traffic must not wait: the rest changes within seconds.
 func urgentTraffic(t *v1alpha1.TrafficStatus) *v1alpha1.TrafficStatus {
-	if t == nil || t.Problem == nil && t.Ending == nil {
+	if t == nil || t.Problem == nil && t.Ending == nil && !t.GaveUp {
 		return nil
 	}
-	return &v1alpha1.TrafficStatus{Problem: t.Problem, Ending: t.Ending}
+	urgent := &v1alpha1.TrafficStatus{Ending: t.Ending, GaveUp: t.GaveUp}
+	if t.Problem != nil {
+		urgent.Problem = &v1alpha1.TrafficProblem{Type: t.Problem.Type, Object: t.Problem.Object}
+	}
+	return urgent
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -209,7 +209,7 @@ func failIfRefused(d Decision) Decision {
 	}
 	if !d.failed() {
 		told, watched := d.refusedWrite(), time.Duration(0)
-		if sameWrite(d.Release.Status.RefusedWrite, &told) {
+		if before := &d.Release.Status; before.Attempt == d.record.Attempt && sameWrite(before.RefusedWrite, &told) {
 			watched = d.Watched.Refusal
 		}
 		waited, onRecord := d.waited(watched, told.WaitedSeconds)

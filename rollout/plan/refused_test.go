@@ -33,6 +33,14 @@ func heldUp(write mover.Name, d time.Duration) func(*Observation) {
 	}
 }
 
+// beginning is a release of v2 whose workload is not taken over yet.
+func beginning(replicas int32) *scene {
+	return completed(replicas).status(notEntered).status(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Phase, s.Attempt, s.CurrentStepIndex = v1alpha1.PhaseInitial, 2, 0
+		s.UpdateRevision, s.Resolved = "v2", resolved("v2")
+	})
+}
+
 func turning(o *Observation) { o.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback }
 
 var (
@@ -64,8 +72,12 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 				Is: "Initial - Initial WriteRefused", Stalled: stalled(keepV1), Wake: firstRetry,
 			},
 		},
+		"the take-over, which was refused for the release before: this one has waited for nothing yet": {
+			completed(10).but(heldUp(takeOverV2, tenMinutes)).status(func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite.WaitedSeconds = 300 }),
+			outcome{Is: "Initial - Initial WriteRefused", Stalled: stalled(takeOverV2), Wake: firstRetry},
+		},
 		"the take-over, at the deadline": {
-			completed(10).but(heldUp(takeOverV2, tenMinutes)), outcome{
+			beginning(10).but(heldUp(takeOverV2, tenMinutes)), outcome{
 				Is: "Failed - Initial ProgressDeadlineExceeded", Wake: firstRetry,
 				Stalled: "ProgressDeadlineExceeded: the release: no progress for 10m0s: the API server refuses to " + takeOverV2.Words + ": no cost centre",
 			},
@@ -153,7 +165,7 @@ func TestARefusalOfAnEarlierVersionIsKnown(t *testing.T) {
 			t.Parallel()
 			since := metav1.NewTime(noon.Add(-time.Minute))
 			test.before.Since, test.before.WaitedSeconds = since, 40
-			s := completed(10).but(refusing(takeOverV2)).status(func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite = &test.before })
+			s := beginning(10).but(refusing(takeOverV2)).status(func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite = &test.before })
 			told := next(t, s).Status.RefusedWrite
 			if told == nil || told.Since.Equal(&since) != test.same || told.Key != takeOverV2.Key {
 				t.Errorf("told is %+v; want the one of before: %t", told, test.same)

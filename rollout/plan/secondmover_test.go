@@ -100,6 +100,8 @@ func (m slots) Has(revision string) bool {
 	return slices.ContainsFunc(m.pods, func(pod slot) bool { return pod.revision == revision })
 }
 
+func (slots) Serving(_, revision string) string { return revision }
+
 // Move replaces as many slots of other versions, the lowest first, as may be unavailable.
 func (m slots) Move(t mover.Task) mover.Moves {
 	counts, moves := m.Count(t.Digest), mover.Moves{GrowsFirst: true}

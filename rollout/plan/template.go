@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // refusalRetry is after how long a template that the API server refused is tried again:
@@ -38,12 +39,21 @@ func answerRetry(d Decision) (Decision, bool) {
 	return d.tell(retried{}).first(), true
 }
 
+// withoutTemplate is what there is to do where nothing is released: the Services of a release may be left whose workload somebody has created
+// again.
+func withoutTemplate(d Decision) Decision {
+	if !d.held() {
+		d, _ = leaveTraffic(d, traffic.Rest)
+	}
+	return d
+}
+
 // chooseTemplate starts a release when the template is a new one.
 func chooseTemplate(d Decision) (Decision, bool) {
 	current := d.record.Resolved
 	switch {
 	case current == nil && (d.Given == "" || d.quarantined()):
-		return d, true
+		return withoutTemplate(d), true
 	case d.Given == "", current != nil && current.Given == d.Given, d.quarantined():
 		return dropQueued(d), false
 	}
@@ -140,7 +150,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		r.Attempt, r.StartedAt = d.nextAttempt(), d.time()
 		r.Phase = v1alpha1.PhaseInitial
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = 0, v1alpha1.StepInitial, nil
-		r.Gates, r.Progress, r.PausePoint, r.Failure = nil, nil, nil, nil
+		r.Gates, r.Progress, r.RefusedWrite, r.PausePoint, r.Failure = nil, nil, nil, nil, nil
 		r.Replicas, r.TargetReplicas = 0, 0
 		r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0
 		r.Answers, r.Forced, r.Traffic = nil, nil, nil

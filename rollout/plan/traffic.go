@@ -41,7 +41,7 @@ func (l *look) shares() bool {
 
 // allTraffic reports whether the current step gives the new version all requests, as a step does of a release without traffic.
 func (l *look) allTraffic() bool {
-	return !l.shares() || l.standsStill() || TrafficOf(l.steps(), int(l.stepIndex())) == percent
+	return !l.shares() || l.standsStill() || v1alpha1.TrafficOf(l.steps(), int(l.stepIndex())) == percent
 }
 
 // way is which way the traffic of what is in progress goes.
@@ -75,13 +75,19 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 		g.ReadyFor, g.DrainFor = readyFor(spec.ReadySeconds), drainFor(spec.DrainSeconds)
 		g.KeepOld, g.Overload = spec.KeepOldPods, spec.AllowOverload
 	}
+	g.Stage, g.Patience, g.Timed = traffic.StageOf(l.Release, &l.record), l.patience(), l.Watched.Timed
+	for _, side := range []traffic.SideName{traffic.StableSide, traffic.CanarySide} {
+		if l.refusal(Traffic{Write: traffic.PointSide{Name: side}}) != nil {
+			g.Unwritable = append(g.Unwritable, side)
+		}
+	}
 	if l.Workload == nil {
 		return g
 	}
 	g.Replicas, g.Least = l.Workload.Replicas, max(l.Workload.Replicas-l.bounds().Unavailable, 0)
 	g.Pods, g.Available = target, l.updatedAvailable() >= target
 	g.Ready = l.pods.All.Ready
-	g.Alone = l.alone()
+	g.Stable, g.Alone = l.servingRevision(), l.alone()
 	if stable := l.Traffic.Stable.Revision; stable != "" {
 		g.Lost = !l.Workload.Mover.Has(stable)
 	}
@@ -93,11 +99,21 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 	}
 	if (way == traffic.Forward || way == traffic.Stand) && target > 0 { // a step that comes to no pods, of few, has none to give requests to
 		g.Share = l.trafficShare()
+		g.Share.Weight = l.borne(g.Share.Weight, target)
 	}
 	if way == traffic.End {
 		g.Share, g.KeepOld = traffic.Share{Weight: percent}, g.KeepOld && !l.delayIsOver()
 	}
 	return g
+}
+
+// servingRevision is the version that serves when a release begins: the one before it, unless somebody has given the workload another template
+// meanwhile, which is no version to go back to, and has the pods.
+func (l *look) servingRevision() string {
+	if l.record.Resolved == nil {
+		return l.stableRevision()
+	}
+	return l.Workload.Mover.Serving(l.record.Resolved.Digest, l.stableRevision())
 }
 
 // alone reports whether only the version that is released, or rolled back to, has pods.
@@ -111,13 +127,23 @@ func drainFor(seconds *int32) time.Duration {
 	return time.Duration(*cmp.Or(seconds, new(int32(v1alpha1.DefaultTrafficDrainSeconds)))) * time.Second
 }
 
+// borne is as much of a share as the pods of a step are enough for that are fewer than it says only because an old pod stays until the
+// last step: no more of them would come.
+func (l *look) borne(weight, pods int32) int32 {
+	least := l.Workload.Replicas - l.bounds().Unavailable
+	if pods != l.Workload.Replicas-1 || least <= pods || l.Release.Spec.Strategy.Traffic.AllowOverload {
+		return weight
+	}
+	return min(weight, int32(int64(pods)*percent/int64(least)))
+}
+
 // trafficShare is how the current step shares requests.
 func (l *look) trafficShare() traffic.Share {
 	steps, index := l.steps(), int(l.stepIndex())
 	if l.standsStill() || index >= len(steps) {
 		return traffic.Share{}
 	}
-	return traffic.Share{Weight: TrafficOf(steps, index), Matches: steps[index].Matches}
+	return traffic.Share{Weight: v1alpha1.TrafficOf(steps, index), Matches: steps[index].Matches}
 }
 
 // steer moves requests, and has as many pods stay, come and wait as that takes.
@@ -128,10 +154,11 @@ func steer(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
 	way := d.way()
 	st := traffic.Next(d.goal(way, t.Target), *d.Traffic)
 	if way != traffic.Back { // which is done, however far the workload is (turnTraffic)
-		d = writeTraffic(d, st)
+		d = noteGivenUp(writeTraffic(d, st), st)
 	}
 	d = tellTraffic(d, st)
-	t.Keep, t.Grow, t.Most = st.Keep, st.Grow, st.Most
+	d.timed = st.Timed
+	t.Keep, t.KeepAll, t.Grow, t.Most = st.Keep, st.KeepAll, st.Grow, st.Most
 	if st.HoldsUp {
 		t.Target = min(t.Target, d.updated())
 	}
@@ -142,6 +169,9 @@ func steer(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
 func writeTraffic(d Decision, st traffic.Standing) Decision {
 	if st.Wake > 0 {
 		d = d.wakeAt(d.Now.Add(st.Wake))
+	}
+	for _, w := range st.Repairs {
+		d = d.do(Traffic{d.trafficReason(), w})
 	}
 	if len(st.Writes) == 0 {
 		return d
@@ -175,7 +205,7 @@ func turnTraffic(d Decision) Decision {
 		return d
 	}
 	st := traffic.Next(d.goal(traffic.Back, d.record.TargetReplicas), *d.Traffic)
-	return tellTraffic(writeTraffic(d, st), st)
+	return tellTraffic(noteGivenUp(writeTraffic(d, st), st), st)
 }
 
 // leaveTraffic gives the routes back, if any is held. It reports whether nobody needs the Services any more.
@@ -191,11 +221,13 @@ func leaveTraffic(d Decision, way traffic.Way) (Decision, bool) {
 	default:
 		return tellTraffic(d, st), false
 	}
-	d = writeTraffic(d, st)
 	if way == traffic.Rest && !st.Held && st.Problem == nil {
-		return d, st.Done // people have nothing to wait for
+		return writeTraffic(d, st), st.Done // people have nothing to wait for
 	}
-	return tellTraffic(d, st), st.Done
+	if d.deleted() && st.GaveUp && !d.toldGivenUp() { // nothing can be told once the release is gone
+		return tellTraffic(noteGivenUp(d, st), st).first(), false
+	}
+	return tellTraffic(writeTraffic(d, st), st), st.Done
 }
 
 // endTraffic begins the end of a release whose gates have all passed, or goes on with it: old pods go, and then routes get back what they
@@ -253,7 +285,7 @@ func waitDelay(d Decision) Decision {
 
 // tellTraffic has the status say where the traffic stands.
 func tellTraffic(d Decision, st traffic.Standing) Decision {
-	if !st.Held && st.Problem == nil && st.Awaits == "" && d.ending() == nil {
+	if !st.Held && st.Problem == nil && st.Awaits == "" && d.ending() == nil && !(st.GaveUp && d.deleted()) {
 		return d.with(func(r *record) { r.Traffic = nil })
 	}
 	if before := d.Release.Status.Traffic; d.Traffic.Off != nil && before != nil { // nobody can say what has changed
@@ -263,8 +295,10 @@ func tellTraffic(d Decision, st traffic.Standing) Decision {
 	}
 	told := v1alpha1.TrafficStatus{
 		Weight: st.Weight, TargetWeight: st.Target, Matches: st.Matches, StableRevision: st.Stable, CanaryRevision: st.Canary,
-		Awaits: st.Awaits, Ending: d.ending(),
+		Awaits: st.Awaits, AwaitsObject: awaitedObject(st, d.Release.Namespace), Ending: d.ending(),
+		PendingParents: pending(st), GaveUp: st.GaveUp,
 	}
+	told.AcceptDeadline = d.acceptDeadline(st)
 	if st.Problem != nil {
 		problem := *st.Problem
 		problem.Message = bounded(problem.Message)
@@ -280,6 +314,29 @@ func tellTraffic(d Decision, st traffic.Standing) Decision {
 		told.Since = before.Since
 	}
 	return d.with(func(r *record) { r.Traffic = &told })
+}
+
+// awaitedObject names what of several routes, or Services, is waited for; empty if it is no one of them.
+func awaitedObject(st traffic.Standing, namespace string) string {
+	switch {
+	case st.Route != nil:
+		return traffic.WordsIn(namespace, *st.Route)
+	case st.Service != "":
+		return "Service " + namespace + "/" + st.Service
+	default:
+		return ""
+	}
+}
+
+// rememberTraffic keeps what the status says of requests that are shared while nobody can read routes: it is all that tells that some are held.
+func rememberTraffic(d Decision) Decision {
+	before, told := d.Release.Status.Traffic, d.record.Traffic
+	if d.Traffic == nil || d.Traffic.Off == nil || before == nil || before.StableRevision == "" || told != nil && told.StableRevision != "" {
+		return d
+	}
+	kept := *before
+	kept.Problem, kept.Ending = d.Traffic.Off, d.ending()
+	return d.with(func(r *record) { r.Traffic = &kept })
 }
 
 // notTelling is what is durable of the traffic: the rest of the status tells people where it stands.
@@ -331,25 +388,26 @@ func (l *look) trafficPeak() int32 {
 		if !l.Release.Spec.Strategy.Traffic.KeepOldPods {
 			stays = int32((int64(replicas)*int64(percent-before) + percent - 1) / percent)
 		}
-		peak = max(peak, l.shareOf(int32(i)).entered(replicas)+stays)
-		before = TrafficOf(l.steps(), i)
+		pods := l.shareOf(int32(i)).entered(replicas)
+		peak = max(peak, pods+stays)
+		before = l.borne(v1alpha1.TrafficOf(l.steps(), i), pods)
 	}
 	return peak
 }
 
 // awaited says what requests wait for; empty if for nothing.
-func awaited(what v1alpha1.TrafficAwaited) string {
-	switch what {
+func awaited(told *v1alpha1.TrafficStatus) string {
+	switch told.Awaits {
 	case v1alpha1.AwaitedServices:
 		return "the stable and canary Services are being written"
 	case v1alpha1.AwaitedEndpoints:
-		return "endpoints of the version that is to get requests are not ready yet, or have not been for long enough"
+		return "endpoints of " + orWord(told.AwaitsObject, "the version that gets more requests") + " are not ready yet, or not for long enough"
 	case v1alpha1.AwaitedRoutes:
-		return "the status of a route does not tell yet that the route is in effect"
+		return "the status of " + orWord(told.AwaitsObject, "a route") + " does not say yet that the route is in effect as it was written"
 	case v1alpha1.AwaitedCapacity:
 		return "more pods must be ready for this share of the requests"
 	case v1alpha1.AwaitedDrain:
-		return "pods stay for a while after their share of the requests was lowered"
+		return "pods that get fewer requests stay for drainSeconds"
 	case v1alpha1.AwaitedOldPodsDelay:
 		return "the old pods are kept for a while"
 	case v1alpha1.AwaitedOldPods:

@@ -72,7 +72,7 @@ func validateWeights(strategy *v1alpha1.ReleaseStrategy, path *field.Path) field
 	last, most := len(strategy.Steps)-1, int32(0)
 	for i, step := range strategy.Steps {
 		at := path.Index(i).Child("traffic")
-		weight, err := parseTraffic(step.Traffic)
+		weight, err := v1alpha1.ParseTraffic(step.Traffic)
 		switch {
 		case step.Traffic == "":
 		case err != nil:

@@ -18,6 +18,8 @@ const longestLook = time.Minute
 type Watched struct {
 	// Progress is the wait for one more updated pod, Refusal that for a write to be taken, and Queue that of a new template.
 	Progress, Refusal, Queue time.Duration
+	// Timed is how much more it has watched the wait for a pod, in which the release waited for a time that it says itself.
+	Timed time.Duration
 	// Ending is how long old pods have been kept at the end of a release with traffic.
 	Ending time.Duration
 }
@@ -31,6 +33,8 @@ type watch struct {
 	mark  mark
 	last  time.Time
 	total time.Duration
+	// timed does not count in total, nor does what comes next for as long as ahead.
+	timed, ahead time.Duration
 }
 
 // mark tells a wait from another. The zero value is none.
@@ -42,10 +46,8 @@ type mark struct {
 
 // Watched is how long the waits of a status have been watched until now.
 func (w Watches) Watched(status *v1alpha1.BatchReleaseStatus, now time.Time) Watched {
-	return Watched{
-		w.progress.until(progressMark(status), now), w.refusal.until(refusalMark(status), now), w.queue.until(queueMark(status), now),
-		w.ending.until(endingMark(status), now),
-	}
+	next := w.Looked(status, now)
+	return Watched{next.progress.total, next.refusal.total, next.queue.total, next.progress.timed, next.ending.total}
 }
 
 // Looked notes that the process has looked at a release, and found nothing more to do.
@@ -56,24 +58,40 @@ func (w Watches) Looked(status *v1alpha1.BatchReleaseStatus, now time.Time) Watc
 	}
 }
 
+// Timed notes for how long from that look the release waits for a time that it says itself (Plan.Timed).
+func (w Watches) Timed(ahead time.Duration) Watches {
+	w.progress.ahead = ahead
+	return w
+}
+
 // Interrupted notes that the process could not look: until the next time that it can, nothing counts.
 func (w Watches) Interrupted() Watches {
 	w.progress.last, w.refusal.last, w.queue.last, w.ending.last = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	return w
 }
 
-func (w watch) until(m mark, now time.Time) time.Duration {
-	switch {
-	case m == mark{} || m != w.mark:
-		return 0
-	case w.last.IsZero():
-		return w.total
-	default:
-		return w.total + min(max(now.Sub(w.last), 0), longestLook)
+func (w watch) looked(m mark, now time.Time) watch {
+	next := watch{mark: m, last: now}
+	if m == (mark{}) || m.begun() != w.mark.begun() {
+		return next
 	}
+	var passed time.Duration
+	if !w.last.IsZero() {
+		passed = min(max(now.Sub(w.last), 0), longestLook)
+	}
+	timed := min(passed, w.ahead)
+	next.timed, next.ahead = w.timed+timed, w.ahead-timed
+	if m == w.mark {
+		next.total = w.total + passed - timed
+	}
+	return next
 }
 
-func (w watch) looked(m mark, now time.Time) watch { return watch{m, now, w.until(m, now)} }
+// begun tells a wait from another whatever of it is on record.
+func (m mark) begun() mark {
+	m.waited = 0
+	return m
+}
 
 // progressMark is the wait for one more updated pod; none if the step does not wait for pods.
 func progressMark(status *v1alpha1.BatchReleaseStatus) mark {

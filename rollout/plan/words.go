@@ -154,7 +154,7 @@ func (t *telling) startWords(at Start) (reason, message string) {
 	case WillNotFit:
 		return v1alpha1.ReasonWillNotFit, "the workload is not taken over: " + joined(t.Preflight.WillNotFit)
 	case NoTraffic:
-		return v1alpha1.ReasonTrafficBlocked, "the workload is not taken over: " + t.trafficProblem().Message
+		return v1alpha1.ReasonTrafficBlocked, "the workload is not taken over: " + t.trafficProblem().Words()
 	default:
 		if t.failed() {
 			return v1alpha1.ReasonDeadlineExceeded, t.failureWords()

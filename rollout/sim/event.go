@@ -88,6 +88,12 @@ const (
 	CreateRoute                  // somebody creates it again
 	DeleteService                // somebody deletes the Service of a side
 	ForgetTraffic                // somebody takes the traffic out of the release
+	Silence                      // the Gateway of a route dies, and its entry in the status stays
+	StripRoute                   // somebody takes the annotation off a route by which the release holds it
+	ShareRouteAgain              // somebody applies rules to a route that it had in mid-release
+	EditService                  // somebody edits the selector of the Service of a side
+	TurnOff                      // the controller starts again without --traffic
+	TurnOn                       // it starts again with it
 	kinds
 )
 
@@ -96,7 +102,8 @@ var kindNames = [kinds]string{
 	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "shift", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"lose status", "touch", "elapse", "away", "leap", "wait",
-	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic",
+	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic", "silence",
+	"strip route", "share route again", "edit service", "turn off", "turn on",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -140,7 +147,8 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
-	case SyncSlices, Accept, Settle, RestoreRoute, DeleteRoute, CreateRoute, DeleteService, ForgetTraffic:
+	case SyncSlices, Accept, Settle, RestoreRoute, DeleteRoute, CreateRoute, DeleteService, ForgetTraffic, Silence, StripRoute, ShareRouteAgain, EditService,
+		TurnOff, TurnOn:
 		return e.applyToTraffic(s)
 	default:
 		return e.applyToCaches(s)
@@ -158,7 +166,7 @@ func (e Event) idle(s *State) bool {
 		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Decision != v1alpha1.DecisionPassed })
 	case Thaw:
 		return !s.Lag.any()
-	case SyncSlices, Accept, Settle, CreateRoute:
+	case SyncSlices, Accept, Settle, CreateRoute, TurnOn:
 		return e.trafficIdle(s)
 	case Wait:
 		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.Process.vacant.Any()

@@ -256,7 +256,7 @@ func calmTurns(s *State) []Event {
 	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone, PodHeals)...)
 	events = append(events, s.trafficTurns()...)
 	if s.Traffic != nil {
-		events = append(events, s.missingRoutes()...)
+		events = append(events, s.mendedTraffic()...)
 	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
@@ -270,6 +270,9 @@ func calmTurns(s *State) []Event {
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
+	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && s.Past.OutOfBand:
+		// Who lets the native controller take the pods of the version that serves can only go back to it: no route is shared without them.
+		events = append(events, Event{Kind: Rollback, Text: "true"})
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():
 		events = append(events, Event{Kind: Retry})
 	}

@@ -56,7 +56,7 @@ func (p *Past) answered(w *World, jump *v1alpha1.Jump) {
 // gone to changes nothing of the release.
 func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
-	if status.Attempt != was.Attempt {
+	if status.Attempt != was.Attempt || w.Release.Deleting { // one that waits for its routes only goes, and may find the workload created again
 		return
 	}
 	for i := range w.steps(status) {

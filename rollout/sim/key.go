@@ -288,6 +288,7 @@ func (e *encoder) process(p *Process) {
 	c.recall(e.world)
 	watched := c.watches.Watched(c.view(e.world).Status, e.world.Now)
 	e.quarters(watched.Progress)
+	e.quarters(watched.Timed)
 	e.quarters(watched.Refusal)
 	e.quarters(watched.Queue)
 	e.quarters(c.watched)
@@ -312,7 +313,7 @@ func (e *encoder) process(p *Process) {
 // traffic is who gets requests, by what there is and by what the process has seen of it, and for how long.
 func (e *encoder) traffic(s *State) {
 	w, p := s.World, s.Process.Clone()
-	e.flag(w.Release.Spec.Strategy.Traffic != nil)
+	e.flag(w.Release.Spec.Strategy.Traffic != nil, w.Traffic.Off)
 	e.routes(w.Traffic)
 	for i := range w.Traffic.Routes {
 		view := w.viewOf(&w.Traffic.Routes[i])
@@ -335,10 +336,12 @@ func (e *encoder) traffic(s *State) {
 		for _, been := range []time.Duration{seen.InEffect, seen.Stable.Steady, seen.Canary.Steady} {
 			e.flag(been >= readySeconds*time.Second, been >= drainSeconds*time.Second)
 		}
+		unheard := seen.Unchanged - w.patience()
+		e.flag(unheard >= 0, unheard >= readySeconds*time.Second, unheard >= drainSeconds*time.Second)
 	}
 	if told := w.Release.Status.Traffic; told != nil {
 		e.text(string(told.Awaits))
-		e.flag(told.Problem != nil, told.Ending != nil)
+		e.flag(told.Problem != nil, told.Ending != nil, told.GaveUp)
 		if told.Ending != nil {
 			delay, watched := delayOf(w.Release.Spec), p.watches.Watched(p.view(w).Status, w.Now).Ending
 			e.flag(watched >= delay, time.Duration(told.Ending.WaitedSeconds)*time.Second >= delay)
@@ -354,9 +357,9 @@ func delayOf(spec *v1alpha1.BatchReleaseSpec) time.Duration {
 }
 
 func (e *encoder) routes(t *Traffic) {
-	for _, name := range sides {
+	for _, name := range t.sides() {
 		side := t.side(name)
-		e.flag(side.Made, side.Version == e.world.Traffic.side(name).Version)
+		e.flag(side.Made, side.Edited, side.Version == e.world.Traffic.side(name).Version)
 		e.text(side.Revision)
 		e.text(side.Slices.Revision)
 		e.number(int64(side.Slices.Ready))
@@ -364,7 +367,7 @@ func (e *encoder) routes(t *Traffic) {
 	}
 	for i := range t.Routes {
 		r := &t.Routes[i]
-		e.flag(r.Gone, r.Held, r.Shared, r.Matched, r.Told == r.Generation, r.Version == e.world.Traffic.Routes[i].Version)
+		e.flag(r.Gone, r.Silent, r.Held, r.Shared, r.Matched, r.Told == r.Generation, r.Version == e.world.Traffic.Routes[i].Version)
 		e.number(int64(r.Weight))
 	}
 }

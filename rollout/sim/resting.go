@@ -48,7 +48,7 @@ func (deployments) judgeFollowed(w *World, back heldBack) {
 	if s := w.native().activeOrLatest(); s != nil && s.Replicas != d.Replicas {
 		return // the native controller is about to give it all pods (T1)
 	}
-	if w.Traffic != nil && (w.Traffic.Stable.Made || w.Release.Spec.Strategy.Traffic != nil) {
+	if w.Traffic != nil && (w.Traffic.made() || w.Release.Spec.Strategy.Traffic != nil) {
 		most = 2 * max(d.Replicas, total(w.Sets)) // what requests need is what the laws of traffic are about
 	}
 	if n := total(w.Sets); n < d.Replicas || n > most {

@@ -94,6 +94,7 @@ type pass struct {
 
 	release  Release // with the status of the plan before
 	intent   *v1alpha1.BatchReleaseStatus
+	timed    time.Duration // by the last plan
 	stored   *v1alpha1.BatchReleaseStatus
 	workload Workload
 	sets     []Set
@@ -137,7 +138,7 @@ var errEnded = errors.New("the pass has ended")
 // noteLook notes how a pass has ended, for deadlines.
 func (x *pass) noteLook() {
 	if x.report.Ended == "" {
-		x.process.watches = x.process.watches.Looked(x.stored, x.world.Now)
+		x.process.watches = x.process.watches.Looked(x.stored, x.world.Now).Timed(x.timed)
 	}
 }
 
@@ -148,7 +149,7 @@ func (x *pass) Plan() plan.Plan {
 		next = x.mishaps.Next
 	}
 	p := next(x.observation())
-	x.intent = &p.Status
+	x.intent, x.timed = &p.Status, p.Timed
 	return p
 }
 

@@ -36,6 +36,9 @@ func (w *World) Repair() bool {
 	}
 	spec := *w.Release.Spec
 	spec.Strategy.Steps, spec.Rollback = w.Sound.Strategy.Steps, w.Sound.Rollback
+	if w.Traffic != nil && spec.Strategy.Traffic == nil {
+		spec.Strategy.Steps = withoutTraffic(spec.Strategy.Steps)
+	}
 	w.updateRelease(func(r *Release) { r.Spec, r.Spoiled, r.Generation = &spec, 0, r.Generation+1 })
 	return true
 }

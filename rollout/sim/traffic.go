@@ -1,13 +1,10 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/utils/ptr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
@@ -15,9 +12,13 @@ import (
 
 // Traffic is who gets requests, of a release with routes.
 type Traffic struct {
-	// Stable and Canary are the Services of the two sides.
+	// Stable and Canary are the Services of the two sides, and Second those of a second Service of the user, if there are Two.
 	Stable, Canary Side
+	Second         struct{ Stable, Canary Side }
+	Two            bool
 	Routes         []Route
+	// Off says that the controller runs without --traffic.
+	Off bool
 }
 
 // Side is the Service of a side, with its EndpointSlices.
@@ -26,6 +27,8 @@ type Side struct {
 	// Revision is the one that it selects.
 	Revision string
 	Version  int64
+	// Edited says that somebody has made it select other pods of that revision: none.
+	Edited bool
 	// Slices are what the EndpointSlices say.
 	Slices Slices
 }
@@ -38,11 +41,12 @@ type Slices struct {
 
 // Route is a route, and what its data plane makes of it.
 type Route struct {
-	// Name of the route. It is missing while it is Gone.
+	// Name of the route, which refers to the Second Service or to the first. It is missing while it is Gone.
 	Name                string
+	Second              bool
 	Gone                bool
 	Version, Generation int64
-	// Held says that the release holds it. It is Shared if it refers to the sides, with the weight and the matches, else to the user's Service.
+	// Held says that the release holds it, by its annotation. It is Shared if it refers to the sides, with the weight and the matches, else to the user's Service.
 	Held, Shared bool
 	Weight       int32
 	Matched      bool
@@ -51,23 +55,10 @@ type Route struct {
 	// Told is the generation that its status tells of, and Since when it began to. Written is when it, or what it refers to, was last written.
 	Told           int64
 	Since, Written time.Time
+	// Silent says that its status never tells any more.
+	Silent bool
 	// View is who may still get requests by what the data plane had of it before.
 	View View
-}
-
-// View is who may get requests: any pod that is ready, by the user's Service, if it is Direct, and else at most so many percent for
-// each revision.
-type View struct {
-	Direct bool
-	Gets   []Gets
-}
-
-// Gets is what a revision gets at most by a side.
-type Gets struct {
-	Side     traffic.SideName
-	Revision string
-	Percent  int32
-	Matched  bool
 }
 
 // The seconds of a release with traffic: longer than anything else takes that happens before time goes by.
@@ -82,7 +73,9 @@ const (
 func (w *World) routed(spec *v1alpha1.Traffic) {
 	w.Traffic = &Traffic{}
 	for _, r := range spec.Routes {
-		w.Traffic.Routes = append(w.Traffic.Routes, Route{Name: r.Name, Version: w.next(), Generation: 1, Told: 1, View: View{Direct: true}})
+		second := r.Service != Name
+		w.Traffic.Two = w.Traffic.Two || second
+		w.Traffic.Routes = append(w.Traffic.Routes, Route{Name: r.Name, Second: second, Version: w.next(), Generation: 1, Told: 1, View: View{Direct: true}})
 	}
 }
 
@@ -95,11 +88,53 @@ func (t *Traffic) clone() *Traffic {
 	return &c
 }
 
+// The sides of the second Service.
+const (
+	secondStable traffic.SideName = "second stable"
+	secondCanary traffic.SideName = "second canary"
+)
+
 func (t *Traffic) side(name traffic.SideName) *Side {
-	if name == traffic.StableSide {
+	switch name {
+	case traffic.StableSide:
 		return &t.Stable
+	case traffic.CanarySide:
+		return &t.Canary
+	case secondStable:
+		return &t.Second.Stable
+	default:
+		return &t.Second.Canary
 	}
-	return &t.Canary
+}
+
+// names are those of the Services of a side.
+func (t *Traffic) names(side traffic.SideName) []traffic.SideName {
+	switch {
+	case !t.Two:
+		return []traffic.SideName{side}
+	case side == traffic.StableSide:
+		return []traffic.SideName{side, secondStable}
+	default:
+		return []traffic.SideName{side, secondCanary}
+	}
+}
+
+// sides are the names of all Services of sides.
+func (t *Traffic) sides() []traffic.SideName {
+	return slices.Concat(t.names(traffic.StableSide), t.names(traffic.CanarySide))
+}
+
+// of are the names of the two Services that a route is to refer to.
+func (r *Route) of() (stable, canary traffic.SideName) {
+	if r.Second {
+		return secondStable, secondCanary
+	}
+	return traffic.StableSide, traffic.CanarySide
+}
+
+// made reports whether a Service of a side is there.
+func (t *Traffic) made() bool {
+	return slices.ContainsFunc(t.sides(), func(name traffic.SideName) bool { return t.side(name).Made })
 }
 
 func (t *Traffic) route(name string) *Route {
@@ -111,114 +146,14 @@ func (t *Traffic) route(name string) *Route {
 	return nil
 }
 
-// held reports whether the release holds a route.
+// held reports whether the release holds a route, or one refers to the sides whose annotation was taken away.
 func (t *Traffic) held() bool {
-	return slices.ContainsFunc(t.Routes, func(r Route) bool { return r.Held })
+	return slices.ContainsFunc(t.Routes, func(r Route) bool { return r.Held || r.Shared })
 }
 
-// now is who gets requests by what a route says.
-func (t *Traffic) now(r *Route) View {
-	switch {
-	case r.Gone:
-		return View{}
-	case !r.Shared:
-		return View{Direct: true}
-	}
-	var view View
-	if r.Weight < 100 {
-		view = view.and(View{Gets: []Gets{{Side: traffic.StableSide, Revision: t.Stable.Revision, Percent: 100 - r.Weight}}})
-	}
-	if r.Weight > 0 || r.Matched {
-		view = view.and(View{Gets: []Gets{{Side: traffic.CanarySide, Revision: t.Canary.Revision, Percent: r.Weight, Matched: r.Matched}}})
-	}
-	return view
-}
-
-// and is the most that anybody gets by one of two views.
-func (v View) and(other View) View {
-	all := View{Direct: v.Direct || other.Direct, Gets: slices.Clone(v.Gets)}
-	for _, o := range other.Gets {
-		i := slices.IndexFunc(all.Gets, func(g Gets) bool { return g.Side == o.Side && g.Revision == o.Revision })
-		if i < 0 {
-			all.Gets = append(all.Gets, o)
-			continue
-		}
-		g := &all.Gets[i]
-		g.Percent, g.Matched = max(g.Percent, o.Percent), g.Matched || o.Matched
-	}
-	slices.SortFunc(all.Gets, func(a, b Gets) int {
-		return cmp.Or(strings.Compare(string(a.Side), string(b.Side)), strings.Compare(a.Revision, b.Revision))
-	})
-	return all
-}
-
-// of is what a revision gets by both sides.
-func (v View) of(revision string) Gets {
-	all := Gets{Revision: revision}
-	for _, g := range v.Gets {
-		if g.Revision == revision {
-			all.Percent, all.Matched = min(all.Percent+g.Percent, 100), all.Matched || g.Matched
-		}
-	}
-	return all
-}
-
-// by is what a revision gets by one side.
-func (v View) by(side traffic.SideName, revision string) Gets {
-	for _, g := range v.Gets {
-		if g.Side == side && g.Revision == revision {
-			return g
-		}
-	}
-	return Gets{Side: side, Revision: revision}
-}
-
-// view is who may get requests, by the routes or by what their data planes still go by.
-func (w *World) view() View {
-	var view View
-	for i := range w.Traffic.Routes {
-		view = view.and(w.viewOf(&w.Traffic.Routes[i]))
-	}
-	return view
-}
-
-// viewOf is that of one route. What a data plane had before counts until the route's status has told for long enough that it is in
-// effect as it is now: for readySeconds for new requests, and for drainSeconds for those that are on their way.
-func (w *World) viewOf(r *Route) View {
-	now, told := w.Traffic.now(r), time.Duration(0)
-	ready, drain := w.trafficTimes()
-	switch {
-	case w.Release.Spec.Strategy.Traffic == nil: // nobody can see what happens to a route that is neither named nor held, nor knows its times
-		told = w.Now.Sub(r.Written)
-	case r.Told == r.Generation:
-		told = min(w.Now.Sub(r.Since), w.Now.Sub(r.Written))
-	}
-	switch {
-	case r.Gone || told >= max(drain, ready):
-		return now
-	case told >= ready:
-		return now.and(View{Gets: r.View.Gets})
-	default:
-		return now.and(r.View)
-	}
-}
-
-// trafficTimes are readySeconds and drainSeconds of the release.
-func (w *World) trafficTimes() (ready, drain time.Duration) {
-	of := v1alpha1.Traffic{}
-	if spec := w.Release.Spec.Strategy.Traffic; spec != nil {
-		of = *spec
-	}
-	return time.Duration(ptr.Deref(of.ReadySeconds, v1alpha1.DefaultTrafficReadySeconds)) * time.Second,
-		time.Duration(ptr.Deref(of.DrainSeconds, v1alpha1.DefaultTrafficDrainSeconds)) * time.Second
-}
-
-// remember has the data planes go on by what there is until they have what is written next.
-func (w *World) remember() {
-	for i := range w.Traffic.Routes {
-		r := &w.Traffic.Routes[i]
-		r.View, r.Written = w.viewOf(r), w.Now
-	}
+// strays reports whether a route refers to the sides though nobody can tell for whom.
+func (t *Traffic) strays() bool {
+	return slices.ContainsFunc(t.Routes, func(r Route) bool { return r.Shared && !r.Held })
 }
 
 // writeRoute writes a route.
@@ -251,76 +186,30 @@ func (w *World) endpoints(side *Side) Slices {
 		return Slices{}
 	}
 	is := Slices{Revision: side.Revision}
-	if s := w.Set(side.Revision); s != nil {
+	if s := w.Set(side.Revision); s != nil && !side.Edited {
 		is.Ready, is.Going = s.Pods.ready(), s.Pods.Going
 	}
 	return is
 }
 
+// follows reports whether the status of a route is about to tell of what was written.
+func (r *Route) follows() bool { return !r.Gone && !r.Silent && r.Told != r.Generation }
+
+// Silence has the status of a route never tell any more.
+func (w *World) Silence(name string) bool {
+	r := w.Traffic.route(name)
+	changed := !r.Gone && !r.Silent
+	r.Silent = r.Silent || changed
+	return changed
+}
+
 // Accept has the status of a route tell that it is in effect as it is.
 func (w *World) Accept(name string) bool {
 	r := w.Traffic.route(name)
-	if r.Gone || r.Told == r.Generation {
+	if !r.follows() {
 		return false
 	}
 	r.Told, r.Since = r.Generation, w.Now
-	return true
-}
-
-// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of it takes the hold off too.
-func (w *World) RestoreRoute(name string, all bool) bool {
-	r := w.Traffic.route(name)
-	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
-		return false
-	}
-	w.writeRoute(r, func(r *Route) {
-		r.Shared, r.Held, r.Weight, r.Matched, r.Matches = false, r.Held && !all, 0, false, nil
-	})
-	r.View = View{Direct: true} // whoever gets requests meanwhile does so by their doing
-	return true
-}
-
-// DeleteRoute deletes a route, and CreateRoute makes it again as it was in the beginning.
-func (w *World) DeleteRoute(name string) bool {
-	r := w.Traffic.route(name)
-	if r == nil || r.Gone {
-		return false
-	}
-	*r = Route{Name: name, Gone: true, Version: w.next(), Generation: r.Generation}
-	return true
-}
-
-// CreateRoute makes a route again.
-func (w *World) CreateRoute(name string) bool {
-	r := w.Traffic.route(name)
-	if r == nil || !r.Gone {
-		return false
-	}
-	*r = Route{Name: name, Version: w.next(), Generation: r.Generation + 1, View: View{Direct: true}}
-	return true
-}
-
-// DeleteService deletes the Service of a side.
-func (w *World) DeleteService(name traffic.SideName) bool {
-	side := w.Traffic.side(name)
-	if !side.Made {
-		return false
-	}
-	w.writeSide(side, func(s *Side) { *s = Side{} })
-	return true
-}
-
-// ForgetTraffic takes the traffic out of the release.
-func (w *World) ForgetTraffic() bool {
-	if w.Release.Purged || w.Release.Spec.Strategy.Traffic == nil {
-		return false
-	}
-	spec := *w.Release.Spec
-	spec.Strategy.Traffic, spec.Strategy.Steps = nil, slices.Clone(spec.Strategy.Steps)
-	for i := range spec.Strategy.Steps {
-		spec.Strategy.Steps[i].Traffic, spec.Strategy.Steps[i].Matches = "", nil
-	}
-	w.updateRelease(func(r *Release) { r.Spec, r.Generation = &spec, r.Generation+1 })
 	return true
 }
 
@@ -329,15 +218,13 @@ func (w *World) trafficSettled() bool {
 	if w.Traffic == nil {
 		return true
 	}
-	for _, name := range sides {
+	for _, name := range w.Traffic.sides() {
 		if side := w.Traffic.side(name); side.Slices != w.endpoints(side) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return !r.Gone && r.Told != r.Generation })
+	return !slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return r.follows() })
 }
-
-var sides = []traffic.SideName{traffic.StableSide, traffic.CanarySide}
 
 // trafficTurns are those of the others that move requests.
 func (w *World) trafficTurns() []Event {
@@ -345,7 +232,7 @@ func (w *World) trafficTurns() []Event {
 		return nil
 	}
 	var events []Event
-	for _, name := range sides {
+	for _, name := range w.Traffic.sides() {
 		events = append(events, Event{Kind: SyncSlices, Text: string(name)})
 	}
 	for i := range w.Traffic.Routes {
@@ -354,9 +241,10 @@ func (w *World) trafficTurns() []Event {
 	return events
 }
 
-// missingRoutes are made again in the end.
-func (w *World) missingRoutes() []Event {
-	var events []Event
+// mendedTraffic is what people put in order in the end: routes that are missing, and a controller without --traffic. What has lost its
+// annotation the release claims again.
+func (w *World) mendedTraffic() []Event {
+	events := []Event{{Kind: TurnOn}}
 	for i := range w.Traffic.Routes {
 		events = append(events, Event{Kind: CreateRoute, Text: w.Traffic.Routes[i].Name})
 	}
@@ -373,8 +261,9 @@ func (e Event) trafficIdle(s *State) bool {
 		side := s.Traffic.side(traffic.SideName(e.Text))
 		return side.Slices == s.endpoints(side)
 	case Accept:
-		r := s.Traffic.route(e.Text)
-		return r.Gone || r.Told == r.Generation
+		return !s.Traffic.route(e.Text).follows()
+	case TurnOn:
+		return !s.Traffic.Off
 	default:
 		return false
 	}
@@ -399,6 +288,16 @@ func (e Event) applyToTraffic(s *State) bool {
 		return s.World.DeleteService(traffic.SideName(e.Text))
 	case ForgetTraffic:
 		return s.World.ForgetTraffic()
+	case Silence:
+		return s.World.Silence(e.Text)
+	case StripRoute:
+		return s.World.StripRoute(e.Text)
+	case ShareRouteAgain:
+		return s.World.ShareRouteAgain(e.Text, e.N)
+	case EditService:
+		return s.World.EditService(traffic.SideName(e.Text))
+	case TurnOff, TurnOn:
+		return s.turn(e.Kind == TurnOff)
 	default:
 		return s.settle()
 	}
@@ -420,9 +319,12 @@ func (w *World) showTraffic(text *strings.Builder) {
 	if w.Traffic == nil {
 		return
 	}
-	for _, name := range sides {
+	for _, name := range w.Traffic.sides() {
 		if side := w.Traffic.side(name); side.Made {
 			fmt.Fprintf(text, " %s=%s(%d", name, side.Revision, side.Slices.Ready)
+			if side.Edited {
+				text.WriteString(", edited")
+			}
 			if side.Slices.Revision != side.Revision {
 				text.WriteString(" of " + side.Slices.Revision)
 			}

@@ -20,6 +20,13 @@ func trafficOf(change func(*v1alpha1.Traffic)) *v1alpha1.Traffic {
 	return t
 }
 
+// secondRoute is one to the second Service.
+func secondRoute(name string) v1alpha1.TrafficRoute {
+	r := routeOf(name)
+	r.Service = secondService
+	return r
+}
+
 // routedSetups are releases with traffic.
 func routedSetups() map[string]Setup {
 	all := map[string]Setup{}
@@ -49,26 +56,38 @@ func routedSetups() map[string]Setup {
 func trafficFamilies() map[string]family {
 	rollback := Event{Kind: Rollback, Text: "true"}
 	return map[string]family{
-		"nothing else":             {begin: releasing, Exploration: Exploration{}},
-		"rollback":                 {begin: releasing, Exploration: Exploration{Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}}},
-		"rolled back at the end":   {begin: lastShare, Exploration: Exploration{Offers: []Event{rollback, {Kind: PassDies}, {Kind: Settle}, {Kind: PodFails, Text: "v2"}}, Budget: map[Kind]uint8{Settle: 3}}},
-		"another template":         {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}}},
-		"back to v1":               {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v1"}, {Kind: PassDies}}}},
-		"another at the end":       {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
-		"somebody restores routes": {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: RestoreRoute, Text: "route"}, {Kind: RestoreRoute, Text: "route", N: 1}, rollback, {Kind: Settle}}, Budget: map[Kind]uint8{RestoreRoute: 2, Settle: 3}}},
-		"Services and routes go":   {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteService, Text: "stable"}, {Kind: DeleteService, Text: "canary"}, {Kind: DeleteRoute, Text: "route"}, {Kind: CreateRoute, Text: "route"}, rollback}}},
-		"traffic is taken out":     {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: ForgetTraffic}, {Kind: PassDies}, rollback}}},
-		"the release goes":         {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}, rollback}}},
-		"suspended":                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
-		"jumps":                    {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
-		"jumps, pods go back":      {begin: func(s Setup) *State { s.StepBack = v1alpha1.StepBackRemovePods; return sharing(s) }, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
-		"scaling":                  {begin: sharing, Exploration: Exploration{Offers: append(scales(0, 2, 5), rollback)}},
-		"stale":                    {begin: sharing, Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", TrafficObjects), rollback)}},
-		"pods fail":                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
-		"pods take time to go":     {begin: func(s Setup) *State { s.Graceful = true; return sharing(s) }, Exploration: Exploration{Offers: []Event{rollback, {Kind: Give, Text: "v3"}}}},
-		"races":                    {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PassRaces}, {Kind: Scale, N: 2}, rollback, {Kind: RestoreRoute, Text: "route"}}}},
-		"the status is lost":       {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: LoseStatus}, {Kind: PassDies}, rollback}}},
-		"dies":                     {begin: releasing, Exploration: Exploration{Offers: []Event{{Kind: PassDies}, {Kind: Settle}}, Budget: map[Kind]uint8{PassDies: 2, Settle: 9}}},
+		"nothing else":                         {begin: releasing, Exploration: Exploration{}},
+		"rollback":                             {begin: releasing, Exploration: Exploration{Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}}},
+		"rolled back at the end":               {begin: lastShare, Exploration: Exploration{Offers: []Event{rollback, {Kind: PassDies}, {Kind: Settle}, {Kind: PodFails, Text: "v2"}}, Budget: map[Kind]uint8{Settle: 3}}},
+		"another template":                     {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}}},
+		"drifted before":                       {begin: drifted, Exploration: Exploration{Offers: []Event{rollback, {Kind: PassDies}}}},
+		"back to v1":                           {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v1"}, {Kind: PassDies}}}},
+		"another at the end":                   {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
+		"somebody restores routes":             {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: RestoreRoute, Text: "route"}, {Kind: RestoreRoute, Text: "route", N: 1}, rollback, {Kind: Settle}}, Budget: map[Kind]uint8{RestoreRoute: 2, Settle: 3}}},
+		"Services and routes go":               {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteService, Text: "stable"}, {Kind: DeleteService, Text: "canary"}, {Kind: DeleteRoute, Text: "route"}, {Kind: CreateRoute, Text: "route"}, rollback}}},
+		"Services are edited":                  {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: EditService, Text: "stable"}, {Kind: EditService, Text: "canary"}, {Kind: PassDies}, rollback, {Kind: Give, Text: "v3"}}}},
+		"... in a stopped release":             {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: EditService, Text: "stable"}, {Kind: EditService, Text: "canary"}, {Kind: Suspend}, {Kind: Resume}}}},
+		"Services go while stopped":            {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteService, Text: "stable"}, {Kind: DeleteService, Text: "canary"}, {Kind: Suspend}, {Kind: Resume}}}},
+		"... and at the end":                   {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: EditService, Text: "stable"}, {Kind: EditService, Text: "canary"}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
+		"Services go at the end":               {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: DeleteService, Text: "stable"}, {Kind: DeleteService, Text: "canary"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 3}}},
+		"annotations go":                       {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: StripRoute, Text: "route"}, {Kind: RestoreRoute, Text: "route"}, rollback, {Kind: Give, Text: "v3"}, {Kind: PassDies}}, Budget: map[Kind]uint8{StripRoute: 2}}},
+		"... and the release":                  {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: StripRoute, Text: "route"}, {Kind: DeleteRelease}, rollback, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 3}}},
+		"shares come again":                    {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: ShareRouteAgain, Text: "route", N: 50}, {Kind: Give, Text: "v3"}, {Kind: Settle}, {Kind: PassDies}}, Budget: map[Kind]uint8{Settle: 3, ShareRouteAgain: 2}}},
+		"traffic is taken out":                 {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: ForgetTraffic}, {Kind: PassDies}, rollback}}},
+		"the release goes":                     {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}, rollback}}},
+		"suspended":                            {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
+		"jumps":                                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
+		"jumps, pods go back":                  {begin: func(s Setup) *State { s.StepBack = v1alpha1.StepBackRemovePods; return sharing(s) }, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
+		"scaling":                              {begin: sharing, Exploration: Exploration{Offers: append(scales(0, 2, 5), rollback)}},
+		"stale":                                {begin: sharing, Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", TrafficObjects), rollback)}},
+		"pods fail":                            {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
+		"pods take time to go":                 {begin: func(s Setup) *State { s.Graceful = true; return sharing(s) }, Exploration: Exploration{Offers: []Event{rollback, {Kind: Give, Text: "v3"}}}},
+		"races":                                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PassRaces}, {Kind: Scale, N: 2}, rollback, {Kind: RestoreRoute, Text: "route"}}}},
+		"the status is lost":                   {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: LoseStatus}, {Kind: PassDies}, rollback}}},
+		"dies":                                 {begin: releasing, Exploration: Exploration{Offers: []Event{{Kind: PassDies}, {Kind: Settle}}, Budget: map[Kind]uint8{PassDies: 2, Settle: 9}}},
+		"a Gateway dies, and the release goes": {begin: silenced(sharing, Event{Kind: DeleteRelease}), Exploration: Exploration{Offers: []Event{{Kind: PassDies}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 4}}},
+		"a Gateway dies, and a rollback":       {begin: silenced(sharing, rollback), Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: PodFails, Text: "v2"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 4}}},
+		"a Gateway dies at the end":            {begin: silenced(passed, Event{Kind: Pass}), Exploration: Exploration{Offers: []Event{{Kind: PassDies}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 4}}},
 	}
 }
 
@@ -82,6 +101,49 @@ func sharing(setup Setup) *State {
 // lastShare is a release that gives the new version all requests.
 func lastShare(setup Setup) *State {
 	return calmed(releasing(setup), func(s *State) bool { return s.Traffic.Routes[0].Weight == 100 })
+}
+
+// drifted is a release that begins after somebody has given the workload another template, which all pods have by then.
+func drifted(setup Setup) *State {
+	s := calmed(releasing(setup), untilRest)
+	(Event{Kind: Drift, Text: "v3"}).Apply(s)
+	s = calmed(s, untilRest)
+	s.Give("v4")
+	return s
+}
+
+func untilRest(*State) bool { return false }
+
+// TestDriftedWorkloadIsReleased: requests start from the version that serves, though it is none to go back to.
+func TestDriftedWorkloadIsReleased(t *testing.T) {
+	t.Parallel()
+	for name, setup := range routedSetups() {
+		s := calmed(drifted(setup), func(s *State) bool { return len(s.Broken) > 0 })
+		if len(s.Broken) > 0 {
+			t.Errorf("%s: %s", name, s.Broken[0])
+		}
+		if left := s.Unfinished(); left != "" {
+			t.Errorf("%s: %s in %s", name, left, s.World)
+		}
+	}
+}
+
+// passed is a release whose gates have all passed.
+func passed(setup Setup) *State {
+	return calmed(releasing(setup), func(s *State) bool {
+		told := s.Release.Status.Traffic
+		return told != nil && told.Ending != nil
+	})
+}
+
+// silenced begins with what the status of the route does not tell of any more.
+func silenced(begin func(Setup) *State, then Event) func(Setup) *State {
+	return func(setup Setup) *State {
+		s := begin(setup)
+		(Event{Kind: Silence, Text: "route"}).Apply(s)
+		then.Apply(s)
+		return s
+	}
 }
 
 // TestEveryOrderOfRequests holds every write of a release with traffic against the laws, in every order of events.

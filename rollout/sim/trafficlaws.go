@@ -96,7 +96,7 @@ func (w *World) ready(c change, s *Set) int32 {
 
 // isLeft reports whether a version goes in the end, though it is not the one before a release.
 func (w *World) isLeft(intent *v1alpha1.BatchReleaseStatus, revision string) bool {
-	return !same(revision, intent.UpdateRevision) && (intent.Rollback != nil || revision == w.Traffic.Canary.Revision)
+	return !same(revision, intent.UpdateRevision) && (intent.Rollback != nil || revision == w.Traffic.Canary.Revision || revision == w.Traffic.Second.Canary.Revision)
 }
 
 // percentOf is how many of some pods a percentage is, rounded up.
@@ -117,12 +117,25 @@ func shareOf(steps []v1alpha1.Step, index int) int32 {
 	return 0
 }
 
+// shareOf is that, or as much of it as the pods of the step bear that an old pod stays beside.
+func (w *World) shareOf(steps []v1alpha1.Step, index int, overload bool) int32 {
+	share, replicas := shareOf(steps, index), w.Workload.Replicas
+	_, unavailable := w.Workload.bounds(replicas)
+	if index >= len(steps) || overload {
+		return share
+	}
+	if pods, least := Target(steps[index], replicas), replicas-unavailable; pods == replicas-1 && pods < least {
+		return min(share, 100*pods/least)
+	}
+	return share
+}
+
 func withinShare(w *World, c change) string {
 	share, before, is := c.sharing()
 	if !is {
 		return ""
 	}
-	if before.Held && before.Shared && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
+	if before.Shared && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
 		return "" // it gets no more than it has
 	}
 	most, matches, allowed := int32(0), false, w.allowed(c.pass.intent)
@@ -162,15 +175,18 @@ func keepsSides(w *World, c change) string {
 	if !is {
 		return ""
 	}
-	before, seen := c.traffic.side(point.Name), c.seen.Stable
+	seen := c.seen.Stable
 	if point.Name == traffic.CanarySide {
 		seen = c.seen.Canary
 	}
-	gets := c.view.by(point.Name, before.Revision)
-	if !before.Made || before.Revision == point.Revision || seen.Ready == 0 || gets.Percent == 0 && !gets.Matched {
-		return ""
+	for _, name := range w.Traffic.names(point.Name) {
+		before := c.traffic.side(name)
+		gets := c.view.by(name, before.Revision)
+		if before.Made && before.Revision != point.Revision && seen.Ready > 0 && (gets.Percent > 0 || gets.Matched) {
+			return fmt.Sprintf("%s gets %d%%", before.Revision, gets.Percent)
+		}
 	}
-	return fmt.Sprintf("%s gets %d%%", before.Revision, gets.Percent)
+	return ""
 }
 
 func dropsUnused(_ *World, c change) string {
@@ -227,7 +243,7 @@ func keepsOldPods(w *World, c change) string {
 
 func raisesNothing(_ *World, c change) string {
 	share, before, is := c.sharing()
-	if !is || !c.pass.stands() || !before.Held {
+	if !is || !c.pass.stands() || !before.Held && !before.Shared {
 		return ""
 	}
 	if before.Shared && share.Share.Weight > before.Weight {
@@ -247,7 +263,7 @@ func (c change) mostServing() int32 {
 	if spec.KeepOldPods || c.pass.overtaken(c.traffic) {
 		return c.share() + replicas
 	}
-	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-shareOf(w.steps(status), int(status.CurrentStepIndex)))
+	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-w.shareOf(w.steps(status), int(status.CurrentStepIndex), spec.AllowOverload))
 	return c.share() + percentOf(replicas, gets)
 }
 
@@ -261,7 +277,7 @@ func (w *World) trafficLeft() string {
 			return r.Name + " is not what it was"
 		}
 	}
-	if !w.Release.Purged && (w.Traffic.Stable.Made || w.Traffic.Canary.Made) {
+	if !w.Release.Purged && w.Traffic.made() {
 		return "the Services of the sides are left"
 	}
 	return ""
@@ -274,7 +290,7 @@ func (s *State) judgeReturn() {
 		return
 	}
 	_, unavailable := s.Workload.bounds(s.Workload.Replicas)
-	least, ready := s.Workload.Replicas-unavailable, s.Traffic.Stable.Slices.Ready
+	least, ready := s.Workload.Replicas-unavailable, s.Traffic.seenSide(traffic.StableSide).Ready
 	if ready < max(least, 1) {
 		return
 	}

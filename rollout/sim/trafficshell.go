@@ -43,6 +43,7 @@ func (p *Process) traffic(w *World) *Traffic {
 	seen := w.Traffic.clone()
 	if w.Lag.Traffic != nil {
 		seen = w.Lag.Traffic.clone()
+		seen.Off = w.Traffic.Off
 	}
 	for _, r := range p.written.routes {
 		*seen.route(r.Name) = r
@@ -60,15 +61,24 @@ func (p *Process) lookAtTraffic(w *World) *traffic.Seen {
 	if there == nil || w.Release.Purged {
 		return nil
 	}
-	spec := p.view(w).Spec.Strategy.Traffic
-	var seen traffic.Seen
-	p.trafficWatch, seen = p.trafficWatch.Looked(there.seen(spec), w.Now)
+	release := p.view(w)
+	spec := release.Spec.Strategy.Traffic
+	switch {
+	case !there.Off:
+	case spec == nil && release.Status.Traffic == nil:
+		return nil
+	default:
+		return &traffic.Seen{Off: &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled}}
+	}
+	seen := there.seen(spec)
+	seen.Stage = traffic.StageOf(release.object(), release.Status)
+	p.trafficWatch, seen = p.trafficWatch.Looked(seen, w.Now)
 	return &seen
 }
 
 // seen is what the plan sees of it.
 func (t *Traffic) seen(spec *v1alpha1.Traffic) traffic.Seen {
-	s := traffic.Seen{Stable: t.Stable.seen(), Canary: t.Canary.seen(), Services: t.Stable.Made || t.Canary.Made}
+	s := traffic.Seen{Stable: t.seenSide(traffic.StableSide), Canary: t.seenSide(traffic.CanarySide), Services: t.made()}
 	for i := range t.Routes {
 		r := &t.Routes[i]
 		if named := spec != nil; named || r.Held {
@@ -78,9 +88,23 @@ func (t *Traffic) seen(spec *v1alpha1.Traffic) traffic.Seen {
 	return s
 }
 
+// seenSide is what all Services of a side have in common.
+func (t *Traffic) seenSide(name traffic.SideName) traffic.Side {
+	seen := t.side(name).seen()
+	for _, name := range t.names(name)[1:] {
+		second := t.side(name).seen()
+		if seen.Revision != second.Revision {
+			return traffic.Side{Made: seen.Made && second.Made}
+		}
+		seen.Made, seen.Empty, seen.Ready = seen.Made && second.Made, seen.Empty && second.Empty, min(seen.Ready, second.Ready)
+		seen.Outdated = seen.Outdated || second.Outdated
+	}
+	return seen
+}
+
 func (s *Side) seen() traffic.Side {
-	seen := traffic.Side{Made: s.Made, Revision: s.Revision}
-	if s.Made && s.Slices.Revision == s.Revision {
+	seen := traffic.Side{Made: s.Made, Revision: s.Revision, Outdated: s.Edited}
+	if s.Made && !s.Edited && s.Slices.Revision == s.Revision {
 		seen.Ready, seen.Empty = s.Slices.Ready, s.Slices.Ready+s.Slices.Going == 0
 	}
 	return seen
@@ -88,14 +112,24 @@ func (s *Side) seen() traffic.Side {
 
 func (r *Route) seen(named bool) traffic.Route {
 	seen := traffic.Route{TrafficRoute: routeOf(r.Name), Named: named}
+	if r.Second {
+		seen.Service = secondService
+	}
 	if r.Gone {
-		seen.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound}
+		seen.Problem, seen.Accepted = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound}, true
 		return seen
 	}
-	seen.Held, seen.Generation, seen.Whole, seen.Accepted = r.Held, r.Generation, r.Shared, r.Told == r.Generation
+	seen.Held, seen.Generation, seen.Accepted = r.Held || named && r.Shared, r.Generation, r.Told == r.Generation // (route.Reclaimed)
+	seen.Whole = r.Held && r.Shared
+	if !seen.Accepted {
+		seen.Pending = []string{"its Gateway"}
+	}
 	seen.Share = traffic.Share{Weight: r.Weight, Matches: r.Matches}
 	return seen
 }
+
+// secondService is the user's second Service.
+const secondService = Name + "-admin"
 
 func routeOf(name string) v1alpha1.TrafficRoute {
 	return v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: name, Service: Name}
@@ -120,13 +154,9 @@ func (x *pass) overtaken(before *Traffic) bool {
 func (x *pass) moveTraffic(a plan.Traffic) {
 	switch w := a.Write.(type) {
 	case traffic.PointSide:
-		x.writeSide(w.Name, w.Revision)
+		x.writeSides(x.world.Traffic.names(w.Name), w.Revision)
 	case traffic.DropSides:
-		for _, name := range sides {
-			if x.report.Ended == "" && x.world.Traffic.side(name).Made {
-				x.writeSide(name, "")
-			}
-		}
+		x.writeSides(x.world.Traffic.sides(), "")
 	case traffic.ShareRoute:
 		x.writeRoute(w.Route.Name, func(r *Route) {
 			r.Held, r.Shared, r.Weight, r.Matched, r.Matches = true, true, w.Share.Weight, len(w.Share.Matches) > 0, w.Share.Matches
@@ -137,12 +167,29 @@ func (x *pass) moveTraffic(a plan.Traffic) {
 	x.lookAtTraffic()
 }
 
+// writeSides writes Services one after the other. The process may end between two of them.
+func (x *pass) writeSides(names []traffic.SideName, revision string) {
+	writes := 0
+	for _, name := range names {
+		if is := x.process.traffic(x.world).side(name); is.Revision == revision && is.Made == (revision != "") && !is.Edited {
+			continue
+		}
+		if writes > 0 && x.wrotePart() {
+			return
+		}
+		if x.writeSide(name, revision); x.report.Ended != "" {
+			return
+		}
+		writes++
+	}
+}
+
 // writeSide makes the Service of a side, or has it select another revision, or deletes it.
 func (x *pass) writeSide(name traffic.SideName, revision string) {
 	seen, now := x.process.traffic(x.world).side(name), x.world.Traffic.side(name)
 	if seen.Version == now.Version {
 		x.world.writeSide(now, func(s *Side) {
-			s.Made, s.Revision = revision != "", revision
+			s.Made, s.Revision, s.Edited = revision != "", revision, false
 			if revision == "" {
 				s.Slices = Slices{}
 			}

@@ -168,6 +168,9 @@ func (w *walk) anything(label string) Event {
 			kinds = append(slices.Clip(kinds), PodEnds, PodEnds, PodEnds)
 		}
 	}
+	if w.state.Traffic != nil {
+		kinds = w.routed(kinds)
+	}
 	e := Event{Kind: rapid.SampledFrom(kinds).Draw(w.T, label)}
 	switch e.Kind {
 	case PassDies:
@@ -181,6 +184,8 @@ func (w *walk) anything(label string) Event {
 		return Event{Kind: Restart}
 	case Scale:
 		e.N = rapid.Int32Range(0, 13).Draw(w.T, "replicas")
+	case RestoreRoute:
+		e.N, e.Text = rapid.Int32Range(0, 1).Draw(w.T, "all"), w.about(e.Kind)
 	case Spoil:
 		e.N = rapid.Int32Range(fewerSteps, rollbackSteps).Draw(w.T, "way")
 	case Leap:
@@ -223,6 +228,17 @@ func (w *walk) about(kind Kind) string {
 		choice = []string{
 			string(ReleaseObject), string(WorkloadObject), string(GateObjects), string(KeptObjects), string(NewSetObjects),
 			"v1", "v2", "v3",
+		}
+		if w.state.Traffic != nil {
+			choice = append(choice, string(TrafficObjects))
+		}
+	case SyncSlices, DeleteService:
+		for _, name := range w.state.Traffic.sides() {
+			choice = append(choice, string(name))
+		}
+	case Accept, RestoreRoute, DeleteRoute, CreateRoute, StripRoute:
+		for i := range w.state.Traffic.Routes {
+			choice = append(choice, w.state.Traffic.Routes[i].Name)
 		}
 	}
 	if len(choice) == 0 {

@@ -17,6 +17,7 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 	}
 	unnamed := func(_ *Goal, s *Seen) { s.Routes = nil }
 	first := func(_ *Goal, s *Seen) { s.Services = false }
+	const toNothing = "share HTTPRoute web: 0% to the canary Service; awaits Routes"
 	tests := map[string]struct {
 		scene *scene
 		want  string
@@ -64,6 +65,24 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 			forward(50, 4).but(worth(5)), "share HTTPRoute web: 50% to the canary Service; awaits Routes",
 		},
 		"... and its pods are too few for that, too": {forward(50, 3).but(worth(3)), "awaits Capacity"},
+		"the end of a release of what the stable side serves": {
+			forward(0, 10).way(End).but(alone).stable(made("v2", 10)), "restore HTTPRoute web; awaits Routes",
+		},
+		"... while its other side gets requests": {
+			forward(0, 10).way(End).gets(10).but(alone).stable(made("v2", 10)), toNothing,
+		},
+		"a route that was deleted is there again": {
+			forward(50, 5).gets(50).stable(made("v1", 5)).but(beside(50)).but(unheld), "share HTTPRoute web: 50% to the canary Service; holds up; awaits Routes",
+		},
+		"... where the stable side has too few pods for its part": {
+			forward(50, 5).gets(50).stable(made("v1", 3)).but(beside(50)).but(unheld), "holds up; awaits Endpoints",
+		},
+		"... and the new version gets all": {
+			forward(100, 10).gets(100).stable(made("v1", 0)).but(beside(100)).but(unheld), "share HTTPRoute web: 100% to the canary Service; holds up; awaits Routes",
+		},
+		"... in a rollback whose step has few pods": {
+			forward(0, 2).way(Back).stable(made("v1", 2)).but(beside(0)).but(unheld), "done; awaits Endpoints",
+		},
 		"traffic is taken out of the release": {
 			forward(50, 5).way(Leave).but(unnamed).but(since(moment)), "awaits Drain; wakes after 8s",
 		},

@@ -25,8 +25,16 @@ type Goal struct {
 	Alone bool
 	// Lost says that the workload has no version any more of the revision that the stable side selects.
 	Lost bool
+	// Unwritable are sides whose Services the API server refuses to write now.
+	Unwritable []SideName
 	// ReadyFor is how long endpoints must have been ready, and DrainFor how long pods stay after their share was lowered.
 	ReadyFor, DrainFor time.Duration
+	// Timed is for how long the release was so since it last made progress (Standing.Timed).
+	Timed time.Duration
+	// Stage is that of the release, as in Seen.
+	Stage string
+	// Patience is for how long the status of routes is waited for where nobody gets more requests (Way.bounded).
+	Patience time.Duration
 }
 
 // Way is which way a release goes.
@@ -47,3 +55,15 @@ const (
 	// Rest does so, and then deletes the Services: no release is in progress.
 	Rest
 )
+
+// bounded reports whether a way waits for the status of routes for a time only. It takes requests from the canary side, or gives the routes
+// back: that is done by a write, and what keeps pods for those who don't follow must come to an end, though a Gateway that is dead, and has its
+// entry in the status of a route, never tells. What gives a version more is never bounded.
+func (w Way) bounded() bool {
+	switch w {
+	case Back, End, Leave, Rest:
+		return true
+	case Forward, Stand:
+	}
+	return false
+}

@@ -17,9 +17,14 @@ const (
 	moment = 2 * time.Second
 	drain  = 10 * time.Second
 	long   = time.Hour
+	// patient is for how long a status is waited for on the way back.
+	patient = 5 * time.Minute
 )
 
 var web = v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}
+
+// taken is a side whose name is somebody else's Service.
+var taken = Side{Problem: &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNameTaken}}
 
 // scene is a release of v2 over v1, of 10 pods of which 8 are enough.
 type scene struct {
@@ -31,7 +36,7 @@ func forward(weight, pods int32) *scene {
 	return &scene{
 		goal: Goal{
 			Stable: "v1", Canary: "v2", Share: Share{Weight: weight}, Pods: pods, Available: true,
-			Replicas: 10, Least: 8, Ready: 10, ReadyFor: moment, DrainFor: drain,
+			Replicas: 10, Least: 8, Ready: 10, ReadyFor: moment, DrainFor: drain, Patience: patient,
 		},
 		seen: Seen{InEffect: long, Services: true, Stable: made("v1", 10), Canary: made("v2", pods), Routes: []Route{{
 			TrafficRoute: web, Named: true, Held: true, Whole: true, Accepted: true,
@@ -97,6 +102,9 @@ func matched(_ *Goal, s *Seen) {
 func (s *scene) script() string {
 	n := Next(s.goal, s.seen)
 	var words []string
+	for i, w := range n.Repairs {
+		words = append(words, map[bool]string{true: "repairs: "}[i == 0]+w.String())
+	}
 	for _, w := range n.Writes {
 		words = append(words, w.String())
 	}
@@ -111,6 +119,12 @@ func (s *scene) script() string {
 	}
 	if n.Problem != nil {
 		words = append(words, "problem "+string(n.Problem.Type))
+	}
+	if n.GivesUp > 0 {
+		words = append(words, "gives up after "+n.GivesUp.String())
+	}
+	if n.GaveUp {
+		words = append(words, "gave up on "+strings.Join(n.Pending, ", "))
 	}
 	if n.Wake > 0 {
 		words = append(words, "wakes after "+n.Wake.String())
@@ -244,7 +258,11 @@ func (s *scene) pods() string {
 		}
 		return strings.Join(words, ", ")
 	}
-	return fmt.Sprintf("keep %s; grow %s; most %d", list(n.Keep), list(n.Grow), n.Most)
+	keep := list(n.Keep)
+	if n.KeepAll {
+		keep = "all"
+	}
+	return fmt.Sprintf("keep %s; grow %s; most %d", keep, list(n.Grow), n.Most)
 }
 
 func TestPods(t *testing.T) {
@@ -276,8 +294,24 @@ func TestPods(t *testing.T) {
 		"nothing is known": {
 			forward(10, 1).but(func(_ *Goal, s *Seen) {
 				s.Off, s.Routes = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled}, nil
-			}), "keep v1 10, v2 10; grow ; most 0",
+			}), "keep all; grow ; most 0",
 		},
+		"... nor may be, and traffic was taken out": {
+			forward(10, 1).way(Leave).but(func(_ *Goal, s *Seen) {
+				s.Off, s.Routes = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled}, nil
+			}), "keep all; grow ; most 0",
+		},
+		"traffic was taken out, and with it what the Services were for": {
+			forward(10, 1).way(Leave).but(unheld).stable(Side{}).canary(Side{}).but(since(moment)), "keep all; grow ; most 0",
+		},
+		"... a while ago": {forward(10, 1).way(Leave).but(unheld).stable(Side{}).canary(Side{}), "keep ; grow ; most 0"},
+		"nobody knows where requests for the old version go": {
+			forward(10, 10).gets(10).but(keepOld).stable(taken), "keep all; grow  10; most 20",
+		},
+		"... nor those for the new one":        {forward(10, 1).gets(10).canary(Side{Made: true}), "keep all; grow v1 10; most 11"},
+		"... which gets none in a rollback":    {forward(0, 1).way(Back).canary(Side{Made: true}), "keep  0, v1 10; grow v1 10; most 0"},
+		"... and the old one none at the end":  {forward(100, 10).way(End).gets(100).stable(taken), "keep  0, v2 10; grow ; most 0"},
+		"... where it is kept until the delay": {forward(100, 10).way(End).gets(100).but(keepOld).stable(Side{}), "keep all; grow ; most 0"},
 		"routes differ where a pass ended between two writes": {
 			forward(30, 3).but(func(_ *Goal, s *Seen) {
 				s.Routes = append(s.Routes, s.Routes[0])

@@ -10,8 +10,9 @@ import (
 // Watch is for how long a process has watched the traffic of one release to be as it is. The zero value has watched nothing yet: a new
 // process begins again, so that what waits for a time waits longer. The times given to it must be those of one clock that does not jump.
 type Watch struct {
-	routes         held
-	stable, canary steady
+	// routes is how they are by their status, observed also where nobody accepts one, and shares how they share requests whatever that says.
+	routes, observed, shares held
+	stable, canary           steady
 }
 
 // held is how the routes are, and since when; the mark is empty while one of them is not in effect as it is.
@@ -29,22 +30,32 @@ type steady struct {
 
 // Looked notes what is seen now, and returns that with the times for which it has been so.
 func (w Watch) Looked(seen Seen, now time.Time) (Watch, Seen) {
-	next := Watch{routes: w.routes.looked(&seen, now), stable: w.stable.looked(&seen.Stable, now), canary: w.canary.looked(&seen.Canary, now)}
-	seen.InEffect = 0
-	if next.routes.mark != "" {
-		seen.InEffect = max(now.Sub(next.routes.since), 0)
+	next := Watch{
+		routes:   w.routes.looked(markOf(&seen, func(r *Route) bool { return r.Accepted }), now),
+		observed: w.observed.looked(markOf(&seen, (*Route).observed), now),
+		shares:   w.shares.looked(sharesOf(&seen), now),
+		stable:   w.stable.looked(&seen.Stable, now), canary: w.canary.looked(&seen.Canary, now),
 	}
+	seen.InEffect, seen.Observed = next.routes.been(now), next.observed.been(now)
+	seen.Unchanged = max(now.Sub(next.shares.since), 0)
 	seen.Stable.Steady = max(now.Sub(next.stable.since), 0)
 	seen.Canary.Steady = max(now.Sub(next.canary.since), 0)
 	return next, seen
 }
 
-func (h held) looked(seen *Seen, now time.Time) held {
-	mark := markOf(seen)
+func (h held) looked(mark string, now time.Time) held {
 	if mark != "" && mark == h.mark {
 		return h
 	}
 	return held{mark, now}
+}
+
+// been is for how long they have been so; 0 if they are not.
+func (h held) been(now time.Time) time.Duration {
+	if h.mark == "" {
+		return 0
+	}
+	return max(now.Sub(h.since), 0)
 }
 
 // looked begins again where more pods are ready than before, or those of another revision. That there are fewer takes nothing away from
@@ -57,18 +68,36 @@ func (s steady) looked(side *Side, now time.Time) steady {
 	return steady{side.Revision, side.Ready, since}
 }
 
-// markOf tells one state of the routes from another; it is empty where one is not in effect as it is. What the sides select is part of
-// it: requests come to other pods where that changes.
-func markOf(seen *Seen) string {
+// markOf tells one state of the routes from another; it is empty where one of them does not count. What the sides select is part of
+// it: requests come to other pods where that changes, or where it was changed and is put back.
+func markOf(seen *Seen, counts func(*Route) bool) string {
 	var mark strings.Builder
-	fmt.Fprintf(&mark, "%s %s", seen.Stable.Revision, seen.Canary.Revision)
+	fmt.Fprintf(&mark, "%s %t %s %t", seen.Stable.Revision, seen.Stable.Outdated, seen.Canary.Revision, seen.Canary.Outdated)
 	for i := range seen.Routes {
 		route := &seen.Routes[i]
-		if !route.Accepted {
+		if !counts(route) {
 			return ""
 		}
 		share, _ := json.Marshal(route.Share)
 		fmt.Fprintf(&mark, "\n%s %d %t %s", key(route.TrafficRoute), route.Generation, route.Held, share)
+	}
+	return mark.String()
+}
+
+// sharesOf tells apart how routes share requests. Whoever writes something else to a route doesn't begin the wait again that is bounded, and no status
+// does. Whoever changes how one shares requests does: until it is written again, they go elsewhere, and those who follow it have to do so
+// again. So those who may write to a route that the release names can hold it up, but not those who may write to a route of another namespace that
+// has not consented: they may say again and again that the release holds it.
+func sharesOf(seen *Seen) string {
+	var mark strings.Builder
+	fmt.Fprintf(&mark, "%s %s %s", seen.Stage, seen.Stable.Revision, seen.Canary.Revision)
+	for i := range seen.Routes {
+		route := &seen.Routes[i]
+		if route.Ungranted {
+			continue
+		}
+		share, _ := json.Marshal(route.Share)
+		fmt.Fprintf(&mark, "\n%s %t %t %s", key(route.TrafficRoute), route.Held, route.Whole, share)
 	}
 	return mark.String()
 }

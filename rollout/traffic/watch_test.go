@@ -27,19 +27,26 @@ func TestWatch(t *testing.T) {
 		reason                   string
 		between                  func(*Seen)
 		inEffect, stable, canary time.Duration
+		unchanged                time.Duration
 	}{
-		"Same":       {"nothing has changed", same, before + after, before + after, before + after},
-		"Weight":     {"the share has changed", func(s *Seen) { s.Routes[0].Share.Weight = 20 }, 0, before + after, before + after},
-		"Generation": {"somebody has changed the route", func(s *Seen) { s.Routes[0].Generation++ }, 0, before + after, before + after},
-		"Held":       {"the route was given back", func(s *Seen) { s.Routes[0].Held = false }, 0, before + after, before + after},
+		"Same":       {"nothing has changed", same, before + after, before + after, before + after, before + after},
+		"Weight":     {"the share has changed", func(s *Seen) { s.Routes[0].Share.Weight = 20 }, 0, before + after, before + after, 0},
+		"Generation": {"somebody has changed the route", func(s *Seen) { s.Routes[0].Generation++ }, 0, before + after, before + after, before + after},
+		"Held":       {"the route was given back", func(s *Seen) { s.Routes[0].Held = false }, 0, before + after, before + after, 0},
+		"Whole":      {"somebody has applied the original", func(s *Seen) { s.Routes[0].Whole = true }, before + after, before + after, before + after, 0},
 		"Matches": {"other requests match", func(s *Seen) {
 			s.Routes[0].Share.Matches = []v1alpha1.RequestMatch{{Path: &v1alpha1.PathMatch{Value: "/new"}}}
-		}, 0, before + after, before + after},
-		"Unaccepted": {"nobody tells that the route is in effect", func(s *Seen) { s.Routes[0].Accepted = false }, 0, before + after, before + after},
-		"Route":      {"there is another route", func(s *Seen) { s.Routes = append(s.Routes, Route{Accepted: true}) }, 0, before + after, before + after},
-		"Revision":   {"the canary side selects other pods", func(s *Seen) { s.Canary.Revision = "v3" }, 0, before + after, 0},
-		"Rise":       {"one more pod is ready", func(s *Seen) { s.Stable.Ready++ }, before + after, 0, before + after},
-		"Fall":       {"one pod less is ready, and the others still are", func(s *Seen) { s.Stable.Ready-- }, before + after, before + after, before + after},
+		}, 0, before + after, before + after, 0},
+		"Unaccepted": {"nobody tells that the route is in effect", func(s *Seen) { s.Routes[0].Accepted = false }, 0, before + after, before + after, before + after},
+		"Route":      {"there is another route", func(s *Seen) { s.Routes = append(s.Routes, Route{Accepted: true}) }, 0, before + after, before + after, 0},
+		"Ungranted": {"somebody elsewhere says that the release holds their route", func(s *Seen) {
+			s.Routes = append(s.Routes, Route{Accepted: true, Held: true, Ungranted: true})
+		}, 0, before + after, before + after, before + after},
+		"Stage":    {"a rollback begins", func(s *Seen) { s.Stage = "back" }, before + after, before + after, before + after, 0},
+		"Revision": {"the canary side selects other pods", func(s *Seen) { s.Canary.Revision = "v3" }, 0, before + after, 0, 0},
+		"Outdated": {"somebody has changed a Service of a side", func(s *Seen) { s.Canary.Outdated = true }, 0, before + after, before + after, before + after},
+		"Rise":     {"one more pod is ready", func(s *Seen) { s.Stable.Ready++ }, before + after, 0, before + after, before + after},
+		"Fall":     {"one pod less is ready, and the others still are", func(s *Seen) { s.Stable.Ready-- }, before + after, before + after, before + after, before + after},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,9 +58,9 @@ func TestWatch(t *testing.T) {
 			}
 			watch, _ = watch.Looked(shared(same), start.Add(before))
 			_, seen = watch.Looked(shared(tc.between), start.Add(before+after))
-			got := [3]time.Duration{seen.InEffect, seen.Stable.Steady, seen.Canary.Steady}
-			if want := [3]time.Duration{tc.inEffect, tc.stable, tc.canary}; got != want {
-				t.Errorf("%s: want it in effect, the stable and the canary side steady for %v, got %v", tc.reason, want, got)
+			got := [4]time.Duration{seen.InEffect, seen.Stable.Steady, seen.Canary.Steady, seen.Unchanged}
+			if want := [4]time.Duration{tc.inEffect, tc.stable, tc.canary, tc.unchanged}; got != want {
+				t.Errorf("%s: want it in effect, the stable and the canary side steady, and the shares unchanged for %v, got %v", tc.reason, want, got)
 			}
 		})
 	}
@@ -62,7 +69,7 @@ func TestWatch(t *testing.T) {
 // TestWatchOfRouteThatComesAndGoes: a route that was not accepted for a while counts from when it is again.
 func TestWatchOfRouteThatComesAndGoes(t *testing.T) {
 	t.Parallel()
-	looked := func(accepted bool) Seen { return Seen{Routes: []Route{{Accepted: accepted}}} }
+	looked := func(accepted bool) Seen { return Seen{Routes: []Route{{Observed: true, Accepted: accepted}}} }
 	var watch Watch
 	for second, tc := range []struct {
 		accepted bool
@@ -70,6 +77,9 @@ func TestWatchOfRouteThatComesAndGoes(t *testing.T) {
 	}{{true, 0}, {true, time.Second}, {false, 0}, {true, 0}, {true, time.Second}} {
 		var seen Seen
 		watch, seen = watch.Looked(looked(tc.accepted), time.Unix(int64(second), 0))
+		if seen.Observed != time.Duration(second)*time.Second {
+			t.Errorf("second %d: want it observed since it was first seen, got %v", second, seen.Observed)
+		}
 		if seen.InEffect != tc.want {
 			t.Errorf("second %d, accepted %t: want it in effect for %v, got %v", second, tc.accepted, tc.want, seen.InEffect)
 		}

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -97,6 +98,12 @@ func Words(r v1alpha1.TrafficRoute) string {
 		return fmt.Sprintf("%s %s", r.Kind, r.Name)
 	}
 	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
+}
+
+// WordsIn name a route to people who may have routes of that name in several namespaces; the release is in the namespace.
+func WordsIn(namespace string, r v1alpha1.TrafficRoute) string {
+	r.Namespace = cmp.Or(r.Namespace, namespace)
+	return Words(r)
 }
 
 func key(r v1alpha1.TrafficRoute) string {

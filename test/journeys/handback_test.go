@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
@@ -19,7 +20,7 @@ func (w *world) handBackAll(options handback.Options) string {
 	c := cptest.Client(w)
 	options.Namespace = w.namespace
 	var said []string
-	if err := handback.New(c, options, func(line string) { said = append(said, line) }).Run(w.Context()); err != nil {
+	if err := handback.New(c, clock.RealClock{}, options, func(line string) { said = append(said, line) }).Run(w.Context()); err != nil {
 		w.Fatalf("hand back: %v", err)
 	}
 	return strings.Join(said, "\n")

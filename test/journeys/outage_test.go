@@ -61,16 +61,7 @@ func ownControlPlane(t *testing.T, manager ...string) *controlplane.ControlPlane
 		// them for lost: they are heard before that.
 		"kube-controller-manager": append(manager, "--node-monitor-grace-period=5m"),
 	}
-	cp, err := controlplane.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(); err != nil {
-			t.Errorf("stop the control plane: %v", err)
-		}
-	})
-	return cp
+	return cptest.Own(t, options)
 }
 
 func (o outage) strike(t *testing.T, cp *controlplane.ControlPlane) {

@@ -151,14 +151,14 @@ func TestTrafficOfAnotherNamespace(t *testing.T) {
 		"backendRefs": []any{map[string]any{"name": "web", "namespace": w.namespace, "port": int64(80)}},
 	}}})
 	w.create(ofKind(v1alpha1.RouteHTTP, edge, sharing("web:2", stepOf("25%", "25%"), stepOf("100%", "100%"))))
-	w.await(all(meets(v1alpha1.TrafficNotGranted), web.runs(pods{"web:1": 4})))
+	w.await(all(meets(v1alpha1.TrafficNotGranted, "HTTPRoute "+edge+"/shop"), web.runs(pods{"web:1": 4})))
 	from := func(group, kind, namespace string) map[string]any {
 		return map[string]any{"from": []any{map[string]any{"group": group, "kind": kind, "namespace": namespace}}}
 	}
 	release := from("rollouts.sluice.dev", "BatchRelease", w.namespace)
 	release["to"] = []any{map[string]any{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute"}}
 	w.object(edge, gatewayAPI, "ReferenceGrant", release)
-	w.await(all(meets(v1alpha1.TrafficNotGranted), web.runs(pods{"web:1": 4})))
+	w.await(all(meets(v1alpha1.TrafficNotGranted, "HTTPRoute "+edge+"/shop"), web.runs(pods{"web:1": 4})))
 	services := from("gateway.networking.k8s.io", "HTTPRoute", edge)
 	services["to"] = []any{map[string]any{"group": "", "kind": "Service"}}
 	w.object(w.namespace, gatewayAPI, "ReferenceGrant", services)

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
@@ -116,7 +115,7 @@ func (r *replay) mostForRequests() int32 {
 			stays = r.most()
 		}
 		most = max(most, target(step, r.most())+stays)
-		share = plan.TrafficOf(release.Spec.Strategy.Steps, i)
+		share = v1alpha1.TrafficOf(release.Spec.Strategy.Steps, i)
 	}
 	return most
 }

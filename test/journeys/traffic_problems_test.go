@@ -2,16 +2,18 @@ package journeys
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// meets wants the release to be kept by a problem of its traffic.
-func meets(problem v1alpha1.TrafficProblemType) check {
+// meets wants the release to be kept by a problem of its traffic with an object, which its conditions name.
+func meets(problem v1alpha1.TrafficProblemType, object string) check {
 	return func(s *scene) error {
 		release := s.releases["web"]
 		if release == nil {
@@ -19,6 +21,10 @@ func meets(problem v1alpha1.TrafficProblemType) check {
 		}
 		if told := release.Status.Traffic; told == nil || told.Problem == nil || told.Problem.Type != problem {
 			return fmt.Errorf("want problem %s in the status, have %+v", problem, told)
+		}
+		stalled := meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)
+		if stalled == nil || !strings.HasPrefix(stalled.Message, object+": ") {
+			return fmt.Errorf("want condition Stalled to name %s, have %+v", object, stalled)
 		}
 		return nil
 	}
@@ -29,21 +35,22 @@ func TestTrafficProblems(t *testing.T) {
 	type fix func(w *world)
 	for name, test := range map[string]struct {
 		problem v1alpha1.TrafficProblemType
+		object  string // with its namespace left out
 		begin   fix
 		after   fix
 	}{
 		"route missing": {
-			v1alpha1.TrafficRouteNotFound,
+			v1alpha1.TrafficRouteNotFound, "HTTPRoute %s/web",
 			func(w *world) { w.drop(httpRoute()) },
 			func(w *world) { w.create(httpRoute()) },
 		},
 		"service missing": {
-			v1alpha1.TrafficServiceNotFound,
+			v1alpha1.TrafficServiceNotFound, "Service %s/web",
 			func(w *world) { w.drop(userService()) },
 			func(w *world) { w.create(userService()) },
 		},
 		"service of others": {
-			v1alpha1.TrafficNameTaken,
+			v1alpha1.TrafficNameTaken, "Service %s/web-canary",
 			func(w *world) {
 				taken := userService()
 				taken.Name = "web-canary"
@@ -56,7 +63,7 @@ func TestTrafficProblems(t *testing.T) {
 			},
 		},
 		"route of another Service": {
-			v1alpha1.TrafficServiceNotNamed,
+			v1alpha1.TrafficServiceNotNamed, "HTTPRoute %s/web",
 			func(w *world) { w.routeTo("shop") },
 			func(w *world) { w.routeTo("web") },
 		},
@@ -68,7 +75,7 @@ func TestTrafficProblems(t *testing.T) {
 			before := w.routed()
 			test.begin(w)
 			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
-			w.await(all(meets(test.problem), web.runs(pods{"web:1": 4})))
+			w.await(all(meets(test.problem, fmt.Sprintf(test.object, w.namespace)), web.runs(pods{"web:1": 4})))
 			test.after(w)
 			w.await(all(web.blocksAt(0), gets(50)))
 			w.confirm("web")

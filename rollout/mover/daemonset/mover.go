@@ -78,6 +78,9 @@ func (m Mover) Has(revision string) bool {
 	return revision != "" && (m.Observed && m.Update == revision || slices.ContainsFunc(m.Pods, of))
 }
 
+// Serving implements mover.Mover: pods are replaced in place, and one version serves.
+func (Mover) Serving(_, revision string) string { return revision }
+
 // failure says that no pod is deleted while nobody can tell the versions apart.
 func (m Mover) failure() *mover.Failure {
 	if m.Unnamed == "" {

@@ -44,6 +44,20 @@ func (m Mover) Has(revision string) bool {
 	return slices.ContainsFunc(m.Sets, func(s Set) bool { return s.Revision == revision })
 }
 
+// Serving implements mover.Mover.
+func (m Mover) Serving(digest, revision string) string {
+	serves, most := revision, int32(0)
+	for _, set := range old(m.Sets, digest) {
+		switch pods := max(set.Replicas, set.Current); {
+		case pods > 0 && set.Revision == revision:
+			return revision
+		case pods > most:
+			serves, most = set.Revision, pods
+		}
+	}
+	return serves
+}
+
 // MayAct implements mover.Mover. Where only our take-over is unseen and one old ReplicaSet has all the replicas, the native
 // controller could do no more than take new pods away again, which costs them their start.
 func (m Mover) MayAct(digest string, replicas int32, behind int64) bool {

@@ -12,7 +12,15 @@ func (b *table) others() int32 { return max(b.rest(), sum(b.old, b.floor)) }
 
 // floor is how many pods of a set are to be there for requests: as many as it keeps of those that it has, or grows to.
 func (b *table) floor(r *row) int32 {
-	return max(min(b.Keep[r.Revision], r.Replicas), b.growsTo(r))
+	return max(min(b.keeps(r), r.Replicas), b.growsTo(r))
+}
+
+// keeps is how many pods of a set stay, of those that it has.
+func (b *table) keeps(r *row) int32 {
+	if b.KeepAll {
+		return b.Replicas
+	}
+	return b.Keep[r.Revision]
 }
 
 // growsTo is to how many pods a set grows for requests. The new one grows to the target alone.
@@ -24,7 +32,7 @@ func (b *table) growsTo(r *row) int32 {
 }
 
 // mayLose is how many pods of a set requests can do without.
-func (b *table) mayLose(r *row) int32 { return max(r.want-max(b.Keep[r.Revision], b.growsTo(r)), 0) }
+func (b *table) mayLose(r *row) int32 { return max(r.want-max(b.keeps(r), b.growsTo(r)), 0) }
 
 // lacking is how many pods old sets lack of those that they grow to for requests. Nothing else takes their room.
 func (b *table) lacking() int32 {

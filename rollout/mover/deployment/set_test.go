@@ -46,3 +46,21 @@ func TestWhichSetIsTheNewOne(t *testing.T) {
 		})
 	}
 }
+
+func TestWhichRevisionServes(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		sets []Set
+		want string
+	}{
+		"the one before the release":                  {[]Set{set("v0", 9), set("v1", 1), set("v2", 1)}, "v1"},
+		"the one that others have, where it has none": {[]Set{set("v1", 0), set("v0", 2), set("v3", 7), set("v2", 1)}, "v3"},
+		"or where it is gone":                         {[]Set{set("v3", 7), set("v2", 1)}, "v3"},
+		"the one before, where nobody has pods":       {[]Set{set("v1", 0), set("v3", 0), set("v2", 9)}, "v1"},
+	}
+	for name, test := range tests {
+		if got := (Mover{Sets: test.sets}).Serving("digest-v2", "v1"); got != test.want {
+			t.Errorf("%s: it is %s, want %s", name, got, test.want)
+		}
+	}
+}

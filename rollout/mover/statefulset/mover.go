@@ -87,6 +87,9 @@ func (m Mover) partition() int32 {
 // Has implements mover.Mover: the native controller keeps the revisions that it makes pods of.
 func (m Mover) Has(revision string) bool { return revision == m.Update || revision == m.Current }
 
+// Serving implements mover.Mover: pods are replaced in place, and one version serves.
+func (Mover) Serving(_, revision string) string { return revision }
+
 // MayAct implements mover.Mover.
 func (Mover) MayAct(_ string, _ int32, behind int64) bool { return behind > 0 }
 

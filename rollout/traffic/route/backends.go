@@ -14,8 +14,6 @@ const (
 	// The most that the API takes as a weight, and as backends of a rule.
 	mostWeight   = 1_000_000
 	mostBackends = 16
-	// copied is the weight of a backend in an inserted rule. No shared rule has nothing but that: its weights add up to hundreds.
-	copied = 1
 )
 
 // backend is a reference to a backend of a rule.
@@ -73,6 +71,28 @@ func (b backend) to(service string, weight int64) backend {
 // alike reports whether two backends differ in name and weight alone.
 func (b backend) alike(other backend) bool {
 	return same(b.to("", 0).ref, other.to("", 0).ref)
+}
+
+// asCopies gives backends that get requests the smallest weights with the same proportions, as in an inserted rule.
+func asCopies(backends []backend) []backend {
+	by := commonDivisor(backends)
+	next := make([]backend, len(backends))
+	for i, b := range backends {
+		next[i] = b.weighs(b.weight / by)
+	}
+	return next
+}
+
+// commonDivisor is the largest number that divides all weights. It is 1 in an inserted rule, and at least whole in one that is shared and in which
+// only the canary side gets requests, which is what tells the two apart.
+func commonDivisor(backends []backend) int64 {
+	divisor := int64(0)
+	for _, b := range backends {
+		for rest := b.weight; rest != 0; {
+			divisor, rest = rest, divisor%rest
+		}
+	}
+	return divisor
 }
 
 // names tells which Service of the release a backend refers to.
@@ -135,9 +155,16 @@ func (n names) shared(backends []backend, share traffic.Share) ([]backend, *prob
 	return next, nil
 }
 
-// restored is the inverse: it puts the Service in the place of the two sides.
+// restored is the inverse: it puts the Service in the place of the two sides. The API takes what comes out, whatever weights somebody has given them.
 func (n names) restored(backends []backend) []backend {
-	scaled := !some(backends, func(b backend) bool { return !n.side(b) && b.weight%whole != 0 })
+	return n.joined(backends, n.Service, !some(backends, func(b backend) bool { return !n.side(b) && b.weight%whole != 0 }))
+}
+
+// lowered gives the stable side what the canary side has, and leaves all weights.
+func (n names) lowered(backends []backend) []backend { return n.joined(backends, n.Stable, false) }
+
+// joined puts a Service in the place of the two sides, with the weight of both.
+func (n names) joined(backends []backend, service string, scaled bool) []backend {
 	next := make([]backend, 0, len(backends))
 	gone := map[int]bool{}
 	for i, b := range backends {
@@ -153,7 +180,7 @@ func (n names) restored(backends []backend) []backend {
 			gone[other] = true
 			sum += backends[other].weight
 		}
-		next = append(next, b.to(n.Service, unscaled(sum, scaled)))
+		next = append(next, b.to(service, min(unscaled(sum, scaled), mostWeight)))
 	}
 	return next
 }

@@ -55,6 +55,9 @@ func TestNotGranted(t *testing.T) {
 					t.Errorf("want the route to be told, got %+v", problem)
 				}
 			}
+			if refers := route.MayRefer(named, grant(t, tc.here)); refers && !route.MayReferFrom(named.Kind, named.Namespace, grant(t, tc.here)) {
+				t.Error("want the namespace of a route to be one from which routes may refer")
+			}
 			if !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
 				t.Errorf("want %q, got %q", tc.want, got)
 			}

@@ -113,7 +113,7 @@ func (ingress) share(route *unstructured.Unstructured, use Use, held holds, shar
 	}
 	annotations, _ := metadataOf(route)["annotations"].(object)
 	if annotations[canaryAnnotation] == "true" {
-		return nil, notShareable("the Ingress is itself a canary (annotation %s)", canaryAnnotation)
+		return nil, notShareable("the Ingress is itself a canary (annotation %s): name the one that it takes requests from", canaryAnnotation)
 	}
 	next, sides := cloned(route), SidesOf(use.Service)
 	own, bad := services(next)
@@ -177,7 +177,7 @@ func openIngress(route *unstructured.Unstructured, use Use) (holds, *hold, *prob
 	for service := range held {
 		if service != use.Service {
 			return nil, nil, problemf(v1alpha1.TrafficHeldByAnother,
-				"the requests for Service %s are shared in this Ingress, which is possible for one Service at a time", quoted(service))
+				"the Ingress shares the requests for Service %s, and can do so for one Service at a time", quoted(service))
 		}
 	}
 	one, bad := held.heldBy(use, use.Service)

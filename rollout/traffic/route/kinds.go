@@ -18,7 +18,7 @@ var Kinds = []v1alpha1.TrafficRouteKind{v1alpha1.RouteHTTP, v1alpha1.RouteGRPC, 
 
 // GroupVersionKind is how the API server calls a kind of route.
 func GroupVersionKind(kind v1alpha1.TrafficRouteKind) schema.GroupVersionKind {
-	group := "gateway.networking.k8s.io"
+	group := GatewayGroup
 	if kind == v1alpha1.RouteIngress {
 		group = "networking.k8s.io"
 	}

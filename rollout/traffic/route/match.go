@@ -107,7 +107,7 @@ func bothPaths(match object, step *v1alpha1.PathMatch, place string) (bool, *pro
 	}
 	asked := stepPath(step)
 	if !asked.regular() && !isPath(asked.value) {
-		return false, notShareable("the step's path %s is none that a route takes: it must begin with / and have no //, /./, /../ or #",
+		return false, notShareable("a route can't have the step's path %s: a path begins with /, and has no //, /./, /../ or #",
 			quoted(asked.value))
 	}
 	switch {

@@ -17,7 +17,7 @@ type requests struct {
 }
 
 func (d dialect) requestsOf(match object) requests {
-	all := requests{headers: valuesOf(match["headers"]), params: valuesOf(match["queryParams"])}
+	all := requests{headers: valuesOf(match["headers"], strings.ToLower), params: valuesOf(match["queryParams"], strings.Clone)}
 	if d.grpc {
 		call, _ := match["method"].(object)
 		all.rpc, all.service, all.method = textOr(call["type"], byExact), text(call["service"]), text(call["method"])
@@ -29,13 +29,16 @@ func (d dialect) requestsOf(match object) requests {
 	return all
 }
 
-func valuesOf(list any) []value {
+// valuesOf reads conditions, sorted by the names under which all that mean the same are. Every match of a route is compared with all others, and
+// their owner may choose many names that are long and alike.
+func valuesOf(list any, same func(name string) string) []value {
 	items, _ := list.([]any)
 	values := make([]value, 0, len(items))
 	for _, item := range items {
 		one, _ := item.(object)
-		values = append(values, value{textOr(one["type"], byExact), text(one["name"]), text(one["value"])})
+		values = append(values, value{textOr(one["type"], byExact), same(text(one["name"])), text(one["value"])})
 	}
+	slices.SortStableFunc(values, func(a, b value) int { return strings.Compare(a.name, b.name) })
 	return values
 }
 
@@ -64,7 +67,7 @@ func (r requests) within(other requests) bool {
 	return (r.path == other.path || r.path.within(other.path)) &&
 		(other.verb == "" || other.verb == r.verb) &&
 		r.callsWithin(other) &&
-		has(r.headers, other.headers, strings.EqualFold) && has(r.params, other.params, sameText)
+		has(r.headers, other.headers) && has(r.params, other.params)
 }
 
 func (r requests) callsWithin(other requests) bool {
@@ -74,10 +77,19 @@ func (r requests) callsWithin(other requests) bool {
 	return r.rpc == other.rpc && (other.service == "" || r.service == other.service) && (other.method == "" || r.method == other.method)
 }
 
-func has(values, all []value, same func(a, b string) bool) bool {
-	return !slices.ContainsFunc(all, func(v value) bool {
-		return !slices.ContainsFunc(values, func(w value) bool { return same(v.name, w.name) && v.kind == w.kind && v.value == w.value })
-	})
+// has reports whether all conditions are among others.
+func has(values, all []value) bool {
+	return !slices.ContainsFunc(all, func(v value) bool { return !slices.Contains(ofName(values, v.name), v) })
+}
+
+// ofName are the conditions on one name.
+func ofName(values []value, name string) []value {
+	from, _ := slices.BinarySearchFunc(values, name, func(v value, name string) int { return strings.Compare(v.name, name) })
+	to := from
+	for to < len(values) && values[to].name == name {
+		to++
+	}
+	return values[from:to]
 }
 
 // meets reports whether there may be a request for which both hold.
@@ -85,7 +97,7 @@ func (r requests) meets(other requests) bool {
 	return (r.path.regular() || other.path.regular() || r.path == other.path || r.path.within(other.path) || other.path.within(r.path)) &&
 		(r.verb == "" || other.verb == "" || r.verb == other.verb) &&
 		r.callsMeet(other) &&
-		!contrary(r.headers, other.headers, strings.EqualFold) && !contrary(r.params, other.params, sameText)
+		!contrary(r.headers, other.headers) && !contrary(r.params, other.params)
 }
 
 func (r requests) callsMeet(other requests) bool {
@@ -96,10 +108,10 @@ func (r requests) callsMeet(other requests) bool {
 		(r.method == "" || other.method == "" || r.method == other.method)
 }
 
-func contrary(a, b []value, same func(a, b string) bool) bool {
+func contrary(a, b []value) bool {
 	return slices.ContainsFunc(a, func(v value) bool {
-		return slices.ContainsFunc(b, func(w value) bool {
-			return same(v.name, w.name) && v.kind == byExact && w.kind == byExact && v.value != w.value
+		return slices.ContainsFunc(ofName(b, v.name), func(w value) bool {
+			return v.kind == byExact && w.kind == byExact && v.value != w.value
 		})
 	})
 }
@@ -143,6 +155,9 @@ func (t *table) claims() []claim {
 // taken tells of a match that was made of a claim and one of the step. Idle says that it gets nothing, because all of its requests are another rule's. It is a
 // problem if it took requests from another rule only because the step has made it more specific.
 func (t *table) taken(from claim, made requests, again func(claim) (requests, bool)) (idle bool, bad *problem) {
+	if made.path.regular() && !from.path.regular() {
+		return false, t.guessed(from, made)
+	}
 	next := claim{requests: made, rule: from.rule}
 	if made.regular() {
 		return false, nil
@@ -160,8 +175,20 @@ func (t *table) taken(from claim, made requests, again func(claim) (requests, bo
 		if both, ok := again(other); ok && (claim{requests: both, rule: other.rule}).before(next) {
 			continue
 		}
-		bad = notShareable("requests that %s takes, and that match the step, would be taken from it by the rule for %s: make its match more specific, "+
-			"or the step's less", other.place, from.place)
+		bad = notShareable("requests that %s takes, and that match the step, would go to the new version by the rule of %s: make %s more specific, "+
+			"or the match of the step less", other.place, from.place, other.place)
 	}
 	return false, bad
+}
+
+// guessed is a problem if a match that was made by a regular expression of the step may be for requests of a rule for something else: which of the two
+// gets them is each data plane's own to say.
+func (t *table) guessed(from claim, made requests) *problem {
+	for _, other := range t.claimed {
+		if other.rule != from.rule && !other.serves && made.meets(other.requests) {
+			return notShareable("the step's path %s is a regular expression, by which the rule for %s may take requests from %s: name a path of type Exact or PathPrefix",
+				quoted(made.path.value), from.place, other.place)
+		}
+	}
+	return nil
 }

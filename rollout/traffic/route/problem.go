@@ -14,6 +14,7 @@ import (
 const (
 	messageLength = 512
 	quotedLength  = 64
+	parentLength  = 128
 )
 
 // problem is why a route can't be shared. Its object is filled in where it leaves the package.

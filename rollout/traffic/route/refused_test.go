@@ -42,15 +42,18 @@ func TestNotShareable(t *testing.T) {
 		"matches in all": {"[{matches: " + many(64, "{path: {value: /a}}") + ", backendRefs: [" + simple + "]}, {matches: [{path: {value: /b}}]}]", "spec.rules would have 129 matches", step},
 		"conditions":     {"[{matches: [{headers: " + headers(16) + "}], backendRefs: [" + simple + "]}]", "spec.rules[0].matches[0].headers would have 17 conditions", step},
 		"regular path":   {"[{matches: [{path: {value: /api}}], backendRefs: [" + simple + "]}]", "spec.rules[0].matches[0].path and the step's path", []v1alpha1.RequestMatch{regex}},
+		"regular path beside others": {"[{matches: [{path: {value: /}}], backendRefs: [" + simple + "]}, {matches: [{path: {value: /api}}], backendRefs: [{name: api}]}]",
+			`may take requests from spec.rules[1].matches[0]: name a path of type Exact or PathPrefix`, []v1alpha1.RequestMatch{regex}},
 		"two conditions": {"[{matches: [{headers: [{name: X, type: RegularExpression, value: .*}]}], backendRefs: [" + simple + "]}]",
 			"two conditions for \"x\"", step},
 		"nothing matches": {"[{matches: [{path: {value: /api}}], backendRefs: [" + simple + "]}]", "no request to Service web can match the step", []v1alpha1.RequestMatch{onPath("", "/shop")}},
 		"no request":      {"[{backendRefs: [{name: web, weight: 0}]}]", "no request to Service web can match the step", step},
-		"no path":         {"[{backendRefs: [" + simple + "]}]", `the step's path "api" is none`, []v1alpha1.RequestMatch{onPath("", "api")}},
+		"no path":         {"[{backendRefs: [" + simple + "]}]", `a route can't have the step's path "api": a path begins with /`, []v1alpha1.RequestMatch{onPath("", "api")}},
 		"narrowed": {"[{matches: [{path: {value: /a}}], filters: [{urlRewrite: {path: {replacePrefixMatch: /}}}], backendRefs: [" + simple + "]}]",
 			"spec.rules[0].matches[0].path can't be narrowed", []v1alpha1.RequestMatch{onPath("", "/a/b")}},
 		"taken from another": {"[{matches: [{path: {value: /}}], backendRefs: [" + simple + "]}, {matches: [{path: {value: /}, queryParams: [{name: a, value: b}]}]}]",
-			"requests that spec.rules[1].matches[0] takes", step},
+			"requests that spec.rules[1].matches[0] takes, and that match the step, would go to the new version by the rule of spec.rules[0].matches[0]: " +
+				"make spec.rules[1].matches[0] more specific, or the match of the step less", step},
 		"another's path": {"[{matches: [{path: {value: /}}], backendRefs: [" + simple + "]}, {matches: [{path: {value: /api}}]}]", "no request to Service web can match", []v1alpha1.RequestMatch{onPath("", "/api/v2")}},
 		"long":           {"[{backendRefs: [" + simple + "]}]", "more than 262144 bytes", longMatches()},
 	}
@@ -125,6 +128,10 @@ func TestHolds(t *testing.T) {
 		"many matches":    {`{"web":{"release":"shop/web","matches":` + matches + `}}`, v1alpha1.TrafficNotShareable},
 		"many conditions": {`{"web":{"release":"shop/web","matches":` + conditions + `}}`, v1alpha1.TrafficNotShareable},
 		"another":         {`{"web":{"release":"shop/other\nrelease","uid":"9"}}`, v1alpha1.TrafficHeldByAnother},
+		"two of a key":    {`{"web":{"release":"shop/web","uid":"1"},"web":{"release":"shop/other","uid":"9"}}`, v1alpha1.TrafficHeldByAnother},
+		"two of a field":  {`{"web":{"release":"shop/web","uid":"1","RELEASE":"shop/other"}}`, v1alpha1.TrafficHeldByAnother},
+		"other letters":   {`{"WEB":{"release":"shop/web","uid":"1"},"w\u00ebb":{"release":"shop/web","uid":"1"}}`, v1alpha1.TrafficNotShareable},
+		"long":            {`{"web":{"release":"` + strings.Repeat("x", 250_000) + `","uid":"9"}}`, v1alpha1.TrafficHeldByAnother},
 		"not held":        {`{"api":{"release":"shop/api","uid":"9"}}`, v1alpha1.TrafficNotShareable}, // it refers to the sides
 	}
 	for name, tc := range cases {
@@ -142,7 +149,7 @@ func TestHolds(t *testing.T) {
 				t.Errorf("want no share of it, got %v", next)
 			}
 			next, problem := KindOf(v1alpha1.RouteHTTP).Restore(route, web)
-			if name == "not held" {
+			if name == "not held" || name == "other letters" {
 				wantJSON(t, "what is not held stays as it is", route.Object, next.Object)
 			} else if next != nil || problem == nil {
 				t.Errorf("want it not restored, got %v", next)
@@ -195,6 +202,10 @@ func FuzzHostile(f *testing.F) {
 			for _, use := range uses {
 				seen := KindOf(kind).Read(obj, obj, use)
 				wantFit(t, seen.Problem, seen.Refused)
+				if again := Reclaimed(kind, obj, obj, use, []v1alpha1.Step{{Matches: shares[2].Matches}}); again != nil {
+					restored, problem := KindOf(kind).Restore(again, use)
+					wantEither(t, restored, problem)
+				}
 				for _, share := range shares {
 					shared, problem := KindOf(kind).Share(obj, use, share)
 					wantEither(t, shared, problem)

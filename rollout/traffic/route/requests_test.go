@@ -202,7 +202,8 @@ func TestEveryRequest(t *testing.T) {
 			grpc := kind == v1alpha1.RouteGRPC
 			requests := everyRequest(grpc)
 			rapid.Check(t, func(t *rapid.T) {
-				route, use, share := drawRoute(t, kind), pick(t, "use", uses...), drawShare(t, grpc)
+				use := pick(t, "use", uses...)
+				route, share := drawRouteOf(t, kind, use), drawShare(t, grpc)
 				shared := mustShare(t, kind, route, use, share)
 				for _, r := range requests {
 					before, after := r.goesTo(route, grpc), r.goesTo(shared, grpc)

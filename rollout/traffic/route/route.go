@@ -45,7 +45,8 @@ type gateway struct {
 func (g gateway) Read(route, _ *unstructured.Unstructured, use Use) traffic.Route {
 	seen := traffic.Route{TrafficRoute: identityOf(g.kind, route, use), Generation: generationOf(route)}
 	status := statusOf(route)
-	seen.Accepted, seen.Refused = status.accepted(), status.refused().of(g.kind, route)
+	seen.Observed = status.observed()
+	seen.Accepted, seen.Pending, seen.Refused = status.accepted(), status.pending(), status.refused().of(g.kind, route)
 	g.readShare(route, use, &seen)
 	return seen
 }
@@ -100,6 +101,7 @@ func (g gateway) share(route *unstructured.Unstructured, use Use, share traffic.
 	if bad != nil {
 		return nil, bad
 	}
+	held := t.rules
 	if one != nil {
 		t.restored()
 	} else if side, is := t.refersToSide(); is {
@@ -109,13 +111,17 @@ func (g gateway) share(route *unstructured.Unstructured, use Use, share traffic.
 		return nil, problemf(v1alpha1.TrafficServiceNotNamed, "no rule refers to Service %s", use.Service)
 	}
 	if bad := t.shared(share); bad != nil {
-		return nil, bad
+		if one == nil || share.Weight > 0 || len(share.Matches) > 0 {
+			return nil, bad
+		}
+		t.rules = held
+		t.lowered()
 	}
-	held, bad := t.held.with(t.key(), use.Holder, share)
+	holds, bad := t.held.with(t.key(), use.Holder, share)
 	if bad != nil {
 		return nil, bad
 	}
-	return t.write(route, held)
+	return t.write(route, holds)
 }
 
 // Restore implements Kind.

@@ -75,6 +75,27 @@ func TestShare(t *testing.T) {
 				"backendRefs: [{name: web-stable, weight: 100}, {name: api, weight: 100}]}]",
 			traffic.Share{Matches: []v1alpha1.RequestMatch{header("x-canary", "yes")}},
 		},
+		"two ports": {
+			"a copy shares its requests between the ports as its rule does",
+			"[{matches: [{path: {value: /}}], backendRefs: [{name: web, port: 80, weight: 90}, {name: web, port: 81, weight: 10}, {name: web, port: 82, weight: 0}]}]",
+			"[{matches: [{path: {value: /}, headers: [{type: Exact, name: x, value: \"y\"}]}], backendRefs: [{name: web-canary, port: 80, weight: 9}, {name: web-canary, port: 81, weight: 1}]}, " +
+				"{matches: [{path: {value: /}}], backendRefs: [{name: web-stable, port: 80, weight: 9000}, {name: web-stable, port: 81, weight: 1000}, {name: web-stable, port: 82, weight: 0}]}]",
+			traffic.Share{Matches: []v1alpha1.RequestMatch{header("x", "y")}},
+		},
+		"two ports of a rule for the step's matches, all requests": {
+			"a rule that looks like a copy, but for the divisor of its weights, is somebody's own",
+			"[{matches: [{path: {value: /}, headers: [{type: Exact, name: x, value: \"y\"}]}], backendRefs: [{name: web, port: 80, weight: 3}, {name: web, port: 81, weight: 7}]}]",
+			"[{matches: [{path: {value: /}, headers: [{type: Exact, name: x, value: \"y\"}]}], backendRefs: [{name: web-canary, port: 80, weight: 3}, {name: web-canary, port: 81, weight: 7}]}, " +
+				"{matches: [{path: {value: /}, headers: [{type: Exact, name: x, value: \"y\"}]}], backendRefs: [{name: web-canary, port: 80, weight: 300}, {name: web-canary, port: 81, weight: 700}]}]",
+			traffic.Share{Weight: 100, Matches: []v1alpha1.RequestMatch{header("x", "y")}},
+		},
+		"sessions": {
+			"a copy keeps the sessions of its rule, and not their name",
+			"[{name: all, matches: [{path: {value: /}}], sessionPersistence: {sessionName: shop, type: Cookie}, backendRefs: [{name: web, weight: 1}]}]",
+			"[{matches: [{path: {value: /}, headers: [{type: Exact, name: x, value: \"y\"}]}], sessionPersistence: {type: Cookie}, backendRefs: [{name: web-canary, weight: 1}]}, " +
+				"{name: all, matches: [{path: {value: /}}], sessionPersistence: {sessionName: shop, type: Cookie}, backendRefs: [{name: web-stable, weight: 100}]}]",
+			traffic.Share{Matches: []v1alpha1.RequestMatch{header("x", "y")}},
+		},
 		"weight 0": {
 			"what gets no requests gets none that match",
 			"[{matches: [{path: {value: /a}}], backendRefs: [{name: web, weight: 0}]}, {matches: [{path: {value: /b}}], backendRefs: [{name: web, weight: 1}]}]",
@@ -157,6 +178,7 @@ func TestChangedWeights(t *testing.T) {
 		"turned round":  {"[{backendRefs: [{name: web-canary, weight: 10}, {name: web-stable, weight: 90}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "a pair all the same"},
 		"all by hand":   {"[{backendRefs: [{name: web-canary, weight: 1}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "no rule is inserted if the annotation knows no match"},
 		"another added": {"[{backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 10}, {name: api, weight: 5}]}]", "[{backendRefs: [{name: web, weight: 100}, {name: api, weight: 5}]}]", "its weight was meant beside those that it was given beside"},
+		"all they can":  {"[{backendRefs: [{name: web-stable, weight: 1000000}, {name: web-canary, weight: 1000000}, {name: api, weight: 7}]}]", "[{backendRefs: [{name: web, weight: 1000000}, {name: api, weight: 7}]}]", "the API takes no more"},
 		"fractions":     {"[{backendRefs: [{name: web-stable, weight: 90.0}, {name: web-canary, weight: 10.0}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "numbers are numbers"},
 	}
 	for name, tc := range cases {
@@ -167,6 +189,51 @@ func TestChangedWeights(t *testing.T) {
 				t.Fatal(problem.Message)
 			}
 			wantJSON(t, tc.why, routed(t, tc.restored).Object, restored.Object)
+		})
+	}
+}
+
+// Whatever weights somebody has given to other backends meanwhile, requests can be taken from the canary side: those weights stay, and the stable side
+// gets what the canary side had. More requests than before it can't be given, and the problem says why.
+func TestLowered(t *testing.T) {
+	t.Parallel()
+	matched := `{"web":{"release":"shop/web","uid":"1","weight":10,"matches":[{"headers":[{"name":"x","value":"y"}]}]}}`
+	copied := `{matches: [{headers: [{name: x, value: "y"}]}], backendRefs: [{name: web-canary, weight: 1}]}`
+	cases := map[string]struct{ rules, annotation, lowered, restored string }{
+		"two sides": {"[{backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 10}, {name: api, weight: 20001}]}]", ours,
+			"[{backendRefs: [{name: web-stable, weight: 100}, {name: api, weight: 20001}]}]", "[{backendRefs: [{name: web, weight: 100}, {name: api, weight: 20001}]}]"},
+		"all of it": {"[{backendRefs: [{name: web-canary, weight: 100}, {name: api, weight: 20001}]}]", ours,
+			"[{backendRefs: [{name: web-stable, weight: 100}, {name: api, weight: 20001}]}]", "[{backendRefs: [{name: web, weight: 100}, {name: api, weight: 20001}]}]"},
+		"one of two rules": {"[" + copied + ", {backendRefs: [{name: api, weight: 20001}, {name: web-canary, weight: 10}]}, {backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 10}]}]", matched,
+			"[{backendRefs: [{name: api, weight: 20001}, {name: web-stable, weight: 10}]}, {backendRefs: [{name: web-stable, weight: 100}]}]",
+			"[{backendRefs: [{name: api, weight: 20001}, {name: web, weight: 10}]}, {backendRefs: [{name: web, weight: 1}]}]"},
+		"many backends": {"[" + strings.Trim(many(16, "{backendRefs: [{name: web-canary, weight: 100}]}"), "[]") + ", {backendRefs: [{name: api, weight: 20001}, {name: web-canary, weight: 1000000}, {name: web-stable, weight: 1000000}]}]", ours,
+			"[" + strings.Trim(many(16, "{backendRefs: [{name: web-stable, weight: 100}]}"), "[]") + ", {backendRefs: [{name: api, weight: 20001}, {name: web-stable, weight: 1000000}]}]",
+			"[" + strings.Trim(many(16, "{backendRefs: [{name: web, weight: 1}]}"), "[]") + ", {backendRefs: [{name: api, weight: 20001}, {name: web, weight: 1000000}]}]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kind, route := KindOf(v1alpha1.RouteHTTP), annotated(routed(t, tc.rules), tc.annotation)
+			if seen := kind.Read(route, nil, web); seen.Problem != nil {
+				t.Errorf("requests can be taken from the canary side, and there is no problem: got %+v", seen.Problem)
+			}
+			lowered, problem := kind.Share(route, web, traffic.Share{})
+			if problem != nil {
+				t.Fatal(problem.Message)
+			}
+			wantJSON(t, "weights stay", routed(t, tc.lowered).Object["spec"], lowered.Object["spec"])
+			if seen := kind.Read(lowered, nil, web); !seen.Whole || !seen.Held || seen.Share.Weight != 0 || seen.Problem != nil {
+				t.Errorf("want it held, whole and without a problem, with no requests for the canary side; got %+v", seen)
+			}
+			if _, problem := kind.Share(lowered, web, traffic.Share{Weight: 1}); problem == nil {
+				t.Error("a weight that can't be multiplied is a problem where the canary side is to have requests")
+			}
+			restored, problem := kind.Restore(lowered, web)
+			if problem != nil {
+				t.Fatal(problem.Message)
+			}
+			wantJSON(t, "at the end", routed(t, tc.restored).Object, restored.Object)
 		})
 	}
 }
@@ -221,21 +288,30 @@ func TestAcceptance(t *testing.T) {
 	yes, old := parent(condition("Accepted", "True", "3"), condition("ResolvedRefs", "True", "3")), parent(condition("Accepted", "True", "2"), condition("ResolvedRefs", "True", "2"))
 	no := parent(condition("Accepted", "False", "3"), condition("ResolvedRefs", "True", "3"))
 	broken := parent(condition("Accepted", "True", "3"), condition("ResolvedRefs", "False", "3"))
+	partly := func(entry, status, generation string) string {
+		return strings.TrimSuffix(entry, "]}") + ", " + condition("PartiallyInvalid", status, generation) + "]}"
+	}
 	cases := map[string]struct {
 		status            string
 		accepted, refused bool
 	}{
-		"nobody":                   {"{}", true, false},
-		"one":                      {"{parents: [" + yes + "]}", true, false},
-		"later than the route":     {"{parents: [" + strings.ReplaceAll(yes, "3", "4") + "]}", true, false},
-		"one is late":              {"{parents: [" + yes + ", " + old + "]}", false, false},
-		"one refuses":              {"{parents: [" + no + ", " + yes + "]}", true, false},
-		"all refuse":               {"{parents: [" + no + ", " + no + "]}", false, true},
-		"one refuses, one is late": {"{parents: [" + no + ", " + old + "]}", false, false},
-		"backends not resolved":    {"{parents: [" + yes + ", " + broken + "]}", true, true},
-		"refused before":           {"{parents: [" + strings.ReplaceAll(no, "3", "2") + "]}", false, false},
-		"half a status":            {"{parents: [{conditions: [" + condition("Accepted", "True", "3") + "]}]}", false, false},
-		"hostile":                  {"{parents: [1, {conditions: 2}, {conditions: [3, {type: 4}]}]}", false, false},
+		"one drops rules":           {"{parents: [" + partly(yes, "True", "3") + "]}", true, true},
+		"one of two drops rules":    {"{parents: [" + yes + ", " + partly(yes, "True", "3") + "]}", true, true},
+		"one keeps rules of before": {"{parents: [" + partly(old, "True", "3") + "]}", false, true},
+		"one dropped rules before":  {"{parents: [" + partly(yes, "True", "2") + "]}", true, false},
+		"one drops none":            {"{parents: [" + partly(yes, "False", "3") + "]}", true, false},
+		"nobody":                    {"{}", true, false},
+		"one":                       {"{parents: [" + yes + "]}", true, false},
+		"later than the route":      {"{parents: [" + strings.ReplaceAll(yes, "3", "4") + "]}", true, false},
+		"one is late":               {"{parents: [" + yes + ", " + old + "]}", false, false},
+		"one refuses":               {"{parents: [" + no + ", " + yes + "]}", true, false},
+		"all refuse":                {"{parents: [" + no + ", " + no + "]}", false, true},
+		"one refuses, one is late":  {"{parents: [" + no + ", " + old + "]}", false, false},
+		"backends not resolved":     {"{parents: [" + yes + ", " + broken + "]}", true, true},
+		"refused before":            {"{parents: [" + strings.ReplaceAll(no, "3", "2") + "]}", false, false},
+		"half a status":             {"{parents: [{conditions: [" + condition("Accepted", "True", "3") + "]}]}", false, false},
+		"hostile":                   {"{parents: [1, {conditions: 2}, {conditions: [3, {type: 4}]}]}", false, false},
+		"one refuses, and no more":  {"{parents: [" + yes + ", {conditions: [" + condition("Accepted", "False", "3") + "]}]}", true, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -250,6 +326,52 @@ func TestAcceptance(t *testing.T) {
 				t.Errorf("want a problem of one line, got %+v", seen.Refused)
 			}
 		})
+	}
+}
+
+// A route that was read is observed, whether or not somebody serves it.
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]bool{
+		"{}": true,
+		"{parents: [{conditions: [{type: Accepted, status: \"True\", observedGeneration: 3}, {type: ResolvedRefs, status: \"False\", observedGeneration: 3}]}]}": true,
+		"{parents: [{conditions: [{type: Accepted, status: \"False\", observedGeneration: 3}]}]}":                                                                true,
+		"{parents: [{conditions: [{type: Accepted, status: \"True\", observedGeneration: 3}]}]}":                                                                 false,
+		"{parents: [{conditions: [{type: Accepted, status: \"True\", observedGeneration: 3}, {type: ResolvedRefs, status: \"False\", observedGeneration: 2}]}]}": false,
+	} {
+		route := routed(t, "[{backendRefs: [{name: web, weight: 1}]}]")
+		route.Object["status"] = parsed(t, status).Object
+		if got := KindOf(v1alpha1.RouteHTTP).Read(route, nil, web).Observed; got != want {
+			t.Errorf("%s: want observed %t, got %t", status, want, got)
+		}
+	}
+}
+
+// Who has not accepted a route as it is now is named, in one line each.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	parent := func(ref, generation, accepted string) string {
+		return "{parentRef: " + ref + ", conditions: [{type: Accepted, status: \"" + accepted + "\", observedGeneration: " + generation +
+			"}, {type: ResolvedRefs, status: \"True\", observedGeneration: " + generation + "}]}"
+	}
+	live, dead := parent("{name: live}", "3", "True"), parent(`{name: "de\nad", namespace: edge}`, "2", "True")
+	for name, tc := range map[string]struct {
+		parents string
+		want    []string
+	}{
+		"nobody":          {"", nil},
+		"all tell":        {live, nil},
+		"one is silent":   {live + ", " + dead, []string{"Gateway edge/de ad"}},
+		"one refuses":     {parent("{name: picky}", "3", "False"), []string{"Gateway picky"}},
+		"one does either": {parent("{name: picky}", "3", "False") + ", " + parent("{kind: Service, name: mesh}", "2", "True"), []string{"Service mesh"}},
+		"hostile":         {"1, {parentRef: 2}", []string{"Gateway", "Gateway"}},
+		"many":            {strings.Repeat(parent("{name: g}", "1", "True")+", ", 9), []string{"Gateway g", "Gateway g", "Gateway g", "Gateway g"}},
+	} {
+		route := routed(t, "[{backendRefs: [{name: web, weight: 1}]}]")
+		route.Object["status"] = parsed(t, "{parents: ["+tc.parents+"]}").Object
+		if diff := cmp.Diff(tc.want, KindOf(v1alpha1.RouteHTTP).Read(route, nil, web).Pending); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
 	}
 }
 

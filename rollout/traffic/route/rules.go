@@ -69,9 +69,9 @@ func (t *table) mark(key string, matches []v1alpha1.RequestMatch) {
 	}
 }
 
-// copies reports whether all backends are the canary Service, with the weight of an inserted rule.
+// copies reports whether all backends are the canary Service, with weights of an inserted rule.
 func (r rule) copies(service names) bool {
-	return len(r.backends) > 0 && !some(r.backends, func(b backend) bool { return !service.canary(b) || b.weight != copied })
+	return commonDivisor(r.backends) == 1 && !some(r.backends, func(b backend) bool { return !service.canary(b) || b.weight == 0 })
 }
 
 func (r rule) implies(step []v1alpha1.RequestMatch) bool {
@@ -85,16 +85,24 @@ func (r rule) implies(step []v1alpha1.RequestMatch) bool {
 }
 
 // restored takes the release's own rules out, and has the others refer to the Service again.
-func (t *table) restored() {
+func (t *table) restored() { t.without(t.names.restored) }
+
+// lowered takes the release's own rules out, and has the canary side get no requests in the others. Nothing stands in the way of that: a weight that
+// can't be multiplied needs not be.
+func (t *table) lowered() { t.without(t.names.lowered) }
+
+// without takes the release's own rules out, and changes the backends of those that refer to a side.
+func (t *table) without(change func([]backend) []backend) {
 	own := func(r rule) bool { return r.inserted == t.key() }
-	if len(t.rules) > 0 && !slices.ContainsFunc(t.rules, func(r rule) bool { return !own(r) }) {
-		t.rules = t.rules[:1] // a route must have a rule
-		t.rules[0].inserted = ""
+	rules := slices.Clone(t.rules)
+	if len(rules) > 0 && !slices.ContainsFunc(rules, func(r rule) bool { return !own(r) }) {
+		rules = rules[:1] // a route must have a rule
+		rules[0].inserted = ""
 	}
-	t.rules = slices.DeleteFunc(slices.Clone(t.rules), own)
+	t.rules = slices.DeleteFunc(rules, own)
 	for i, r := range t.rules {
 		if some(r.backends, t.side) {
-			t.rules[i] = r.with(t.names.restored(r.backends))
+			t.rules[i] = r.with(change(r.backends))
 		}
 	}
 }
@@ -165,7 +173,7 @@ func (t *table) copiesOf(i int, step []v1alpha1.RequestMatch) ([]rule, *problem)
 	r := t.rules[i]
 	for _, b := range r.backends {
 		if t.original(b) && b.weight > 0 { // what gets no requests gets none that match
-			backends = append(backends, b.to(t.Canary, copied))
+			backends = append(backends, b.to(t.Canary, b.weight))
 		}
 	}
 	if len(backends) == 0 || len(step) == 0 {
@@ -176,9 +184,9 @@ func (t *table) copiesOf(i int, step []v1alpha1.RequestMatch) ([]rule, *problem)
 		return nil, bad
 	}
 	copied := func(matches []object) rule {
-		next := r.with(backends)
+		next := r.with(asCopies(backends))
 		next.inserted = t.key()
-		delete(next.object, "name")
+		dropNames(next.object)
 		next.object["matches"] = listOf(matches)
 		return next
 	}
@@ -190,6 +198,15 @@ func (t *table) copiesOf(i int, step []v1alpha1.RequestMatch) ([]rule, *problem)
 		copies = append(copies, copied([]object{match}))
 	}
 	return copies, nil
+}
+
+// dropNames takes out of a copy the names that the API wants to be of one rule: its own, and that of its sessions, of which it says that reuse
+// may have a route rejected. A Gateway chooses another one then.
+func dropNames(in object) {
+	delete(in, "name")
+	if sessions, _ := in["sessionPersistence"].(object); sessions != nil {
+		delete(sessions, "sessionName")
+	}
 }
 
 // matchesOf are those for which a match of the rule and one of the step hold.

@@ -1,14 +1,12 @@
-package plan
+package v1alpha1
 
 import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func TestTrafficOf(t *testing.T) {
+func TestTrafficOfSteps(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		traffic []string
@@ -25,9 +23,9 @@ func TestTrafficOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var steps []v1alpha1.Step
+			var steps []Step
 			for _, traffic := range tc.traffic {
-				steps = append(steps, v1alpha1.Step{Replicas: intstr.FromString("100%"), Traffic: traffic})
+				steps = append(steps, Step{Replicas: intstr.FromString("100%"), Traffic: traffic})
 			}
 			for i, want := range append(tc.want, 100) { // and beyond the last: steps may have been taken out
 				if got := TrafficOf(steps, i); got != want {

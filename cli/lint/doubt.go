@@ -1,0 +1,40 @@
+package lint
+
+import "github.com/sluice-dev/sluice/gitsync/spec"
+
+// Doubt tells one warning of a release from another, wherever files stand and whatever the words are.
+type Doubt struct {
+	Rule Rule
+	// Path is that of a field of the release.
+	Path string
+	// Object is what else it is about, such as HTTPRoute shop/web; empty if nothing.
+	Object string
+}
+
+// Rule is what makes somebody doubt that a release with traffic is as it was meant.
+type Rule string
+
+// The rules.
+const (
+	// AnotherRoute is probably meant.
+	AnotherRoute Rule = "AnotherRoute"
+	// NoExpression is none that most Gateways have.
+	NoExpression Rule = "NoExpression"
+	// MatchOfAll takes all requests whatever the percentage.
+	MatchOfAll Rule = "MatchOfAll"
+	// NoPods are there to get requests.
+	NoPods Rule = "NoPods"
+	// TooFewPods are not enough for a share of the requests, which waits for more.
+	TooFewPods Rule = "TooFewPods"
+	// LessTraffic is what a step gives than it says, as no more pods would come.
+	LessTraffic Rule = "LessTraffic"
+	// KeptForNothing are old pods that go as soon as they are kept.
+	KeptForNothing Rule = "KeptForNothing"
+)
+
+// doubt adds a warning about a field of the release.
+func (r *review) doubt(about Doubt, message string) {
+	warning := findingOf(Warning, spec.Find(r.files, r.place(), about.Path, about.Path+": "+message))
+	warning.Doubt = about
+	r.Findings = append(r.Findings, warning)
+}

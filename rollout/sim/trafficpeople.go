@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+)
+
+// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of it takes the hold off too.
+func (w *World) RestoreRoute(name string, all bool) bool {
+	r := w.Traffic.route(name)
+	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
+		return false
+	}
+	w.writeRoute(r, func(r *Route) {
+		r.Shared, r.Held, r.Weight, r.Matched, r.Matches = false, r.Held && !all, 0, false, nil
+	})
+	r.View = View{Direct: true} // whoever gets requests meanwhile does so by their doing
+	return true
+}
+
+// StripRoute takes the annotation off a route, by which the release holds it. It is no change of its spec.
+func (w *World) StripRoute(name string) bool {
+	r := w.Traffic.route(name)
+	if r == nil || !r.Held || w.Release.Spec.Strategy.Traffic == nil {
+		return false // of one that is not named nobody could know any more
+	}
+	r.Held, r.Version = false, w.next()
+	return true
+}
+
+// ShareRouteAgain is what somebody does who applies rules to a route that were read in mid-release: what it gave the canary side then.
+func (w *World) ShareRouteAgain(name string, weight int32) bool {
+	r := w.Traffic.route(name)
+	if r == nil || r.Gone || r.Shared {
+		return false
+	}
+	w.writeRoute(r, func(r *Route) { r.Shared, r.Held, r.Weight = true, false, weight })
+	return true
+}
+
+// DeleteRoute deletes a route, and CreateRoute makes it again as it was in the beginning.
+func (w *World) DeleteRoute(name string) bool {
+	r := w.Traffic.route(name)
+	if r == nil || r.Gone {
+		return false
+	}
+	*r = Route{Name: name, Second: r.Second, Gone: true, Version: w.next(), Generation: r.Generation}
+	return true
+}
+
+// CreateRoute makes a route again.
+func (w *World) CreateRoute(name string) bool {
+	r := w.Traffic.route(name)
+	if r == nil || !r.Gone {
+		return false
+	}
+	*r = Route{Name: name, Second: r.Second, Version: w.next(), Generation: r.Generation + 1, View: View{Direct: true}}
+	return true
+}
+
+// DeleteService deletes the Service of a side.
+func (w *World) DeleteService(name traffic.SideName) bool {
+	side := w.Traffic.side(name)
+	if !side.Made {
+		return false
+	}
+	w.writeSide(side, func(s *Side) { *s = Side{} })
+	return true
+}
+
+// EditService edits the selector of the Service of a side.
+func (w *World) EditService(name traffic.SideName) bool {
+	side := w.Traffic.side(name)
+	if !side.Made || side.Edited {
+		return false
+	}
+	w.writeSide(side, func(s *Side) { s.Edited = true })
+	return true
+}
+
+// ForgetTraffic takes the traffic out of the release. Nobody could know of a route any more that has lost its annotation, and still is shared.
+func (w *World) ForgetTraffic() bool {
+	if w.Release.Purged || w.Release.Spec.Strategy.Traffic == nil || w.Traffic.strays() {
+		return false
+	}
+	spec := *w.Release.Spec
+	spec.Strategy.Traffic, spec.Strategy.Steps = nil, withoutTraffic(spec.Strategy.Steps)
+	w.updateRelease(func(r *Release) { r.Spec, r.Generation = &spec, r.Generation+1 })
+	return true
+}
+
+func withoutTraffic(steps []v1alpha1.Step) []v1alpha1.Step {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		steps[i].Traffic, steps[i].Matches = "", nil
+	}
+	return steps
+}
+
+// turn starts the controller with or without --traffic. Without it, nothing but the status tells that a route is held: one that was shared
+// by a process that did not live to say so is out of scope.
+func (s *State) turn(off bool) bool {
+	told := s.Release.Status.Traffic
+	if s.Traffic.Off == off || off && s.Traffic.held() && (told == nil || told.StableRevision == "") {
+		return false
+	}
+	s.Traffic.Off, s.Process = off, &Process{}
+	return true
+}

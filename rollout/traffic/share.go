@@ -1,0 +1,130 @@
+package traffic
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// writeRoutes has the routes share requests as they may now.
+func (n *next) writeRoutes() {
+	may := n.may()
+	n.Raises = may.Weight > n.low || len(may.Matches) > 0 && !equality.Semantic.DeepEqual(may.Matches, n.matches)
+	for i := range n.seen.Routes {
+		r := &n.seen.Routes[i]
+		share := n.by(r, may)
+		if !r.Named || r.Problem != nil && !r.mayFall(share) || r.Held && r.Whole && sameShare(r.Share, share) {
+			continue
+		}
+		if !n.served(r, share) || !r.Held && !n.mayBegin(share.Weight) {
+			continue
+		}
+		n.write(ShareRoute{r.TrafficRoute, share})
+	}
+	if len(n.Writes) > 0 || n.Shared && !n.inEffectFor(n.goal.ReadyFor) {
+		n.awaitsRoute(func(r *Route) bool {
+			return !r.Held || !r.Whole || !r.Accepted || r.Named && !sameShare(r.Share, n.by(r, may))
+		})
+	}
+}
+
+// by is how a route may share requests. While they wait, or go back in parts, none gives the canary side more because another one does, which may
+// be somebody's who has changed it.
+func (n *next) by(r *Route, may Share) Share {
+	goal := n.comesTo()
+	switch {
+	case !r.Held || sameShare(may, goal):
+		return may
+	case sameShare(may, Share{n.high, n.matches}):
+		return r.Share
+	default:
+		return Share{Weight: min(may.Weight, max(r.Share.Weight, goal.Weight)), Matches: may.Matches}
+	}
+}
+
+func sameShare(a, b Share) bool {
+	return a.Weight == b.Weight && equality.Semantic.DeepEqual(a.Matches, b.Matches)
+}
+
+// served reports whether a side that gets more by a share than by a route has endpoints that are ready. Where no pod is ready at all, nobody
+// loses an answer.
+func (n *next) served(r *Route, share Share) bool {
+	has := Share{Weight: all}
+	if r.Held && r.Whole {
+		has = r.Share
+	}
+	toStable := share.Weight < has.Weight && n.seen.Stable.Ready == 0
+	if !r.Held || !r.Whole {
+		has = Share{}
+	}
+	toCanary := (share.Weight > has.Weight || len(share.Matches) > len(has.Matches)) && n.seen.Canary.Ready == 0
+	switch {
+	case n.goal.Ready == 0:
+		return true
+	case toStable:
+		n.awaitsEndpoints(&n.seen.Stable)
+	case toCanary:
+		n.awaitsEndpoints(&n.seen.Canary)
+	}
+	return !toStable && !toCanary
+}
+
+// mayBegin reports whether the stable side can take its share of a route: until now the pods of all versions that are ready have had its
+// requests.
+func (n *next) mayBegin(weight int32) bool {
+	return weight == all || n.steady(&n.seen.Stable, min(max(partOf(n.goal.Least, all-weight), 1), n.goal.Ready))
+}
+
+// may is how requests may be shared now.
+func (n *next) may() Share {
+	goal, now := n.comesTo(), Share{Weight: n.high, Matches: n.matches}
+	canary, stable := &n.seen.Canary, &n.seen.Stable
+	switch {
+	case !n.nothing() && canary.Ready == 0 && stable.Ready > 0:
+		n.awaitsEndpoints(canary)
+		return Share{} // nobody answers there
+	case sameShare(goal, now):
+		return now
+	case goal.Weight < n.high || goal.Weight == n.high && len(goal.Matches) == 0: // what has no matches gives them up, and waits for no pods
+		return n.lowered(goal)
+	case n.Problem != nil: // requests move only where all can
+		return now
+	case n.goal.Way == Forward && !n.goal.Available:
+		return now // its pods come first
+	case !n.steady(canary, max(n.goal.Pods, 1)):
+		return now
+	case !n.goal.Overload && !bears(max(canary.Ready, n.goal.Worth), goal.Weight, n.goal.Least):
+		n.awaits(v1alpha1.AwaitedCapacity)
+		return now
+	default:
+		return goal
+	}
+}
+
+// bears reports whether so many pods are enough for a share.
+func bears(pods, weight, least int32) bool { return int64(pods)*all >= int64(weight)*int64(least) }
+
+// lowered is how far requests may go back now: as far as the pods of the stable side are enough. More come, which is why a small
+// change waits for a moment.
+func (n *next) lowered(goal Share) Share {
+	stable, most := &n.seen.Stable, int64(all)
+	switch {
+	case goal.Weight == all: // requests that match stay where they are, without a rule of their own
+		return goal
+	case stable.Ready == 0:
+		n.awaitsEndpoints(stable)
+		return Share{Weight: n.high, Matches: n.matches}
+	case !n.goal.Overload && n.goal.Least > 0:
+		least := int64(n.goal.Least)
+		most = (int64(stable.Ready)*all + least - 1) / least
+	}
+	to := max(goal.Weight, int32(max(all-most, 0)))
+	switch {
+	case to == goal.Weight:
+		return goal
+	case to >= n.high, n.high-to < leastChange && !n.has(stable.Steady, n.goal.ReadyFor):
+		to = n.high
+	}
+	n.awaits(v1alpha1.AwaitedCapacity)
+	return Share{Weight: to, Matches: goal.Matches}
+}
