@@ -157,7 +157,8 @@ func (w *forgeWorld) startForgeApprovals(change ...func(*approvals.Options)) (st
 	if err != nil {
 		w.Fatalf("make manager: %v", err)
 	}
-	options := approvals.Options{Forges: loopbackForges(5 * time.Second)}
+	// What is not asked how long it waits for the forge has time, on a machine in use too.
+	options := approvals.Options{Forges: loopbackForges(soon)}
 	for _, c := range change {
 		c(&options)
 	}

@@ -149,11 +149,22 @@ func TestTrapD7OnDeleteEndsASurge(t *testing.T) {
 func TestTrapD8AnOlderTemplateHasItsRevision(t *testing.T) {
 	w := newWorld(t)
 	w.holdNodesByHand(2)
-	before := w.now()
+	const revisions = 2
+	before := w.await(func(s *scene) error {
+		if len(s.history) != revisions {
+			return fmt.Errorf("want %d revisions, got %d", revisions, len(s.history))
+		}
+		return nil
+	})
 	w.patchDaemon(`{` + webOf("web:1") + `}`)
-	after := w.await(daemonIs("updated already", func(d *appsv1.DaemonSet) bool { return d.Status.UpdatedNumberScheduled == 2 }))
-	if len(after.history) != len(before.history) || after.newest(after.daemon()) == before.newest(before.daemon()) {
-		t.Errorf("want one of the %d revisions used again, have %d, of which %s is the newest", len(before.history), len(after.history),
-			after.newest(after.daemon()))
+	w.await(daemonIs("updated already", func(d *appsv1.DaemonSet) bool { return d.Status.UpdatedNumberScheduled == 2 }))
+	after := w.await(func(s *scene) error { // the journal hears of revisions apart from the DaemonSet
+		if newest := s.newest(s.daemon()); newest == before.newest(before.daemon()) {
+			return fmt.Errorf("want the revision before the newest again, got %s", newest)
+		}
+		return nil
+	})
+	if got := len(after.history); got != revisions {
+		t.Errorf("want no revision made, have %d of %d", got, revisions)
 	}
 }
