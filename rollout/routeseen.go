@@ -352,11 +352,11 @@ func (r *Reconciler) missing(v *view, key routeKey) *v1alpha1.TrafficProblem {
 	if v.traffic.kinds[key.kind].gone {
 		return notServed(key)
 	}
-	message := "the route does not exist"
 	if !r.routes.sees(key.Namespace) {
-		message = "the controller does not watch namespace " + key.Namespace + " (--namespaces)"
+		message := fmt.Sprintf("the controller does not watch namespace %q", key.Namespace)
+		return &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNamespaceNotWatched, Object: key.words(), Message: message}
 	}
-	return &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: key.words(), Message: message}
+	return &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: key.words(), Message: "the route does not exist"}
 }
 
 // reclaim notes what a route that the release names was before somebody took away that the release holds it, where that can be told: then it is the

@@ -108,3 +108,25 @@ func TestProblemOfOneService(t *testing.T) {
 		t.Error("want the problem told of the Service that it is about, and of no other")
 	}
 }
+
+// TestWhyARouteIsNotSeen: each reason wants something else of people.
+func TestWhyARouteIsNotSeen(t *testing.T) {
+	t.Parallel()
+	r := &Reconciler{routes: &routes{namespaces: []string{"shop"}}}
+	for name, tc := range map[string]struct {
+		namespace string
+		kind      v1alpha1.TrafficRouteKind
+		want      v1alpha1.TrafficProblemType
+	}{
+		"it does not exist":            {"shop", v1alpha1.RouteHTTP, v1alpha1.TrafficRouteNotFound},
+		"its namespace is not watched": {"edge", v1alpha1.RouteHTTP, v1alpha1.TrafficNamespaceNotWatched},
+		"its kind is not served":       {"shop", v1alpha1.RouteGRPC, v1alpha1.TrafficNoGatewayAPI},
+	} {
+		v := &view{}
+		v.traffic.kinds = map[v1alpha1.TrafficRouteKind]seenKind{v1alpha1.RouteGRPC: {gone: true}}
+		key := routeKey{tc.kind, client.ObjectKey{Namespace: tc.namespace, Name: "web"}}
+		if got := r.missing(v, key); got.Type != tc.want || got.Object != string(tc.kind)+" "+tc.namespace+"/web" {
+			t.Errorf("%s: want %s, got %+v", name, tc.want, got)
+		}
+	}
+}

@@ -158,6 +158,8 @@ func (t TrafficProblemType) action() string {
 		return "run it with --traffic, or take strategy.traffic out of the release"
 	case TrafficNoGatewayAPI:
 		return "install the Gateway API"
+	case TrafficNamespaceNotWatched:
+		return "add it to the controller's --namespaces, or correct strategy.traffic.routes"
 	case TrafficRouteNotFound, TrafficServiceNotFound:
 		return "create it, or correct strategy.traffic.routes"
 	case TrafficServiceNotNamed:

@@ -59,7 +59,7 @@ func TestTrafficWords(t *testing.T) {
 		t.Errorf("want the value where there are no words, got %q", got)
 	}
 	for _, kind := range []TrafficProblemType{
-		TrafficDisabled, TrafficNoGatewayAPI, TrafficRouteNotFound, TrafficServiceNotFound, TrafficServiceNotNamed, TrafficHeldByAnother,
+		TrafficDisabled, TrafficNoGatewayAPI, TrafficNamespaceNotWatched, TrafficRouteNotFound, TrafficServiceNotFound, TrafficServiceNotNamed, TrafficHeldByAnother,
 		TrafficNotGranted, TrafficNotShareable, TrafficNameTaken, TrafficNotAccepted,
 	} {
 		if kind.action() == "" {

@@ -240,7 +240,7 @@ type TrafficProblem struct {
 
 // TrafficProblemType is a problem with the routes or Services of a release.
 //
-// +kubebuilder:validation:Enum=Disabled;NoGatewayAPI;RouteNotFound;ServiceNotFound;ServiceNotNamed;HeldByAnother;NotGranted;NotShareable;NameTaken;NotAccepted
+// +kubebuilder:validation:Enum=Disabled;NoGatewayAPI;NamespaceNotWatched;RouteNotFound;ServiceNotFound;ServiceNotNamed;HeldByAnother;NotGranted;NotShareable;NameTaken;NotAccepted
 type TrafficProblemType string
 
 // The problems.
@@ -249,6 +249,8 @@ const (
 	TrafficDisabled TrafficProblemType = "Disabled"
 	// TrafficNoGatewayAPI: the cluster does not serve gateway.networking.k8s.io/v1.
 	TrafficNoGatewayAPI TrafficProblemType = "NoGatewayAPI"
+	// TrafficNamespaceNotWatched: the controller does not watch the namespace of the route, which may exist.
+	TrafficNamespaceNotWatched TrafficProblemType = "NamespaceNotWatched"
 	// TrafficRouteNotFound and TrafficServiceNotFound: the route, or the Service, does not exist.
 	TrafficRouteNotFound   TrafficProblemType = "RouteNotFound"
 	TrafficServiceNotFound TrafficProblemType = "ServiceNotFound"

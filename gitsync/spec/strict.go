@@ -194,7 +194,10 @@ func remedy(t reflect.Type, value any, at *field.Path) string {
 		return ": put it into quotes"
 	case json.Number:
 		if strings.HasSuffix(at.String(), "].traffic") { // of a step: quotes alone would not do
-			return fmt.Sprintf(": write %s%%", v)
+			if written := v.String() + "%"; share.MatchString(written) {
+				return ": write " + written
+			}
+			return ": write a whole percentage from 0% to 100%"
 		}
 		return ": put it into quotes"
 	}

@@ -61,7 +61,10 @@ func TestTrafficIsRead(t *testing.T) {
 			strings.Replace(inStep("traffic: 5%"), "Deployment", "StatefulSet", 1), []string{"r.yaml:9: spec.strategy.traffic: Forbidden: is for Deployments"},
 		},
 
-		"a number":               {inStep("traffic: 5"), []string{"r.yaml:13: spec.strategy.steps[0].traffic: must be a string, not the number 5: write 5%"}},
+		"a number": {inStep("traffic: 5"), []string{"r.yaml:13: spec.strategy.steps[0].traffic: must be a string, not the number 5: write 5%"}},
+		"a number below 0": {inStep("traffic: -5"), []string{
+			"r.yaml:13: spec.strategy.steps[0].traffic: must be a string, not the number -5: write a whole percentage from 0% to 100%",
+		}},
 		"a number of 0 in front": {inStep("traffic: 05%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "05%": must be a whole percentage from 0% to 100%`}},
 		"too much":               {inStep("traffic: 500%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "500%": must be a whole percentage from 0% to 100%`}},
 		"more than pods":         {inStep("traffic: 50%"), []string{`r.yaml:13: spec.strategy.steps[0].traffic: Invalid value: "50%": must not be more than the step's replicas, 10%`}},
