@@ -14,7 +14,8 @@ func TestReactions(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	write := func(resource string, at time.Duration, code int) controlplane.Request {
-		return controlplane.Request{Verb: "patch", UserAgent: "sluice/v1", Resource: resource, Received: start.Add(at), Code: code}
+		received := start.Add(at)
+		return controlplane.Request{Verb: "patch", UserAgent: "sluice/v1", Resource: resource, Received: received, Answered: received.Add(2), Code: code}
 	}
 	requests := []controlplane.Request{
 		write("httproutes", 0, http.StatusOK), // of the first step, which no gate has opened
@@ -27,7 +28,7 @@ func TestReactions(t *testing.T) {
 		write("gates/status", 30, http.StatusOK),
 		write("httproutes", 50, http.StatusOK),
 	}
-	want := []reaction{{gate: 8, step: 3}, {gate: 20, step: 10}}
+	want := []reaction{{gate: 8, step: 3, own: 1}, {gate: 20, step: 10, own: 8}}
 	if diff := cmp.Diff(want, reactions(requests), cmp.AllowUnexported(reaction{})); diff != "" {
 		t.Errorf("reactions (-want +got):\n%s", diff)
 	}
@@ -37,7 +38,7 @@ func TestVerdictsOfShares(t *testing.T) {
 	t.Parallel()
 	s := shares{fleet: fleet{pods: 10, steps: tenSteps()}, more: 3, handOver: 50 * time.Millisecond}
 	released := func(requests int, took time.Duration) []moved {
-		return []moved{{requests: map[string]int{"patch": requests}, reactions: []reaction{{2 * took, took}}}}
+		return []moved{{requests: map[string]int{"patch": requests}, reactions: []reaction{{gate: 3 * took, step: 2 * took, own: took}}}}
 	}
 	for name, test := range map[string]struct {
 		requests int

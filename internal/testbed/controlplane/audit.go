@@ -28,8 +28,8 @@ type Request struct {
 	Namespace, Name string
 	// Code is the HTTP status of the answer.
 	Code int
-	// Received is when the API server received the request.
-	Received time.Time
+	// Received is when the API server received the request, and Answered when it had answered it, or begun to answer a watch.
+	Received, Answered time.Time
 }
 
 // auditEvent is the part of an audit.k8s.io/v1 Event that a Request takes.
@@ -42,6 +42,7 @@ type auditEvent struct {
 	ObjectRef        *auditObject  `json:"objectRef"`
 	ResponseStatus   auditResponse `json:"responseStatus"`
 	Received         time.Time     `json:"requestReceivedTimestamp"`
+	Answered         time.Time     `json:"stageTimestamp"`
 }
 
 type auditUser struct {
@@ -67,6 +68,7 @@ func (e auditEvent) request() Request {
 		Resource:  e.RequestURI,
 		Code:      e.ResponseStatus.Code,
 		Received:  e.Received,
+		Answered:  e.Answered,
 	}
 	if e.ImpersonatedUser != nil {
 		r.User = e.ImpersonatedUser.Username

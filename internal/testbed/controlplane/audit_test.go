@@ -25,7 +25,7 @@ func TestCountRequestsReadsLogs(t *testing.T) {
 	t.Parallel()
 	get := Request{
 		Verb: "get", User: "jane", UserAgent: "sluice/v1", Resource: "deployments/status", Namespace: "shop", Name: "web",
-		Code: 200, Received: time.Date(2026, 11, 21, 3, 45, 45, 852306000, time.UTC),
+		Code: 200, Received: time.Date(2026, 11, 21, 3, 45, 45, 852306000, time.UTC), Answered: time.Date(2026, 11, 21, 3, 45, 45, 853000000, time.UTC),
 	}
 	readyz := Request{
 		Verb: "get", User: "admin", UserAgent: "curl/8", Resource: "/readyz",
