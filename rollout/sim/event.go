@@ -89,6 +89,7 @@ const (
 	DeleteService                // somebody deletes the Service of a side
 	ForgetTraffic                // somebody takes the traffic out of the release
 	Silence                      // the Gateway of a route dies, and its entry in the status stays
+	Speak                        // it comes back, and tells again
 	StripRoute                   // somebody takes the annotation off a route by which the release holds it
 	ShareRouteAgain              // somebody applies rules to a route that it had in mid-release
 	EditService                  // somebody edits the selector of the Service of a side
@@ -102,7 +103,7 @@ var kindNames = [kinds]string{
 	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "shift", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"lose status", "touch", "elapse", "away", "leap", "wait",
-	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic", "silence",
+	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic", "silence", "speak",
 	"strip route", "share route again", "edit service", "turn off", "turn on",
 }
 
@@ -147,7 +148,7 @@ func (e Event) Apply(s *State) bool {
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
-	case SyncSlices, Accept, Settle, RestoreRoute, DeleteRoute, CreateRoute, DeleteService, ForgetTraffic, Silence, StripRoute, ShareRouteAgain, EditService,
+	case SyncSlices, Accept, Settle, RestoreRoute, DeleteRoute, CreateRoute, DeleteService, ForgetTraffic, Silence, Speak, StripRoute, ShareRouteAgain, EditService,
 		TurnOff, TurnOn:
 		return e.applyToTraffic(s)
 	default:
@@ -166,7 +167,7 @@ func (e Event) idle(s *State) bool {
 		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return g.Decision != v1alpha1.DecisionPassed })
 	case Thaw:
 		return !s.Lag.any()
-	case SyncSlices, Accept, Settle, CreateRoute, TurnOn:
+	case SyncSlices, Accept, Settle, CreateRoute, TurnOn, Speak:
 		return e.trafficIdle(s)
 	case Wait:
 		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.Process.vacant.Any()

@@ -55,7 +55,7 @@ type Route struct {
 	// Told is the generation that its status tells of, and Since when it began to. Written is when it, or what it refers to, was last written.
 	Told           int64
 	Since, Written time.Time
-	// Silent says that its status never tells any more.
+	// Silent says that its status does not tell any more.
 	Silent bool
 	// View is who may still get requests by what the data plane had of it before.
 	View View
@@ -195,11 +195,19 @@ func (w *World) endpoints(side *Side) Slices {
 // follows reports whether the status of a route is about to tell of what was written.
 func (r *Route) follows() bool { return !r.Gone && !r.Silent && r.Told != r.Generation }
 
-// Silence has the status of a route never tell any more.
+// Silence has the status of a route tell no more.
 func (w *World) Silence(name string) bool {
 	r := w.Traffic.route(name)
 	changed := !r.Gone && !r.Silent
 	r.Silent = r.Silent || changed
+	return changed
+}
+
+// Speak has it tell again.
+func (w *World) Speak(name string) bool {
+	r := w.Traffic.route(name)
+	changed := r.Silent
+	r.Silent = false
 	return changed
 }
 
@@ -264,6 +272,8 @@ func (e Event) trafficIdle(s *State) bool {
 		return !s.Traffic.route(e.Text).follows()
 	case TurnOn:
 		return !s.Traffic.Off
+	case Speak:
+		return !s.Traffic.route(e.Text).Silent
 	default:
 		return false
 	}
@@ -290,6 +300,8 @@ func (e Event) applyToTraffic(s *State) bool {
 		return s.World.ForgetTraffic()
 	case Silence:
 		return s.World.Silence(e.Text)
+	case Speak:
+		return s.World.Speak(e.Text)
 	case StripRoute:
 		return s.World.StripRoute(e.Text)
 	case ShareRouteAgain:

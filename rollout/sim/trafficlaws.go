@@ -12,6 +12,7 @@ import (
 // trafficLaws are about who gets requests, of a release with routes.
 var trafficLaws = []law{
 	{"T1 no write gives requests to a side without ready endpoints", givesToReady},
+	{"T9 no write gives a side more requests than its ready pods are enough for", bearsShare},
 	{"T2 no pods go that the share of their version needs", keepsServing},
 	{"T3 the new version gets what the steps allow whose predecessors' gates have passed", withinShare},
 	{"T3 no pods of the new version come that requests reach past the routes", comesShared},

@@ -30,10 +30,11 @@ func (w *World) StripRoute(name string) bool {
 	return true
 }
 
-// ShareRouteAgain is what somebody does who applies rules to a route that were read in mid-release: what it gave the canary side then.
+// ShareRouteAgain is what somebody does who applies rules to a route that were read in mid-release: what it gave the canary side then. Where
+// no release names the route, or one that goes can't know of it any more, it is out of scope.
 func (w *World) ShareRouteAgain(name string, weight int32) bool {
-	r := w.Traffic.route(name)
-	if r == nil || r.Gone || r.Shared {
+	r, known := w.Traffic.route(name), w.Release.Spec.Strategy.Traffic != nil && w.Release.Finalizer && !w.Release.Deleting
+	if r == nil || r.Gone || r.Shared || !known || w.Traffic.Off || w.Lag.Traffic != nil {
 		return false
 	}
 	w.writeRoute(r, func(r *Route) { r.Shared, r.Held, r.Weight = true, false, weight })

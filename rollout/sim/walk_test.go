@@ -186,6 +186,8 @@ func (w *walk) anything(label string) Event {
 		e.N = rapid.Int32Range(0, 13).Draw(w.T, "replicas")
 	case RestoreRoute:
 		e.N, e.Text = rapid.Int32Range(0, 1).Draw(w.T, "all"), w.about(e.Kind)
+	case ShareRouteAgain:
+		e.N, e.Text = rapid.Int32Range(0, 100).Draw(w.T, "weight"), w.about(e.Kind)
 	case Spoil:
 		e.N = rapid.Int32Range(fewerSteps, rollbackSteps).Draw(w.T, "way")
 	case Leap:
@@ -232,11 +234,11 @@ func (w *walk) about(kind Kind) string {
 		if w.state.Traffic != nil {
 			choice = append(choice, string(TrafficObjects))
 		}
-	case SyncSlices, DeleteService:
+	case SyncSlices, DeleteService, EditService:
 		for _, name := range w.state.Traffic.sides() {
 			choice = append(choice, string(name))
 		}
-	case Accept, RestoreRoute, DeleteRoute, CreateRoute, StripRoute:
+	case Accept, RestoreRoute, DeleteRoute, CreateRoute, StripRoute, ShareRouteAgain, Silence, Speak:
 		for i := range w.state.Traffic.Routes {
 			choice = append(choice, w.state.Traffic.Routes[i].Name)
 		}

@@ -33,8 +33,10 @@ func (n *next) writeRoutes() {
 func (n *next) by(r *Route, may Share) Share {
 	goal := n.comesTo()
 	switch {
-	case !r.Held || sameShare(may, goal):
+	case sameShare(may, goal), !r.Held && may.Weight <= goal.Weight:
 		return may
+	case !r.Held: // or a route that somebody shares for themselves would have all others give more than the step
+		return goal
 	case sameShare(may, Share{n.high, n.matches}):
 		return r.Share
 	default:
