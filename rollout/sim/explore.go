@@ -270,7 +270,7 @@ func calmTurns(s *State) []Event {
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
-	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && s.Past.OutOfBand:
+	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && (s.Past.OutOfBand || s.beyondStep()):
 		// Who lets the native controller take the pods of the version that serves can only go back to it: no route is shared without them.
 		events = append(events, Event{Kind: Rollback, Text: "true"})
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():

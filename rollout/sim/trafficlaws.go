@@ -61,7 +61,7 @@ func givesToReady(w *World, c change) string {
 // a version that stays, and spec.replicas - maxUnavailable for one that is left.
 func keepsServing(w *World, c change) string {
 	s := c.shrunk()
-	if s == nil || w.Traffic == nil || w.Past.OutOfBand {
+	if s == nil || w.Traffic == nil || w.Past.OutOfBand || c.seen == nil { // a controller without --traffic, which no status tells of any
 		return ""
 	}
 	if least := min(w.serving(c, s.Revision), c.before(s), w.ready(c, s)); s.Replicas < least {

@@ -72,8 +72,11 @@ func (n *next) served(r *Route, share Share) bool {
 }
 
 // mayBegin reports whether the stable side can take its share of a route: until now the pods of all versions that are ready have had its
-// requests.
+// requests. While a release stands, none begins with more than the step says: another may give that only because somebody has shared it so.
 func (n *next) mayBegin(weight int32) bool {
+	if n.goal.Way == Stand && weight > n.goal.Share.Weight {
+		return false
+	}
 	return weight == all || n.steady(&n.seen.Stable, min(max(partOf(n.goal.Least, all-weight), 1), n.goal.Ready))
 }
 
