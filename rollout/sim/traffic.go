@@ -46,7 +46,8 @@ type Route struct {
 	Second              bool
 	Gone                bool
 	Version, Generation int64
-	// Held says that the release holds it, by its annotation. It is Shared if it refers to the sides, with the weight and the matches, else to the user's Service.
+	// Held says that the release holds it, by its annotation, which says the weight and the matches. It is Shared if it refers to the sides,
+	// else to the user's Service.
 	Held, Shared bool
 	Weight       int32
 	Matched      bool

@@ -17,6 +17,8 @@ func bearsShare(w *World, c change) string {
 	least, to := max(replicas-unavailable, 0), share.Share.Weight
 	stable, canary := c.seen.Stable.Ready, c.seen.Canary.Ready
 	switch {
+	case !before.Shared && before.Held && to == before.Weight:
+		return "" // what somebody has given back for a moment is borne as it was before, though pods may have failed since
 	case !before.Shared && stable < min(max(percentOf(least, 100-to), 1), c.pass.ready()) && to < 100:
 		return fmt.Sprintf("%d stable pods are ready, of %d that are enough, and begin with %d%%", stable, least, 100-to)
 	case spec.AllowOverload:

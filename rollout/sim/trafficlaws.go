@@ -287,7 +287,7 @@ func (w *World) trafficLeft() string {
 // judgeReturn: once a pass of a rollback has nothing left to do, requests have gone back as far as the pods bear that are ready.
 func (s *State) judgeReturn() {
 	status := s.Release.Status
-	if s.Traffic == nil || status.Rollback == nil || status.Phase != v1alpha1.PhaseRollingBack || s.Release.Deleting || s.Lag.any() || !s.trafficSettled() {
+	if s.Traffic == nil || status.Rollback == nil || status.Phase != v1alpha1.PhaseRollingBack || s.Release.Deleting || s.Lag.any() || !s.trafficSettled() || s.Traffic.Off {
 		return
 	}
 	_, unavailable := s.Workload.bounds(s.Workload.Replicas)

@@ -7,14 +7,17 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of it takes the hold off too.
+// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of it takes the hold off too, which else says
+// how it was shared.
 func (w *World) RestoreRoute(name string, all bool) bool {
 	r := w.Traffic.route(name)
 	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
 		return false
 	}
 	w.writeRoute(r, func(r *Route) {
-		r.Shared, r.Held, r.Weight, r.Matched, r.Matches = false, r.Held && !all, 0, false, nil
+		if r.Shared, r.Held = false, r.Held && !all; !r.Held {
+			r.Weight, r.Matched, r.Matches = 0, false, nil
+		}
 	})
 	r.View = View{Direct: true} // whoever gets requests meanwhile does so by their doing
 	return true
@@ -27,6 +30,9 @@ func (w *World) StripRoute(name string) bool {
 		return false // of one that is not named nobody could know any more
 	}
 	r.Held, r.Version = false, w.next()
+	if !r.Shared {
+		r.Weight, r.Matched, r.Matches = 0, false, nil
+	}
 	return true
 }
 
@@ -37,7 +43,9 @@ func (w *World) ShareRouteAgain(name string, weight int32) bool {
 	if r == nil || r.Gone || r.Shared || !known || w.Traffic.Off || w.Lag.Traffic != nil {
 		return false
 	}
-	w.writeRoute(r, func(r *Route) { r.Shared, r.Held, r.Weight = true, false, weight })
+	w.writeRoute(r, func(r *Route) {
+		r.Shared, r.Held, r.Weight, r.Matched, r.Matches = true, false, weight, false, nil
+	})
 	return true
 }
 
