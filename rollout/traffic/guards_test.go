@@ -1,0 +1,82 @@
+package traffic
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Each of these was seen to fail when one condition of Next was left out.
+func TestGuards(t *testing.T) {
+	t.Parallel()
+	admin := Route{
+		TrafficRoute: v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "admin", Service: "web"}, Named: true, Held: true, Whole: true, Accepted: true,
+	}
+	with := func(change func(*Route)) func(*Goal, *Seen) {
+		return func(_ *Goal, s *Seen) {
+			r := admin
+			change(&r)
+			s.Routes = append(s.Routes, r)
+		}
+	}
+	first := func(change func(*Route)) func(*Goal, *Seen) { return func(_ *Goal, s *Seen) { change(&s.Routes[0]) } }
+	problem := func(r *Route) { r.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotShareable} }
+	unready := func(g *Goal, _ *Seen) { g.Ready = 3 }
+	waited := func(_ *Goal, s *Seen) { s.Unchanged = long }
+	noServices := func(_ *Goal, s *Seen) { s.Services = false }
+	tests := map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"routes that differ are not done, though no endpoint is ready to write one for": {
+			forward(50, 5).gets(50).stable(made("v1", 0)).canary(made("v2", 0)).but(unready).but(with(func(r *Route) { r.Share.Weight = 10 })),
+			"awaits Endpoints",
+		},
+		"a route that is not named, and somebody has changed, does not hold up the end": {
+			forward(100, 10).way(End).gets(100).stable(made("v1", 0)).but(alone).but(with(func(r *Route) { r.Named, r.Whole, r.Share.Weight = false, false, 100 })),
+			"restore HTTPRoute admin; awaits Drain",
+		},
+		"nor does one that can't be written as it was": {
+			forward(100, 10).way(End).gets(100).stable(made("v1", 0)).but(alone).but(first(func(r *Route) { r.Whole = false; problem(r) })).but(waited),
+			"restore HTTPRoute web; awaits Routes; problem NotShareable",
+		},
+		"pods wait until a route is given back that is not named": {
+			forward(10, 1).but(with(func(r *Route) { r.Named = false })), "restore HTTPRoute admin; share HTTPRoute web: 10% to the canary Service; holds up; awaits Routes",
+		},
+		"what is wrong with a route that is held is told without a release":  {forward(10, 1).way(Rest).gets(10).but(first(problem)), "restore HTTPRoute web; awaits Routes; problem NotShareable"},
+		"... and of one that is held and not named":                          {forward(10, 1).way(Leave).gets(10).but(first(func(r *Route) { r.Named = false; problem(r) })), "restore HTTPRoute web; awaits Routes; problem NotShareable"},
+		"what a status says against a route that is not named is no problem": {forward(10, 1).gets(10).but(with(func(r *Route) { r.Named = false; r.Refused = &v1alpha1.TrafficProblem{} })), "restore HTTPRoute admin; awaits Routes"},
+		"a name that is taken is no problem without a release":               {forward(10, 1).way(Rest).but(unheld).canary(taken), "delete the stable and canary Services; done"},
+		"the first of several times wakes": {
+			forward(10, 1).gets(5).canary(Side{Made: true, Revision: "v2", Ready: 1, Steady: moment / 4}).but(since(moment / 2)),
+			"awaits Endpoints; wakes after 1s",
+		},
+		"without Services there are none to delete, and nobody to wait for": {forward(10, 1).way(Rest).but(unheld).but(noServices).but(since(0)), "done"},
+		"what is released serves already":                                   {forward(10, 1).stable(made("v2", 10)).canary(made("v2", 10)), "done"},
+		"... and gets its requests back first":                              {forward(10, 1).gets(10).stable(made("v2", 10)).canary(made("v2", 10)), "share HTTPRoute web: 0% to the canary Service; awaits Routes"},
+		"a side follows the release that stands, where no route is shared": {
+			forward(10, 1).way(Stand).but(unheld).canary(made("v1.5", 3)), "have the canary Services select revision v2; holds up; awaits Services",
+		},
+		"without pods none has to wait": {
+			forward(0, 0).but(with(func(r *Route) { r.Held = false })).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }),
+			"share HTTPRoute admin: 0% to the canary Service; awaits Routes",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.scene.script(); got != test.want {
+				t.Errorf("next\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// What the step says is the target before a route is shared.
+func TestTargetBeforeTheSidesAreMade(t *testing.T) {
+	t.Parallel()
+	s := forward(10, 1).but(unheld).stable(Side{}).canary(Side{})
+	if got := Next(s.goal, s.seen).Target; got != 10 {
+		t.Errorf("the target is %d%%, want 10%%", got)
+	}
+}
