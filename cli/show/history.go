@@ -157,7 +157,7 @@ func pairs(namesAndValues ...string) []string {
 	var lines []string
 	for pair := range slices.Chunk(namesAndValues, 2) {
 		if pair[1] != "" {
-			lines = append(lines, fmt.Sprintf("%-13s %s", pair[0]+":", plain.Line(pair[1])))
+			lines = append(lines, fmt.Sprintf("%-13s %s", pair[0]+":", line(pair[1])))
 		}
 	}
 	return lines

@@ -79,22 +79,32 @@ func (d *drawing) below(indent string, nodes []Node) {
 	}
 }
 
-func (n Node) title() string { return n.State.mark() + plain.Line(n.Name) }
+func (n Node) title() string { return n.State.mark() + line(n.Name) }
+
+// mostText is how many bytes of a text are shown in a line of a tree, and mostCell in a cell of a table: a cell makes the rows of all
+// others as wide. Who may write a status has room for a megabyte there.
+const (
+	mostText = 2000
+	mostCell = 1000
+)
+
+// line is what somebody has written, as much of it as people read.
+func line(text string) string { return plain.UpTo(plain.Line(text), mostText) }
 
 func (d *drawing) line(indent string, node Node, width int) {
-	title, text := node.title(), plain.Line(node.Text)
+	title, text := node.title(), line(node.Text)
 	padding := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(title)))
 	if d.colours {
 		title = node.State.paint(title)
 	}
-	line := indent + title
+	drawn := indent + title
 	if text != "" {
-		line += padding + "  " + text
+		drawn += padding + "  " + text
 	}
 	if !node.Since.IsZero() {
-		line += " (" + since(node.Since, d.now) + ")"
+		drawn += " (" + since(node.Since, d.now) + ")"
 	}
-	d.lines = append(d.lines, line)
+	d.lines = append(d.lines, drawn)
 }
 
 // Changes say what is new in a tree, one line each: what is there now, or is not as it was, and what is gone.
@@ -108,7 +118,7 @@ func Changes(before *Node, after Node) []string {
 		was, found := known[name]
 		delete(known, name)
 		if !found || was.Text != n.Text || was.State != n.State {
-			lines = append(lines, strings.TrimSuffix(n.State.mark()+name+": "+plain.Line(n.Text), ": "))
+			lines = append(lines, strings.TrimSuffix(n.State.mark()+name+": "+line(n.Text), ": "))
 		}
 	})
 	gone := slices.Sorted(maps.Keys(known))
@@ -120,7 +130,7 @@ func Changes(before *Node, after Node) []string {
 
 // visit sees a node and those below it, by names that stand alone: that of an object does, anything else is the parent's.
 func (n Node) visit(parent string, see func(name string, n Node)) {
-	name := plain.Line(n.Name)
+	name := line(n.Name)
 	if strings.HasPrefix(parent, "gate/") || parent == "traffic" {
 		name = parent + " " + name
 	}

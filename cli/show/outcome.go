@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Outcome is how a release ended, or that it has not.
@@ -108,9 +107,9 @@ func Progress(release *v1alpha1.BatchRelease) string {
 	if status.ObservedGeneration < release.Generation {
 		return "waits for the controller to look at it"
 	}
-	line := cmp.Or(status.Message, string(status.Phase), "waits for the controller to look at it")
+	words := cmp.Or(status.Message, string(status.Phase), "waits for the controller to look at it")
 	if traffic := trafficLine(release); traffic != "" {
-		line += "; " + traffic
+		words += "; " + traffic
 	}
-	return plain.Line(line)
+	return line(words)
 }

@@ -28,7 +28,7 @@ func wide(name string) metav1.TableColumnDefinition {
 func row(cells ...string) metav1.TableRow {
 	row := metav1.TableRow{Cells: make([]any, 0, len(cells))}
 	for _, cell := range cells {
-		row.Cells = append(row.Cells, cmp.Or(plain.Line(cell), none))
+		row.Cells = append(row.Cells, cmp.Or(plain.UpTo(plain.Line(cell), mostCell), none))
 	}
 	return row
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Trace is the way from something that runs back to its origin. What is not known is nil.
@@ -187,7 +186,7 @@ func (t *Trace) evidence(attempt int64) []string {
 	for i := range gates {
 		gate := &gates[i]
 		lines = append(lines, fmt.Sprintf("Gate after batch %d, %s: %s", gate.Spec.Step+1, gate.Spec.Type,
-			plain.Line(cmp.Or(gate.Status.Message, string(gate.Status.Decision), "waits"))))
+			line(cmp.Or(gate.Status.Message, string(gate.Status.Decision), "waits"))))
 		for _, evidence := range gate.Status.Evidence {
 			lines = append(lines, "  "+evidenceWords(evidence))
 		}
@@ -210,7 +209,7 @@ func evidenceWords(evidence v1alpha1.Evidence) string {
 	if evidence.URL != "" {
 		words += " " + evidence.URL
 	}
-	return plain.Line(words)
+	return line(words)
 }
 
 // SetsInUse are the ReplicaSets of a Deployment that have pods, by name.

@@ -80,7 +80,7 @@ func bar(weight int32) string {
 // trafficWords say which version gets which share of the requests.
 func trafficWords(told *v1alpha1.TrafficStatus) string {
 	text := fmt.Sprintf("%s to %s, %d%% to %s", v1alpha1.RequestWords(told.Weight, int(told.Matches)),
-		revisionWords(told.CanaryRevision, "the new version"), 100-told.Weight, revisionWords(told.StableRevision, "the one before"))
+		revisionWords(told.CanaryRevision, "the new version"), 100-int64(told.Weight), revisionWords(told.StableRevision, "the one before"))
 	if told.TargetWeight != told.Weight {
 		text += fmt.Sprintf(", on the way to %d%%", told.TargetWeight)
 	}

@@ -130,7 +130,7 @@ func SourceTrouble(source *v1alpha1.ReleaseSource) string {
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		return ""
 	}
-	return plain.Line(ready.Reason + ": " + ready.Message)
+	return line(ready.Reason + ": " + ready.Message)
 }
 
 // origin is what is released: the commit, what waits behind it, and the pull request with which Git is to follow.
