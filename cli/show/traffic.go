@@ -135,7 +135,8 @@ func trafficWait(status *v1alpha1.BatchReleaseStatus) string {
 	}[status.Traffic.Awaits], string(status.Traffic.Awaits))
 }
 
-// trafficLine is who gets requests, and what they wait for, in one line; empty where no route shares them.
+// trafficLine is who gets requests, and what they wait for, in one line; empty where no route shares them. A problem that keeps the release from
+// starting is what its message says already.
 func trafficLine(release *v1alpha1.BatchRelease) string {
 	told := trafficOf(release)
 	if told == nil {
@@ -145,7 +146,7 @@ func trafficLine(release *v1alpha1.BatchRelease) string {
 	if told.Awaits != "" {
 		text += ", waits for " + told.AwaitsWords()
 	}
-	if told.Problem != nil {
+	if told.Problem != nil && release.Status.Reason != v1alpha1.ReasonTrafficBlocked {
 		text += "; " + told.Problem.Words()
 	}
 	return text

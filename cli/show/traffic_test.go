@@ -159,6 +159,10 @@ func TestTrafficLine(t *testing.T) {
 			r.Status.Message, r.Status.Traffic.Awaits, r.Status.Traffic.Weight = "batch 2/4", "", 20
 			r.Status.Traffic.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic"}
 		}, "batch 2/4; 20% of requests to revision new, 80% to revision old; the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release"},
+		"NotStarted": {func(r *v1alpha1.BatchRelease) { // then the message says it
+			r.Status.Reason, r.Status.Message = v1alpha1.ReasonTrafficBlocked, "the workload is not taken over: HTTPRoute shop/web: no rule refers to it"
+			r.Status.Traffic = &v1alpha1.TrafficStatus{Problem: &v1alpha1.TrafficProblem{Object: "HTTPRoute shop/web", Message: "no rule refers to it"}}
+		}, "the workload is not taken over: HTTPRoute shop/web: no rule refers to it; 0% of requests to the new version, 100% to the one before"},
 	} {
 		if got := Progress(shifting(tc.change).Release); got != tc.want {
 			t.Errorf("%s: want %q, got %q", name, tc.want, got)
