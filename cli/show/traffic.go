@@ -146,7 +146,7 @@ func trafficLine(release *v1alpha1.BatchRelease) string {
 	if told.Awaits != "" {
 		text += ", waits for " + told.AwaitsWords()
 	}
-	if told.Problem != nil && release.Status.Reason != v1alpha1.ReasonTrafficBlocked {
+	if begun := told.StableRevision != "" || told.CanaryRevision != ""; told.Problem != nil && begun {
 		text += "; " + told.Problem.Words()
 	}
 	return text
