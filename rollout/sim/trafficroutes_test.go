@@ -76,3 +76,43 @@ func TestEveryOrderOfTwoRoutes(t *testing.T) {
 		})
 	}
 }
+
+// While a release stands that took the place of one at its end, the version that serves is known.
+func TestStandsAtTheEndOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, setup := range routedSetups() {
+		out := family{begin: givenBack, Exploration: Exploration{Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 3}}}.explore(setup)
+		if out.Fault != "" {
+			t.Errorf("%s: %s", name, out.Fault)
+		}
+	}
+}
+
+// givenBack is a release that another one takes the place of once its routes were given back at its end.
+func givenBack(setup Setup) *State {
+	s := calmed(releasing(setup), func(s *State) bool {
+		told := s.Release.Status.Traffic
+		return told != nil && told.Ending != nil && !s.Traffic.Routes[0].Shared
+	})
+	s.Give("v3")
+	return s
+}
+
+// A step that says how many pods there are may ask for more requests than they are enough for. It waits until fewer pods are enough for all.
+func TestFewPodsGetNoMoreThanTheyBear(t *testing.T) {
+	t.Parallel()
+	s := calmed(releasing(Setup{
+		Replicas: 4, Steps: Steps("1 50% none", "100%"), HistoryLimit: 2, Traffic: trafficOf(func(*v1alpha1.Traffic) {}), MaxSurge: intstr.FromInt32(1),
+	}), func(s *State) bool {
+		told := s.Release.Status.Traffic
+		return s.Traffic.Routes[0].Weight > 0 || told != nil && told.Awaits == v1alpha1.AwaitedCapacity
+	})
+	if weight := s.Traffic.Routes[0].Weight; weight > 0 || len(s.Broken) > 0 {
+		t.Fatalf("one of four pods gets %d%%, want 50%% once it is one of two: %v", weight, s.Broken)
+	}
+	s.World.Scale(2)
+	s = calmed(s, func(s *State) bool { return s.Traffic.Routes[0].Weight > 0 })
+	if weight := s.Traffic.Routes[0].Weight; weight != 50 || len(s.Broken) > 0 {
+		t.Errorf("one of two pods gets %d%%, want 50%%: %v", weight, s.Broken)
+	}
+}

@@ -57,6 +57,40 @@ func TestGuards(t *testing.T) {
 		"a side follows the release that stands, where no route is shared": {
 			forward(10, 1).way(Stand).but(unheld).canary(made("v1.5", 3)), "have the canary Services select revision v2; holds up; awaits Services",
 		},
+		"a side that was never made waits for nobody": {
+			forward(10, 1).but(unheld).canary(Side{}).but(since(moment)),
+			"have the canary Services select revision v2; holds up; awaits Services; wakes after 8s",
+		},
+		"a version without endpoints does not serve": {
+			forward(10, 1).gets(100).stable(made("v1", 0)).canary(made("v1.5", 0)).but(unready), "awaits Endpoints",
+		},
+		"the stable side is not that of what is released": {forward(10, 1).but(unheld).stable(made("v2", 5)), "have the stable Services select revision v1; holds up; awaits Services"},
+		"a rollback where half of the requests still go to a side without endpoints": {
+			forward(0, 10).way(Back).gets(50).stable(made("v0", 0)), "holds up; awaits Endpoints",
+		},
+		"... or none, to one that has some": {forward(0, 10).way(Back).gets(100).stable(made("v0", 10)), "share HTTPRoute web: 0% to the canary Service; holds up; awaits Routes"},
+		"another release, and half of the requests still go to a side without endpoints": {
+			forward(10, 1).gets(50).stable(made("v1", 0)).canary(made("v1.5", 10)), "awaits Endpoints",
+		},
+		"... or none, to one that has some for another release": {forward(10, 1).gets(100).stable(made("v1", 10)).canary(made("v1.5", 10)), "share HTTPRoute web: 0% to the canary Service; awaits Routes"},
+		"a version that is gone serves until its last endpoint is": {
+			forward(10, 1).gets(10).but(func(g *Goal, _ *Seen) { g.Lost, g.Stable = true, "v1.5" }), "done",
+		},
+		"... and then the one does that has its pods": {
+			forward(10, 1).gets(10).stable(made("v1", 0)).but(func(g *Goal, _ *Seen) { g.Lost, g.Stable = true, "v1.5" }), "have the stable Services select revision v1.5; awaits Services",
+		},
+		"the end waits for endpoints of pods that are gone": {forward(100, 10).way(End).gets(100).stable(made("v1", 2)).but(alone), ""},
+		"... and for the requests that the new version is to get": {
+			forward(100, 10).way(End).gets(50).stable(made("v1", 0)).but(alone).but(func(g *Goal, _ *Seen) { g.Share.Weight = 100 }), "share HTTPRoute web: 100% to the canary Service; awaits Routes",
+		},
+		"a rollback takes requests away before routes are given back": {forward(0, 10).way(Back).gets(50).canary(made("v2", 0)).but(alone), "share HTTPRoute web: 0% to the canary Service; awaits Endpoints"},
+		"... and waits for endpoints of pods that are gone":           {forward(0, 10).way(Back).canary(made("v2", 2)).but(alone), "done"},
+		"... and gives them back before the pods come of a version that is not a side": {
+			forward(0, 10).way(Back).stable(made("v0", 10)).canary(made("v2", 0)), "restore HTTPRoute web; holds up; awaits Routes",
+		},
+		"without pods the end gives routes back at once": {
+			forward(100, 0).way(End).gets(100).but(since(0)).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }), "restore HTTPRoute web; awaits Routes",
+		},
 		"without pods none has to wait": {
 			forward(0, 0).but(with(func(r *Route) { r.Held = false })).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }),
 			"share HTTPRoute admin: 0% to the canary Service; awaits Routes",
