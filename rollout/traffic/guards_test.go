@@ -23,6 +23,9 @@ func TestGuards(t *testing.T) {
 	problem := func(r *Route) { r.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotShareable} }
 	unready := func(g *Goal, _ *Seen) { g.Ready = 3 }
 	waited := func(_ *Goal, s *Seen) { s.Unchanged = long }
+	unavailable := func(g *Goal, _ *Seen) { g.Available = false }
+	overload := func(g *Goal, _ *Seen) { g.Overload = true }
+	unwhole := first(func(r *Route) { r.Whole = false })
 	noServices := func(_ *Goal, s *Seen) { s.Services = false }
 	tests := map[string]struct {
 		scene *scene
@@ -91,6 +94,29 @@ func TestGuards(t *testing.T) {
 		"without pods the end gives routes back at once": {
 			forward(100, 0).way(End).gets(100).but(since(0)).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }), "restore HTTPRoute web; awaits Routes",
 		},
+		"a step of a rollback is done by the pods of its own version": {forward(0, 2).way(Back).gets(75).stable(made("v0", 2)), "holds up; awaits Capacity"},
+		"... that are available": {forward(0, 2).way(Back).gets(75).stable(made("v1", 2)).but(unavailable), "awaits Capacity"},
+		"requests go back in parts, and to a route that has less come as many as its step says": {
+			forward(20, 5).gets(50).stable(made("v1", 5)).but(with(func(r *Route) { r.Share.Weight = 10 })),
+			"share HTTPRoute web: 37% to the canary Service; share HTTPRoute admin: 20% to the canary Service; awaits Capacity",
+		},
+		"a route that somebody has changed needs endpoints of the stable side": {
+			forward(10, 1).gets(10).stable(made("v1", 0)).but(unready).but(unwhole), "awaits Endpoints",
+		},
+		"... and of the other one": {
+			forward(100, 10).gets(100).stable(made("v1", 0)).canary(made("v2", 0)).but(unready).but(unwhole), "awaits Endpoints",
+		},
+		"matches need endpoints, too": {
+			forward(0, 1).but(matching).but(matched).stable(made("v1", 0)).canary(made("v2", 0)).but(unready).but(with(func(*Route) {})), "awaits Endpoints",
+		},
+		"a route begins with the pods that are ready of few":  {forward(10, 1).but(unheld).stable(made("v1", 3)).but(unready), "share HTTPRoute web: 10% to the canary Service; holds up; awaits Routes"},
+		"... or with those for what it gives the stable side": {forward(50, 5).but(unheld).stable(made("v1", 4)), "share HTTPRoute web: 50% to the canary Service; holds up; awaits Routes"},
+		"... and no fewer":                                    {forward(50, 5).but(unheld).stable(made("v1", 3)), "holds up; awaits Endpoints"},
+		"requests move only where all can":                    {forward(10, 1).but(with(problem)), "problem NotShareable"},
+		"the end does not wait for pods that fail":            {forward(100, 10).way(End).gets(50).but(unavailable), "share HTTPRoute web: 100% to the canary Service; awaits Routes"},
+		"a step without pods gets no requests":                {forward(10, 0).canary(made("v2", 0)), "awaits Endpoints"},
+		"what matches needs no rule where all goes":           {forward(100, 10).gets(100).but(matched).stable(made("v1", 0)), "share HTTPRoute web: 100% to the canary Service; awaits Routes"},
+		"a rollback waits for no pods that may be overloaded": {forward(0, 10).way(Back).gets(100).stable(made("v1", 2)).but(overload), "share HTTPRoute web: 0% to the canary Service; awaits Routes"},
 		"without pods none has to wait": {
 			forward(0, 0).but(with(func(r *Route) { r.Held = false })).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }),
 			"share HTTPRoute admin: 0% to the canary Service; awaits Routes",
@@ -112,5 +138,60 @@ func TestTargetBeforeTheSidesAreMade(t *testing.T) {
 	s := forward(10, 1).but(unheld).stable(Side{}).canary(Side{})
 	if got := Next(s.goal, s.seen).Target; got != 10 {
 		t.Errorf("the target is %d%%, want 10%%", got)
+	}
+}
+
+// A write that gives a version more rests on a release that is read as it is.
+func TestRaises(t *testing.T) {
+	t.Parallel()
+	unwhole := func(_ *Goal, s *Seen) { s.Routes[0].Whole = false }
+	second := func(weight int32) func(*Goal, *Seen) {
+		return func(_ *Goal, s *Seen) {
+			r := s.Routes[0]
+			r.Name, r.Share.Weight = "admin", weight
+			s.Routes = append(s.Routes, r)
+		}
+	}
+	tests := map[string]struct {
+		scene *scene
+		want  bool
+	}{
+		"more":                         {forward(50, 5).gets(10), true},
+		"less":                         {forward(10, 5).gets(50), false},
+		"what another route has":       {forward(50, 5).gets(50).but(second(10)), true},
+		"what it had":                  {forward(10, 1).gets(10).but(unwhole), false},
+		"matches":                      {forward(0, 1).but(matching), true},
+		"... that it had":              {forward(0, 1).but(matching).but(matched).but(unwhole), false},
+		"more, and matches go with it": {forward(20, 2).gets(10).but(matched), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if n := Next(test.scene.goal, test.scene.seen); len(n.Writes) == 0 || n.Raises != test.want {
+				t.Errorf("%v raise: %t, want %t", n.Writes, n.Raises, test.want)
+			}
+		})
+	}
+}
+
+func TestPodsOfGuards(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		scene *scene
+		want  string
+	}{
+		"routes that were just given back":                      {forward(10, 1).but(unheld).but(since(moment)), "keep v1 10, v2 10; grow ; most 0"},
+		"... a while ago":                                       {forward(10, 1).but(unheld), "keep v1 10; grow ; most 0"},
+		"... in a rollback":                                     {forward(0, 10).way(Back).but(unheld), "keep ; grow ; most 0"},
+		"a version that another one takes the place of is left": {forward(10, 1).gets(50).canary(made("v1.5", 5)), "keep v1 10, v1.5 10; grow v1 10; most 11"},
+		"... and needs no more than are enough":                 {forward(10, 1).gets(50).stable(made("v1", 0)).canary(made("v1.5", 5)), "keep v1 5, v1.5 4; grow v1 10; most 11"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.scene.pods(); got != test.want {
+				t.Errorf("pods\n%s\nwant\n%s", got, test.want)
+			}
+		})
 	}
 }
