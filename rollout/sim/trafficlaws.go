@@ -217,7 +217,7 @@ func leavesServed(w *World, c change) string {
 		return ""
 	}
 	for _, gets := range c.view.Gets {
-		if !same(gets.Revision, c.pass.intent.StableRevision) {
+		if gets.Revision != "" && !same(gets.Revision, c.pass.intent.StableRevision) { // a side that does not exist sends nobody to any pods
 			return fmt.Sprintf("%s still gets requests", gets.Revision)
 		}
 	}

@@ -289,8 +289,10 @@ func (w *walk) passAgain() {
 	if how := s.World.mistold(); how != "" {
 		w.Fatalf("what the status says of pods is true: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
 	}
-	// I8 can be kept only if the API server takes that very write, and leaves it as it is; one that it refused is sent again later.
-	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && s.takesOver() && !s.awaitsRetry() {
+	// I8 can be kept only if the API server takes that very write, and leaves it as it is; one that it refused is sent again later, and one that it
+	// has changed again and again (plan.Refusal.Until) only once somebody asks for it.
+	held := s.Process.heldBack(s.Release.Generation, s.Now).takeOver
+	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && s.takesOver() && !s.awaitsRetry() && !held {
 		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
 	}
 }
