@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -243,8 +244,15 @@ func (f *Found) lines() []string {
 	for _, text := range f.Warnings { // last: there may be any number of them
 		lines = append(lines, "warning: "+text)
 	}
+	for i, text := range lines {
+		lines[i] = plain.UpTo(plain.Line(text), mostFound)
+	}
 	return lines
 }
+
+// mostFound is how many bytes are shown of a line on what was found in the cluster: who may write a freeze, or what holds a workload, has room
+// for hundreds of thousands there.
+const mostFound = 2000
 
 // prospect says what happens to a new template.
 func (f *Found) prospect() string {
