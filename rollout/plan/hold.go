@@ -66,9 +66,10 @@ func start(d Decision, at Start) Decision {
 }
 
 // give writes what must be written before the workload gets the template that is released. A rollback leaves no other version its
-// pods, and a workload without any gets the stable template. It reports whether that is done, or planned.
+// pods, unless these get requests until routes have taken them back, and a workload without any gets the stable template. It reports whether
+// that is done, or planned.
 func give(d Decision) (Decision, bool) {
-	if d.isRollback() || d.Workload.Replicas == 0 {
+	if d.isRollback() && !d.routed() || d.Workload.Replicas == 0 {
 		return d, true
 	}
 	writes, reads := d.Workload.Mover.Give(d.record.Resolved.Digest), ReadWorkload|ReadCounts

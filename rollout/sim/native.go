@@ -148,6 +148,7 @@ func (n native) scale() bool {
 	switch {
 	case n.saturated():
 		n.judgeSaturated()
+		n.judgeServing()
 		for _, s := range n.old() {
 			changed = n.resize(s, 0) || changed
 		}

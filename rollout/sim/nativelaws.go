@@ -37,3 +37,16 @@ func (n native) judgeSaturated() {
 		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
 	}
 }
+
+// judgeServing checks it against the same where routes share requests, in a rollback too: it takes no pods of a version that gets some.
+func (n native) judgeServing() {
+	w, d := n.World, &n.Workload
+	if w.Traffic == nil || d.Hold == nil || w.Past.OutOfBand || !same(n.Template, d.Template) {
+		return
+	}
+	for _, s := range n.old() {
+		if gets := w.view().of(s.Revision); s.Replicas > 0 && (gets.Percent > 0 || gets.Matched) {
+			w.breach("I2 the native controller takes no pods that get requests", fmt.Sprintf("%d of %s, which gets %d%%", s.Replicas, s.Revision, gets.Percent))
+		}
+	}
+}

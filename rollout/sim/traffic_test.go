@@ -128,6 +128,25 @@ func TestDriftedWorkloadIsReleased(t *testing.T) {
 	}
 }
 
+// TestRollbackLeavesPodsTheirRequests: a version that has all its pods, by the native controller, is rolled back to. That controller takes no
+// others before requests have left them.
+func TestRollbackLeavesPodsTheirRequests(t *testing.T) {
+	t.Parallel()
+	for from, begin := range map[string]func(Setup) *State{"first share": sharing, "last share": lastShare} {
+		for name, setup := range routedSetups() {
+			s := begin(setup)
+			(Event{Kind: Rollback, Text: "true"}).Apply(s)
+			s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
+			if len(s.Broken) > 0 {
+				t.Errorf("%s, %s: %s", name, from, s.Broken[0])
+			}
+			if left := s.Unfinished(); left != "" {
+				t.Errorf("%s, %s: %s in %s", name, from, left, s.World)
+			}
+		}
+	}
+}
+
 // passed is a release whose gates have all passed.
 func passed(setup Setup) *State {
 	return calmed(releasing(setup), func(s *State) bool {
