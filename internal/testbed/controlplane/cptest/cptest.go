@@ -219,20 +219,22 @@ func describe(tb testing.TB, namespace string) []byte {
 	return out
 }
 
+// A condition mostly reads from the API server, which costs more than what is waited for when many tests wait
+// at a time. What takes a second is noticed a tenth of a second later.
+const shortestPause, longestPause = 20 * time.Millisecond, 100 * time.Millisecond
+
 // Eventually polls until the condition returns nil, and fails the test with what it returned last
 // if that takes too long. The condition's error says what was wanted and what was found.
 func Eventually(tb testing.TB, within time.Duration, condition func() error) {
 	tb.Helper()
 	deadline := time.After(within)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for pause := shortestPause; ; pause = min(pause*5/4, longestPause) {
 		err := condition()
 		if err == nil {
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-deadline:
 			tb.Fatalf("not within %v: %v", within, err)
 		}
