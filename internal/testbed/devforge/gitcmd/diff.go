@@ -29,31 +29,26 @@ func (r *Repository) Diff(ctx context.Context, from, to string) ([]Change, error
 	if from == "" {
 		from = emptyTree
 	}
-	raw, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-z", "-M", "--raw", "--no-abbrev"}, from, to)
+	out, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-z", "-M", "--raw", "--no-abbrev", "--numstat", "--patch", "--no-color"}, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("diff: %w", err)
 	}
-	changes := parseRaw(raw)
-	numbers, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-z", "-M", "--numstat"}, from, to)
-	if err != nil {
-		return nil, fmt.Errorf("count diff: %w", err)
-	}
+	// The patch comes last, after an empty field.
+	summary, patch, _ := strings.Cut(out, "\x00\x00diff --git ")
+	changes, numbers := parseRaw(summary)
 	addCounts(changes, numbers)
-	patch, err := r.outputOf(ctx, []string{"diff-tree", "-r", "-M", "--patch", "--no-color"}, from, to)
-	if err != nil {
-		return nil, fmt.Errorf("print diff: %w", err)
-	}
 	addPatches(changes, patch)
 	return changes, nil
 }
 
 var statuses = map[byte]string{'A': "added", 'D': "removed", 'M': "modified", 'R': "renamed", 'T': "changed", 'C': "copied"}
 
-// parseRaw reads ":oldmode newmode oldsha newsha status\0path\0", with a second path for a rename.
-func parseRaw(raw string) []Change {
-	var changes []Change
+// parseRaw reads ":oldmode newmode oldsha newsha status\0path\0", with a second path for a rename, and
+// gives the fields that come after all of these.
+func parseRaw(raw string) (changes []Change, rest []string) {
 	fields := strings.Split(raw, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
+	i := 0
+	for ; i+1 < len(fields) && strings.HasPrefix(fields[i], ":"); i += 2 {
 		head := strings.Fields(fields[i])
 		if len(head) < 5 {
 			break
@@ -68,13 +63,12 @@ func parseRaw(raw string) []Change {
 		}
 		changes = append(changes, change)
 	}
-	return changes
+	return changes, fields[i:]
 }
 
 // addCounts reads "added\tdeleted\tpath\0", or "added\tdeleted\t\0old\0new\0" for a rename, in the
 // order of the changes. Binary files have "-".
-func addCounts(changes []Change, numbers string) {
-	fields := strings.Split(numbers, "\x00")
+func addCounts(changes []Change, fields []string) {
 	for i, at := 0, 0; i < len(changes) && at < len(fields); i++ {
 		counts := strings.SplitN(fields[at], "\t", 3)
 		if len(counts) < 3 {
@@ -98,13 +92,13 @@ func count(s string) int {
 
 // addPatches cuts the whole patch into those of the files, which come in the order of the changes.
 func addPatches(changes []Change, patch string) {
-	parts := strings.Split("\n"+patch, "\ndiff --git ")
+	parts := strings.Split(patch, "\ndiff --git ")
 	for i := range changes {
-		if i+1 >= len(parts) {
+		if i >= len(parts) {
 			return
 		}
-		if at := strings.Index(parts[i+1], "\n@@ "); at >= 0 {
-			changes[i].Patch = strings.TrimSuffix(parts[i+1][at+1:], "\n")
+		if at := strings.Index(parts[i], "\n@@ "); at >= 0 {
+			changes[i].Patch = strings.TrimSuffix(parts[i][at+1:], "\n")
 		}
 	}
 }

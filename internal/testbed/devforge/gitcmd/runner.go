@@ -61,6 +61,16 @@ func gitEnv(home string) []string {
 // End kills what runs and has what comes later refused.
 func (g *Runner) End() { g.end() }
 
+// ended is ErrClosed after End.
+func (g *Runner) ended() error {
+	select {
+	case <-g.done:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
 // Wait returns when nothing runs, after End: once all slots are taken, nothing ever will.
 func (g *Runner) Wait() {
 	for range cap(g.slots) {
@@ -117,6 +127,11 @@ func (g *Runner) untilEnd(ctx context.Context) (context.Context, context.CancelF
 func (g *Runner) acquire(ctx context.Context) error {
 	select {
 	case g.slots <- struct{}{}:
+		// A slot may come with the end, or after it.
+		if err := g.ended(); err != nil {
+			<-g.slots
+			return err
+		}
 		return nil
 	case <-g.done:
 		return ErrClosed
