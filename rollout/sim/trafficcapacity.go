@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // bearsShare: by what the pass has seen, the side that gets more has as many ready pods as its share takes of those that are enough for all
 // requests: spec.replicas - maxUnavailable.

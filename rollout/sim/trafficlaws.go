@@ -12,7 +12,6 @@ import (
 // trafficLaws are about who gets requests, of a release with routes.
 var trafficLaws = []law{
 	{"T1 no write gives requests to a side without ready endpoints", givesToReady},
-	{"T9 no write gives a side more requests than its ready pods are enough for", bearsShare},
 	{"T2 no pods go that the share of their version needs", keepsServing},
 	{"T3 the new version gets what the steps allow whose predecessors' gates have passed", withinShare},
 	{"T3 no pods of the new version come that requests reach past the routes", comesShared},
@@ -22,6 +21,7 @@ var trafficLaws = []law{
 	{"T5 the pods of a release that is deleted are handed back when nobody is sent to them by its routes", leavesServed},
 	{"T6 old pods are kept until the end where they are to be", keepsOldPods},
 	{"T7 what is stopped gives the new version no more", raisesNothing},
+	{"T9 no write gives a side more requests than its ready pods are enough for", bearsShare},
 }
 
 // sharing is the write that shares a route, if it is one, and the route before.

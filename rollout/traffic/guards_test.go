@@ -117,6 +117,11 @@ func TestGuards(t *testing.T) {
 		"a step without pods gets no requests":                {forward(10, 0).canary(made("v2", 0)), "awaits Endpoints"},
 		"what matches needs no rule where all goes":           {forward(100, 10).gets(100).but(matched).stable(made("v1", 0)), "share HTTPRoute web: 100% to the canary Service; awaits Routes"},
 		"a rollback waits for no pods that may be overloaded": {forward(0, 10).way(Back).gets(100).stable(made("v1", 2)).but(overload), "share HTTPRoute web: 0% to the canary Service; awaits Routes"},
+		"as many pods bear a share as are enough for it":      {forward(50, 4), "share HTTPRoute web: 50% to the canary Service; awaits Routes"},
+		"a small change waits for a moment": {
+			forward(10, 5).gets(40).stable(Side{Made: true, Revision: "v1", Ready: 5}), "awaits Capacity; wakes after 2s",
+		},
+		"... in which no more pods come": {forward(10, 5).gets(40).stable(made("v1", 5)), "share HTTPRoute web: 37% to the canary Service; awaits Capacity"},
 		"without pods none has to wait": {
 			forward(0, 0).but(with(func(r *Route) { r.Held = false })).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }),
 			"share HTTPRoute admin: 0% to the canary Service; awaits Routes",
@@ -180,9 +185,14 @@ func TestPodsOfGuards(t *testing.T) {
 		scene *scene
 		want  string
 	}{
-		"routes that were just given back":                      {forward(10, 1).but(unheld).but(since(moment)), "keep v1 10, v2 10; grow ; most 0"},
-		"... a while ago":                                       {forward(10, 1).but(unheld), "keep v1 10; grow ; most 0"},
-		"... in a rollback":                                     {forward(0, 10).way(Back).but(unheld), "keep ; grow ; most 0"},
+		"routes that were just given back":                    {forward(10, 1).but(unheld).but(since(moment)), "keep v1 10, v2 10; grow ; most 0"},
+		"... a while ago":                                     {forward(10, 1).but(unheld), "keep v1 10; grow ; most 0"},
+		"... in a rollback":                                   {forward(0, 10).way(Back).but(unheld), "keep ; grow ; most 0"},
+		"old pods are kept of which nobody knows the version": {forward(100, 10).gets(100).but(keepOld).stable(taken), "keep all; grow  10; most 20"},
+		"pods of a side that gets some are kept, whichever":   {forward(10, 1).gets(10).canary(taken), "keep all; grow v1 10; most 11"},
+		"old pods are kept, but not for a rollback": {
+			forward(0, 10).way(Back).gets(25).stable(Side{Made: true, Revision: "v1", Ready: 6}).but(keepOld), "keep v1 8, v2 2; grow v1 10; most 0",
+		},
 		"a version that another one takes the place of is left": {forward(10, 1).gets(50).canary(made("v1.5", 5)), "keep v1 10, v1.5 10; grow v1 10; most 11"},
 		"... and needs no more than are enough":                 {forward(10, 1).gets(50).stable(made("v1", 0)).canary(made("v1.5", 5)), "keep v1 5, v1.5 4; grow v1 10; most 11"},
 	}
