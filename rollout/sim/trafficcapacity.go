@@ -3,8 +3,8 @@ package sim
 import "fmt"
 
 // bearsShare: by what the pass has seen, the side that gets more has as many ready pods as its share takes of those that are enough for all
-// requests: spec.replicas - maxUnavailable.
-func bearsShare(w *World, c change) string {
+// requests: spec.replicas - maxUnavailable. Requests go back to the next percent that the stable side bears.
+func bearsShare(_ *World, c change) string {
 	share, before, is := c.sharing()
 	spec := c.pass.release.Spec.Strategy.Traffic
 	if !is || spec == nil {

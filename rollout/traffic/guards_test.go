@@ -122,6 +122,9 @@ func TestGuards(t *testing.T) {
 			forward(10, 5).gets(40).stable(Side{Made: true, Revision: "v1", Ready: 5}), "awaits Capacity; wakes after 2s",
 		},
 		"... in which no more pods come": {forward(10, 5).gets(40).stable(made("v1", 5)), "share HTTPRoute web: 37% to the canary Service; awaits Capacity"},
+		"a rollback holds no pods up where no route can be read": {
+			forward(0, 10).way(Back).gets(10).but(func(_ *Goal, s *Seen) { s.Off = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled} }), "problem Disabled",
+		},
 		"without pods none has to wait": {
 			forward(0, 0).but(with(func(r *Route) { r.Held = false })).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }),
 			"share HTTPRoute admin: 0% to the canary Service; awaits Routes",
