@@ -26,6 +26,9 @@ func TestGuards(t *testing.T) {
 	unavailable := func(g *Goal, _ *Seen) { g.Available = false }
 	overload := func(g *Goal, _ *Seen) { g.Overload = true }
 	unwhole := first(func(r *Route) { r.Whole = false })
+	notGranted := func(r *Route) {
+		r.Ungranted, r.Problem = true, &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotGranted}
+	}
 	noServices := func(_ *Goal, s *Seen) { s.Services = false }
 	tests := map[string]struct {
 		scene *scene
@@ -124,6 +127,25 @@ func TestGuards(t *testing.T) {
 		"... in which no more pods come": {forward(10, 5).gets(40).stable(made("v1", 5)), "share HTTPRoute web: 37% to the canary Service; awaits Capacity"},
 		"a rollback holds no pods up where no route can be read": {
 			forward(0, 10).way(Back).gets(10).but(func(_ *Goal, s *Seen) { s.Off = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled} }), "problem Disabled",
+		},
+		"nothing is given back where no route can be read": {
+			forward(0, 10).way(Back).gets(10).but(first(notGranted)).but(waited).but(func(_ *Goal, s *Seen) { s.Off = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled} }), "problem Disabled",
+		},
+		"a route that may not be shared any more gets no more than it has": {
+			forward(20, 5).gets(50).stable(made("v1", 5)).but(with(func(r *Route) { r.Share.Weight = 10; notGranted(r) })),
+			"share HTTPRoute web: 37% to the canary Service; awaits Capacity; problem NotGranted",
+		},
+		"a rollback is not done while nobody knows what a route gives": {
+			forward(0, 10).way(Back).but(with(func(r *Route) { r.Held, r.Strays = false, true; problem(r) })), "problem NotShareable",
+		},
+		"of several things the first is told":                     {forward(10, 1).stable(Side{}).canary(made("v1.5", 3)), "have the stable Services select revision v1; awaits Drain"},
+		"a side that lacks a Service is made, and not put back":   {forward(10, 1).canary(Side{Revision: "v2", Outdated: true}), "have the canary Services select revision v2; holds up; awaits Services"},
+		"... nor is one put back whose Services select different": {forward(10, 1).canary(Side{Made: true, Outdated: true}), "have the canary Services select revision v2; awaits Services"},
+		"the end does not wait for a side whose name is taken": {
+			forward(100, 10).way(End).gets(100).stable(Side{Revision: "v1", Problem: taken.Problem}).but(alone), "restore HTTPRoute web; awaits Routes; problem NameTaken",
+		},
+		"... or that selects different pods": {
+			forward(100, 10).way(End).gets(100).stable(Side{Made: true, Problem: taken.Problem}).but(alone), "restore HTTPRoute web; awaits Routes; problem NameTaken",
 		},
 		"without pods none has to wait": {
 			forward(0, 0).but(with(func(r *Route) { r.Held = false })).but(func(g *Goal, _ *Seen) { g.Replicas, g.Least, g.Ready = 0, 0, 0 }),
