@@ -136,7 +136,7 @@ func trafficWait(status *v1alpha1.BatchReleaseStatus) string {
 }
 
 // trafficLine is who gets requests, and what they wait for, in one line; empty where no route shares them. A problem that keeps the release from
-// starting is what its message says already.
+// starting is left out: its message says it. Gateways are named that are waited for until a time, or not any more.
 func trafficLine(release *v1alpha1.BatchRelease) string {
 	told := trafficOf(release)
 	if told == nil {
@@ -146,7 +146,10 @@ func trafficLine(release *v1alpha1.BatchRelease) string {
 	if told.Awaits != "" {
 		text += ", waits for " + told.AwaitsWords()
 	}
-	if begun := told.StableRevision != "" || told.CanaryRevision != ""; told.Problem != nil && begun {
+	if told.GaveUp || told.AcceptDeadline != nil && len(told.PendingParents) > 0 {
+		text += "; silent: " + silentWords(told)
+	}
+	if told.Problem != nil && release.Status.Reason != v1alpha1.ReasonTrafficBlocked {
 		text += "; " + told.Problem.Words()
 	}
 	return text

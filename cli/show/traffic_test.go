@@ -159,6 +159,11 @@ func TestTrafficLine(t *testing.T) {
 			r.Status.Message, r.Status.Traffic.Awaits, r.Status.Traffic.Weight = "batch 2/4", "", 20
 			r.Status.Traffic.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic"}
 		}, "batch 2/4; 20% of requests to revision new, 80% to revision old; the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release"},
+		"Silent": {func(r *v1alpha1.BatchRelease) { // in a rollback, which goes on in time
+			r.Status.Message, r.Status.Traffic.TargetWeight = "requests go back", 5
+			r.Status.Traffic.PendingParents, r.Status.Traffic.AcceptDeadline = []string{"HTTPRoute web: Gateway public"}, new(metav1.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC))
+		}, "requests go back; 5% of requests to revision new, 95% to revision old, waits for the last requests of pods whose share was lowered; " +
+			"silent: HTTPRoute web: Gateway public, waited for until 2026-11-25T12:00:00Z"},
 		"NotStarted": {func(r *v1alpha1.BatchRelease) { // then the message says it
 			r.Status.Reason, r.Status.Message = v1alpha1.ReasonTrafficBlocked, "the workload is not taken over: HTTPRoute shop/web: no rule refers to it"
 			r.Status.Traffic = &v1alpha1.TrafficStatus{Problem: &v1alpha1.TrafficProblem{Object: "HTTPRoute shop/web", Message: "no rule refers to it"}}
