@@ -149,7 +149,8 @@ func trafficLine(release *v1alpha1.BatchRelease) string {
 	if told.GaveUp || told.AcceptDeadline != nil && len(told.PendingParents) > 0 {
 		text += "; silent: " + silentWords(told)
 	}
-	if told.Problem != nil && release.Status.Reason != v1alpha1.ReasonTrafficBlocked {
+	notStarted := release.Status.StalledBy == v1alpha1.StallTrafficBlocked && release.Status.Held == nil
+	if told.Problem != nil && !notStarted {
 		text += "; " + told.Problem.Words()
 	}
 	return text

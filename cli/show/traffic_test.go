@@ -156,6 +156,7 @@ func TestTrafficLine(t *testing.T) {
 		"Waits": {func(*v1alpha1.BatchRelease) {}, "batch 2/4: requests are moved to 20% for revision new; 5% of requests to revision new, 95% to revision old, on the way to 20%, " +
 			"waits for the last requests of pods whose share was lowered"},
 		"Problem": {func(r *v1alpha1.BatchRelease) {
+			r.Status.StalledBy, r.Status.Held = v1alpha1.StallTrafficBlocked, &v1alpha1.HeldWorkload{}
 			r.Status.Message, r.Status.Traffic.Awaits, r.Status.Traffic.Weight = "batch 2/4", "", 20
 			r.Status.Traffic.Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficDisabled, Message: "the controller runs without --traffic"}
 		}, "batch 2/4; 20% of requests to revision new, 80% to revision old; the controller runs without --traffic: run it with --traffic, or take strategy.traffic out of the release"},
@@ -165,7 +166,7 @@ func TestTrafficLine(t *testing.T) {
 		}, "requests go back; 5% of requests to revision new, 95% to revision old, waits for the last requests of pods whose share was lowered; " +
 			"silent: HTTPRoute web: Gateway public, waited for until 2026-11-25T12:00:00Z"},
 		"NotStarted": {func(r *v1alpha1.BatchRelease) { // then the message says it
-			r.Status.Reason, r.Status.Message = v1alpha1.ReasonTrafficBlocked, "the workload is not taken over: HTTPRoute shop/web: no rule refers to it"
+			r.Status.StalledBy, r.Status.Message = v1alpha1.StallTrafficBlocked, "the workload is not taken over: HTTPRoute shop/web: no rule refers to it"
 			r.Status.Traffic = &v1alpha1.TrafficStatus{Problem: &v1alpha1.TrafficProblem{Object: "HTTPRoute shop/web", Message: "no rule refers to it"}}
 		}, "the workload is not taken over: HTTPRoute shop/web: no rule refers to it; 0% of requests to the new version, 100% to the one before"},
 	} {

@@ -20,9 +20,9 @@ import (
 // evilLink is what a terminal takes for a link to elsewhere, and for letters from right to left.
 const evilLink = evilWords + "\x1b]8;;https://evil.test\x1b\\\u202eknil\u2066\x1b]8;;\x1b\\\n::error::forged\n"
 
-// TestHostileTraffic: a tenant writes what the API server lets them into the status of a release with traffic, into its gates, routes and
+// TestHostileTrafficStatus: a tenant writes what the API server lets them into the status of a release with traffic, into its gates, routes and
 // Deployment. Whoever looks at it, or hands it back, reads lines of text of a bounded length.
-func TestHostileTraffic(t *testing.T) {
+func TestHostileTrafficStatus(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
 	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}
