@@ -3,6 +3,7 @@ package route
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -256,6 +257,21 @@ func TestHolders(t *testing.T) {
 		got, readable := Holders(annotated(&unstructured.Unstructured{Object: object{"metadata": object{"namespace": "shop"}}}, text))
 		if diff := cmp.Diff(want, got); diff != "" || readable != (len(want) == 2) {
 			t.Errorf("%s: readable %v, -want +got:\n%s", text, readable, diff)
+		}
+	}
+	// Whoever may write a route has room for thousands there, each of which would cost those who restore it a read and a write.
+	for count, want := range map[int]bool{mostHeld: true, mostHeld + 1: false} {
+		claims := map[string]any{}
+		for i := range count {
+			claims[fmt.Sprint("web", i)] = map[string]any{"release": "shop/web", "uid": "1"}
+		}
+		text, err := json.Marshal(claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		route := annotated(&unstructured.Unstructured{Object: object{"metadata": object{"namespace": "shop"}}}, string(text))
+		if got, readable := Holders(route); readable != want || readable != (len(got) == count) {
+			t.Errorf("%d holders: readable %v, got %d", count, readable, len(got))
 		}
 	}
 	if got, readable := Holders(&unstructured.Unstructured{Object: object{}}); got != nil || !readable {

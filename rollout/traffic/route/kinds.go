@@ -31,6 +31,9 @@ type Held struct {
 	Holder
 }
 
+// mostHeld is for how many Services a route can be shared: the Gateway API takes 16 rules of 16 backends each, and a Service that is shared has two.
+const mostHeld = 16 * 16 / 2
+
 // Holders are the releases that share requests of a route, as its annotation says, sorted by Service; and whether all of it can be read. What can't be was
 // not written by Sluice.
 func Holders(route metav1.Object) (holders []Held, readable bool) {
@@ -39,7 +42,7 @@ func Holders(route metav1.Object) (holders []Held, readable bool) {
 		return nil, true
 	}
 	var all holds
-	if json.Unmarshal([]byte(text), &all) != nil || all == nil {
+	if json.Unmarshal([]byte(text), &all) != nil || all == nil || len(all) > mostHeld {
 		return nil, false
 	}
 	readable = true
