@@ -45,6 +45,7 @@ func TestTrafficLosesNoRequest(t *testing.T) {
 		name    string
 		happens func(*routed)
 	}{
+		{"blue-green, rolled back", (*routed).rollBackBlueGreen},
 		{"canary 0, 1, 10, 50, 100", (*routed).releaseCanary},
 		{"blue-green, scaled by an HPA", (*routed).scaleBlueGreen},
 		{"... and V3 halfway", (*routed).supersedeBlueGreen},
@@ -77,6 +78,24 @@ func (r *routed) scenario(name string, happens func(*routed)) bool {
 			t.Errorf("want no request to fail, %d of %d did, the first of them:\n%v", now.Failed, now.Sent, now.Failures)
 		}
 	})
+}
+
+// rollBackBlueGreen gives v2 all requests and takes them back. The pods of v1 are still from before Sluice had the workload, so that the native
+// controller takes it for complete once the workload has its template again, and would empty v2.
+func (r *routed) rollBackBlueGreen() {
+	r.push("v2", blueGreenSteps)
+	for step, weight := range []int32{0, 50, 100} {
+		r.standsAt(int32(step), weight)
+		r.wantShare("v2", float64(weight))
+		if weight < 100 {
+			r.approve()
+		}
+	}
+	r.revert()
+	weightless := r.gives(0)
+	r.ends("v1")
+	r.wantLeft("v2", weightless)
+	r.wantShare("v2", 0)
 }
 
 // releaseCanary releases v2 by weight. Before it has any, requests with a header reach it, and no others.
