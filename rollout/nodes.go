@@ -69,7 +69,14 @@ func (p nodes) size(v *view) int32 {
 		}
 	}
 	belong := max(p.d.Size(), int32(len(occupied))-p.d.Status.NumberMisscheduled)
-	return max(belong-int32(len(v.pods.lost)), 0)
+	return max(belong-(int32(len(v.pods.lost))-p.lostMisscheduled(v)), 0)
+}
+
+// lostMisscheduled is how many lost nodes no pod belongs on any more by the status. A node that is not ready is tainted (node.kubernetes.io/not-ready),
+// and a DaemonSet's pods tolerate that only as far as they stay there: they are misscheduled then (D6). The status does not say which of its nodes
+// are, so that a batch may wait for a lost one until its taint is seen; none is counted twice, or a release would be complete before its last pods.
+func (p nodes) lostMisscheduled(v *view) int32 {
+	return min(int32(len(v.pods.lost)), p.d.Status.NumberMisscheduled)
 }
 
 // named is the name that the native controller gave the version of a template. It is empty where the label of its ControllerRevision is that of
@@ -266,6 +273,7 @@ func (p nodes) mover(v *view) mover.Mover {
 	m.Unnamed = p.unnamed(v)
 	m.Digest, m.Listed, m.Live = digestOf(p.d.PodTemplate()), v.pods.listed, v.pods.live
 	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.Nodes()
+	m.Status.Misscheduled -= p.lostMisscheduled(v)
 	for _, pod := range v.pods.pods {
 		if nodeOf(pod) == "" { // nor does the native controller count it
 			continue

@@ -31,6 +31,15 @@ func TestSizeOfADaemonSet(t *testing.T) {
 		"a pod where none belongs":           {desired: 2, misscheduled: 1, pods: []*corev1.Pod{on("a"), on("b"), on("c")}, want: 2},
 		"one there, and one on another node": {desired: 2, misscheduled: 1, pods: []*corev1.Pod{on("a"), on("b"), on("c"), on("d")}, want: 3},
 		"a lost node":                        {desired: 3, pods: []*corev1.Pod{on("a"), on("b"), on("c")}, lost: map[string]bool{"c": true}, want: 2},
+		"a lost node that is tainted": {
+			desired: 2, misscheduled: 1, pods: []*corev1.Pod{on("a"), on("b"), on("c")}, lost: map[string]bool{"c": true}, want: 2,
+		},
+		"... and one that is not yet": {
+			desired: 3, misscheduled: 1, pods: []*corev1.Pod{on("a"), on("b"), on("c"), on("d")}, lost: map[string]bool{"c": true, "d": true}, want: 2,
+		},
+		"... and the pod of another one goes": {
+			desired: 2, misscheduled: 1, pods: []*corev1.Pod{on("a"), going, on("d")}, lost: map[string]bool{"d": true}, want: 2,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ type Mover struct {
 type Status struct {
 	// Updated, Ready, Available and Current are updatedNumberScheduled, numberReady, numberAvailable and currentNumberScheduled.
 	Updated, Ready, Available, Current int32
-	// Misscheduled is numberMisscheduled (D6). If it counts a lost node, that one is missing in Replicas, and the sum is right.
+	// Misscheduled is numberMisscheduled (D6), less the lost nodes that it counts.
 	Misscheduled int32
 }
 
