@@ -93,6 +93,7 @@ func (r *routed) rollBackBlueGreen() {
 	}
 	r.revert()
 	weightless := r.gives(0)
+	r.has("v2", r.size) // until they have had no requests for a while
 	r.ends("v1")
 	r.wantLeft("v2", weightless)
 	r.wantShare("v2", 0)
