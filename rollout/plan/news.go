@@ -119,8 +119,8 @@ func (t *telling) worthTelling(n notice) bool {
 		if t.change() != nil && t.changeIsTold() {
 			return false // though it says by now that pods were lost, or no more
 		}
-		if sameProblem(t.before, t.status) {
-			return false
+		if s, starting := t.state.(Starting); starting && s.At == NoTraffic && t.sameState() && sameProblem(t.before, t.status) {
+			return false // whatever the Gateway says this time; what else is news in the meantime is told
 		}
 		return t.status.Message != t.before.Message
 	case atStart:

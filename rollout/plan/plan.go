@@ -70,11 +70,11 @@ func withoutMessages(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease
 	return &bare
 }
 
-// sameProblem reports whether a status tells of the problem of the traffic that one before it told of. Its sentences may quote a Gateway, which
-// can say something else each time.
+// sameProblem reports whether a status tells that a Gateway does not accept a route as one before it told. Its sentences quote the Gateway, which
+// can say something else each time. In other problems other words say what is wrong now.
 func sameProblem(before, next *v1alpha1.BatchReleaseStatus) bool {
 	a, b := urgentTraffic(before.Traffic), urgentTraffic(next.Traffic)
-	return a != nil && b != nil && a.Problem != nil && b.Problem != nil && *a.Problem == *b.Problem &&
+	return a != nil && b != nil && a.Problem != nil && b.Problem != nil && *a.Problem == *b.Problem && a.Problem.Type == v1alpha1.TrafficNotAccepted &&
 		before.StalledBy == v1alpha1.StallTrafficBlocked && next.StalledBy == v1alpha1.StallTrafficBlocked
 }
 

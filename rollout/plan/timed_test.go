@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
@@ -84,4 +85,47 @@ func TestTimedWatches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever routes, Gateways, endpoints and pods are made to look like, again and again, a release that makes no progress fails: what does not count
+// for its deadline has a bound. Nor does it fail before the deadline.
+func TestNobodyKeepsAReleaseFromItsDeadline(t *testing.T) {
+	t.Parallel()
+	const deadline, bound = 10 * time.Second, 2 * (30*time.Second + 2*v1alpha1.DefaultTrafficReadySeconds*time.Second)
+	rapid.Check(t, func(t *rapid.T) {
+		var watches Watches
+		passed, timed, status := time.Duration(0), time.Duration(0), (*v1alpha1.BatchReleaseStatus)(nil)
+		for {
+			s := timedScene(rapid.SampledFrom([]time.Duration{0, time.Second, 29 * time.Second, time.Hour}).Draw(t, "in effect"), func(seen *traffic.Seen) {
+				r := &seen.Routes[0]
+				r.Accepted, r.Observed = rapid.Bool().Draw(t, "accepted"), rapid.Bool().Draw(t, "observed")
+				r.Whole = rapid.IntRange(0, 9).Draw(t, "whole") > 0
+				r.Share.Weight = rapid.SampledFrom([]int32{0, 10, 10, 10, 50}).Draw(t, "weight")
+				r.Strays = rapid.IntRange(0, 9).Draw(t, "strays") == 0
+				seen.Observed = seen.InEffect
+				seen.Canary.Ready, seen.Canary.Steady = rapid.Int32Range(0, 4).Draw(t, "ready"), time.Second
+			}).but(failing(""))
+			if rapid.Bool().Draw(t, "a pod flaps") {
+				s.sets(set("v1", 10), set("v2", 4, available(3)))
+			}
+			if status != nil {
+				s.Release.Status = *status
+			}
+			elapsed := time.Duration(rapid.IntRange(0, 60).Draw(t, "seconds")) * time.Second
+			passed += elapsed
+			s.Watched = watches.Watched(&s.Release.Status, noon.Add(passed))
+			timed = max(timed, s.Watched.Timed)
+			p := Next(s.Observation)
+			switch failed := p.Status.Phase == v1alpha1.PhaseFailed || p.Needs.Has(ReadFailing); {
+			case failed && passed < deadline:
+				t.Fatalf("want no failure before the deadline, it fails after %s", passed)
+			case failed:
+				return
+			case timed > bound || passed > deadline+bound+longestLook:
+				t.Fatalf("want it to fail, after %s of which %s do not count: %+v", passed, timed, p.Status)
+			}
+			status = &p.Status
+			watches = watches.Looked(status, noon.Add(passed)).Timed(p.Timed)
+		}
+	})
 }

@@ -116,3 +116,43 @@ func TestOtherWordsOfAGatewayAreNoNews(t *testing.T) {
 		})
 	}
 }
+
+// A Gateway that keeps a release from going on does not keep it from telling that somebody changes the workload meanwhile.
+func TestChangeBesideAGatewaysWordsIsNews(t *testing.T) {
+	t.Parallel()
+	blocked := func(status *v1alpha1.BatchReleaseStatus) *scene {
+		s := twoRoutes(held(10)).at(0, 1).but(func(o *Observation) {
+			o.Traffic.Routes[1].Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotAccepted, Object: "HTTPRoute shop/shop", Message: "no"}
+		})
+		if status != nil {
+			s.status(func(is *v1alpha1.BatchReleaseStatus) { *is = *status.DeepCopy() })
+		}
+		return s
+	}
+	told := next(t, blocked(nil))
+	for _, change := range []func(*Observation){onRecord, unpausedByBob} {
+		then := next(t, blocked(&told.Status).but(change))
+		if then.Status.StalledBy != v1alpha1.StallTrafficBlocked || told.Status.StalledBy != then.Status.StalledBy {
+			t.Fatalf("want the problem of the route to be told in both, got %q after %q", then.Status.StalledBy, told.Status.StalledBy)
+		}
+		if words := strings.Join(messages(then.Events), "\n"); !strings.Contains(words, "is on hold") {
+			t.Errorf("want it to be told that somebody has changed the workload, got %q", words)
+		}
+		told = then
+	}
+}
+
+// What the release itself says of a problem is news when it changes: whoever has mended one thing is told of the next one.
+func TestNextProblemOfARouteIsNews(t *testing.T) {
+	t.Parallel()
+	lacks := func(words string, s *scene) *scene {
+		return twoRoutes(s).but(func(o *Observation) {
+			o.Traffic.Routes[1].Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotGranted, Object: "HTTPRoute shop/shop", Message: words}
+		})
+	}
+	told := next(t, lacks("a grant there is missing", held(10).at(0, 1))).Status
+	then := next(t, lacks("a grant here is missing", held(10).at(0, 1).status(func(s *v1alpha1.BatchReleaseStatus) { *s = *told.DeepCopy() })))
+	if words := strings.Join(messages(then.Events), "\n"); !Urgent(&told, &then.Status) || !strings.Contains(words, "a grant here") {
+		t.Errorf("want it to be told at once, got %q", words)
+	}
+}
