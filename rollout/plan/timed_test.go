@@ -95,9 +95,13 @@ func TestNobodyKeepsAReleaseFromItsDeadline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var watches Watches
 		passed, timed, status := time.Duration(0), time.Duration(0), (*v1alpha1.BatchReleaseStatus)(nil)
+		patient := rapid.Bool().Draw(t, "somebody only has the times begin again")
 		for {
-			s := timedScene(rapid.SampledFrom([]time.Duration{0, time.Second, 29 * time.Second, time.Hour}).Draw(t, "in effect"), func(seen *traffic.Seen) {
+			s := timedScene(rapid.SampledFrom([]time.Duration{0, time.Second, 29 * time.Second}).Draw(t, "in effect"), func(seen *traffic.Seen) {
 				r := &seen.Routes[0]
+				if patient {
+					return
+				}
 				r.Accepted, r.Observed = rapid.Bool().Draw(t, "accepted"), rapid.Bool().Draw(t, "observed")
 				r.Whole = rapid.IntRange(0, 9).Draw(t, "whole") > 0
 				r.Share.Weight = rapid.SampledFrom([]int32{0, 10, 10, 10, 50}).Draw(t, "weight")
@@ -105,7 +109,7 @@ func TestNobodyKeepsAReleaseFromItsDeadline(t *testing.T) {
 				seen.Observed = seen.InEffect
 				seen.Canary.Ready, seen.Canary.Steady = rapid.Int32Range(0, 4).Draw(t, "ready"), time.Second
 			}).but(failing(""))
-			if rapid.Bool().Draw(t, "a pod flaps") {
+			if !patient && rapid.Bool().Draw(t, "a pod flaps") {
 				s.sets(set("v1", 10), set("v2", 4, available(3)))
 			}
 			if status != nil {
