@@ -21,9 +21,9 @@ import (
 )
 
 // findAstray lists the routes that releases in scope name and that still refer to their Services, though somebody has taken the annotation away.
-// A release of which one can't be read is noted as failed.
+// A release of which one can't be read is noted as failed. Those of namespaces that don't consent are left alone: a release may name any.
 func (c *Command) findAstray(
-	ctx context.Context, releases map[string]*v1alpha1.BatchRelease, held []heldRoute, unread map[string]bool,
+	ctx context.Context, releases map[string]*v1alpha1.BatchRelease, held []heldRoute, unread map[string]bool, consents consents,
 ) ([]heldRoute, error) {
 	var found []heldRoute
 	var failed []error
@@ -37,6 +37,9 @@ func (c *Command) findAstray(
 			}
 			r.astray = true
 			is, err := c.isAstray(ctx, r)
+			if err == nil && is {
+				is, err = c.consents(ctx, &r, consents)
+			}
 			switch {
 			case err != nil:
 				unread[name] = true

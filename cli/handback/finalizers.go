@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,16 +15,44 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+// stay says where finalizers stay, because something is held there still: whoever may keep something of their namespace held keeps no other
+// namespace from being cleaned up.
+type stay struct {
+	// all says that nobody could look for all that is held.
+	all        bool
+	namespaces map[string]bool
+}
+
+// staying is where finalizers stay by what keeps workloads held, and by what came of looking for these.
+func staying(k kept, looked error) stay {
+	s := stay{all: k.all || len(k.unseen) > 0 || looked != nil, namespaces: map[string]bool{}}
+	for release, failed := range k.failed {
+		if namespace, _, _ := strings.Cut(release, "/"); failed {
+			s.namespaces[namespace] = true
+		}
+	}
+	return s
+}
+
 // removeFinalizers takes Sluice's finalizers off what is in scope, so that objects can go that wait for a
 // controller. All other finalizers stay.
-func (c *Command) removeFinalizers(ctx context.Context) error {
+func (c *Command) removeFinalizers(ctx context.Context, where stay) error {
+	if where.all {
+		c.tell("finalizers stay: not all that is held could be looked for")
+		return nil
+	}
 	objects, err := c.ours(ctx)
 	if err != nil {
 		return err
 	}
+	if len(where.namespaces) > 0 {
+		c.tell("finalizers stay in these namespaces, where something is not handed back: " + strings.Join(slices.Sorted(maps.Keys(where.namespaces)), ", "))
+	}
 	var failed []error
 	for _, object := range objects {
-		failed = append(failed, c.strip(ctx, object))
+		if !where.namespaces[object.GetNamespace()] {
+			failed = append(failed, c.strip(ctx, object))
+		}
 	}
 	return errors.Join(failed...)
 }

@@ -65,21 +65,21 @@ func (c *Command) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errors.Join(failed...)
 	}
+	stay := staying(kept, err)
 	for _, t := range held {
 		if err := c.handBack(ctx, t, kept); err != nil {
+			stay.namespaces[t.key.Namespace] = true
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
 		}
 	}
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	if len(held)+routes.routes == 0 {
+	err = errors.Join(failed...)
+	if err == nil && len(held)+routes.routes == 0 {
 		c.tell("nothing to do: no workload is held")
 	}
 	if c.options.RemoveFinalizers {
-		return c.removeFinalizers(ctx)
+		return errors.Join(err, c.removeFinalizers(ctx, stay))
 	}
-	return nil
+	return err
 }
 
 // tries is how often a workload that changes meanwhile is decided on again.

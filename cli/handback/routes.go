@@ -31,7 +31,8 @@ type heldRoute struct {
 	astray bool
 	// steps are those of the release; only of a route that is astray, whose rules for matches they tell.
 	steps []v1alpha1.Step
-	// claimed says that nothing but the annotation tells that a release of another namespace holds the route, which anybody may have written.
+	// claimed says that nothing but the annotation tells that a release of another namespace holds the route, which anybody may have written, or that
+	// the namespace does not consent to what the release names.
 	claimed bool
 }
 
@@ -91,7 +92,17 @@ func (c *Command) findRoutes(ctx context.Context, releases map[string]*v1alpha1.
 			all.unseen, failed = append(all.unseen, here), append(failed, err)
 		}
 	}
-	astray, err := c.findAstray(ctx, releases, all.held, all.failed)
+	consents := consents{}
+	for i := range all.held {
+		r := &all.held[i]
+		if r.claimed {
+			continue
+		}
+		if is, err := c.consents(ctx, r, consents); err == nil && !is { // who can't tell goes by what the release says
+			r.claimed = true
+		}
+	}
+	astray, err := c.findAstray(ctx, releases, all.held, all.failed, consents)
 	all.held = append(all.held, astray...)
 	return all, errors.Join(append(failed, err)...)
 }

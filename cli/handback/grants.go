@@ -1,0 +1,54 @@
+package handback
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
+)
+
+// consents are the ReferenceGrants of namespaces, as far as they were read.
+type consents map[string][]unstructured.Unstructured
+
+// consents reports whether a release may share a route. Whoever may write a release can have it name routes of any namespace: without
+// ReferenceGrants of both, such a route is not written for it, and keeps nothing held.
+func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (bool, error) {
+	namespace := r.use().Namespace
+	if r.key.Namespace == namespace {
+		return true, nil
+	}
+	for _, of := range []string{r.key.Namespace, namespace} {
+		if _, read := known[of]; read {
+			continue
+		}
+		grants, err := c.grants(ctx, of)
+		if err != nil {
+			return false, err
+		}
+		known[of] = grants
+	}
+	named := v1alpha1.TrafficRoute{Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, Service: r.service}
+	return route.NotGranted(named, namespace, known[r.key.Namespace], known[namespace]) == nil, nil
+}
+
+// grants are the ReferenceGrants of a namespace, in the newest version that is served.
+func (c *Command) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
+	for _, version := range []string{"v1", "v1beta1"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: route.GatewayGroup, Version: version, Kind: "ReferenceGrantList"})
+		err := c.client.List(ctx, list, client.InNamespace(namespace))
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list ReferenceGrants%s: %w", in(namespace), err)
+		}
+		return list.Items, nil
+	}
+	return nil, nil
+}

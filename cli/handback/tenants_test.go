@@ -1,0 +1,146 @@
+package handback_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/handback"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+	"github.com/sluice-dev/sluice/rollout/traffic/route"
+)
+
+// nameElsewhere has the release name a route of another namespace, too.
+func (r *routed) nameElsewhere(namespace string) {
+	r.Helper()
+	if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(r.release), r.release); err != nil {
+		r.Fatalf("read release: %v", err)
+	}
+	spec := r.release.Spec.Strategy.Traffic
+	spec.Routes = append(spec.Routes, v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Namespace: namespace, Name: "web", Service: "web"})
+	if err := r.client.Update(r.Context(), r.release); err != nil {
+		r.Fatalf("name route of another namespace: %v", err)
+	}
+}
+
+// elsewhere creates a route of another namespace that refers to the sides of the release just as sharing makes it, with an annotation.
+func (r *routed) elsewhere(namespace, annotation string) *unstructured.Unstructured {
+	r.Helper()
+	text := strings.ReplaceAll(httpRoute, "{name: web, port: 80, weight: 3}", "{name: web, namespace: "+r.namespace+", port: 80, weight: 3}")
+	object := cptest.Decode(r.T, text)[0]
+	object.SetNamespace(namespace)
+	shared, problem := route.KindOf(v1alpha1.RouteHTTP).Share(object, r.use(), traffic.Share{Weight: 10})
+	if problem != nil {
+		r.Fatalf("share: %s", problem.Message)
+	}
+	shared.SetAnnotations(nil)
+	if annotation != "" {
+		shared.SetAnnotations(map[string]string{v1alpha1.TrafficAnnotation: annotation})
+	}
+	r.create(shared)
+	return shared
+}
+
+// consent creates the ReferenceGrants by which a release of the namespace may share HTTPRoutes of another one.
+func (r *routed) consent(namespace string) {
+	r.Helper()
+	grant := func(in string, from, to map[string]any) {
+		r.create(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": route.GatewayGroup + "/v1beta1", "kind": "ReferenceGrant", "metadata": map[string]any{"namespace": in, "name": "sluice"},
+			"spec": map[string]any{"from": []any{from}, "to": []any{to}},
+		}})
+	}
+	grant(namespace, map[string]any{"group": v1alpha1.GroupVersion.Group, "kind": "BatchRelease", "namespace": r.namespace},
+		map[string]any{"group": route.GatewayGroup, "kind": "HTTPRoute"})
+	grant(r.namespace, map[string]any{"group": route.GatewayGroup, "kind": "HTTPRoute", "namespace": namespace}, map[string]any{"group": "", "kind": "Service"})
+}
+
+// TestNamespaceThatDoesNotConsent: whoever may write a release can have it name a route of any namespace. Nothing is written to that one without
+// ReferenceGrants, and whatever it looks like keeps nothing held. With them it is restored first, or keeps the workload held.
+func TestNamespaceThatDoesNotConsent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		annotation string
+		restored   bool
+	}{
+		"LooksLikeShared": {"", true},
+		"CanNotBeRead":    {"{", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, consents := range []bool{false, true} {
+				r, edge := newRouted(t), cptest.Namespace(t)
+				object := r.elsewhere(edge, c.annotation)
+				r.nameElsewhere(edge)
+				if consents {
+					r.consent(edge)
+				}
+				said, err := r.run(handback.Options{NoWait: true})
+				r.wantHeld(consents && !c.restored)
+				before := object.GetResourceVersion()
+				if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+					t.Fatal(err)
+				}
+				if written := object.GetResourceVersion() != before; written != (consents && c.restored) {
+					t.Errorf("consents: %t: want the route written: %t, it says %q, %v", consents, !written, said, err)
+				}
+			}
+		})
+	}
+}
+
+// confined is a client to which a cluster has only some namespaces.
+type confined struct {
+	client.Client
+	namespaces []string
+}
+
+func (c confined) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if new(client.ListOptions).ApplyOptions(options).Namespace != "" {
+		return c.Client.List(ctx, list, options...)
+	}
+	var all []runtime.Object
+	for _, namespace := range c.namespaces {
+		if err := c.Client.List(ctx, list, append(options, client.InNamespace(namespace))...); err != nil {
+			return err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return err
+		}
+		all = append(all, items...)
+	}
+	return meta.SetList(list, all)
+}
+
+// TestTenantKeepsNoOthersFinalizers: where something of one namespace can't be handed back, its finalizers stay, which is said, and those of others
+// go. A route that somebody only claims to be a release's keeps none.
+func TestTenantKeepsNoOthersFinalizers(t *testing.T) {
+	t.Parallel()
+	stuck, other := newRouted(t), newRouted(t)
+	stuck.annotate("{")
+	claim := cptest.Decode(t, strings.Replace(httpRoute, "{name: web}", "{name: claim}", 1))[0]
+	claim.SetNamespace(stuck.namespace)
+	claim.SetAnnotations(map[string]string{v1alpha1.TrafficAnnotation: `{"` + other.namespace + `/web": {"release": "` + other.use().Holder.Release + `", "weight": 1, "matches": [` +
+		strings.TrimSuffix(strings.Repeat("{},", 16), ",") + `]}}`})
+	stuck.create(claim)
+	var said []string
+	c := confined{stuck.client, []string{stuck.namespace, other.namespace}}
+	err := handback.New(c, stuck.clock, handback.Options{RemoveFinalizers: true}, func(line string) { said = append(said, line) }).Run(t.Context())
+	words := strings.Join(said, "\n")
+	if err == nil || !strings.Contains(words, "finalizers stay in these namespaces, where something is not handed back: "+stuck.namespace) {
+		t.Errorf("want to be told that finalizers stay in %s, and that it failed, got %v:\n%s", stuck.namespace, err, words)
+	}
+	stuck.wantHeld(true)
+	stuck.wantFinalizers(v1alpha1.Finalizer)
+	other.wantHeld(false)
+	other.wantFinalizers()
+	other.wantRestored()
+}
