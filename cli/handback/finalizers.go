@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// stay says where finalizers stay, because something is held there still: whoever may keep something of their namespace held keeps no other
+// stay says where finalizers stay, because something is held there still: anyone who may keep something of their namespace held keeps no other
 // namespace from being cleaned up.
 type stay struct {
 	// all says that nobody could look for all that is held.

@@ -15,7 +15,7 @@ import (
 // consents are the ReferenceGrants of namespaces, as far as they were read.
 type consents map[string][]unstructured.Unstructured
 
-// consents reports whether a release may share a route. Whoever may write a release can have it name routes of any namespace: without
+// consents reports whether a release may share a route. Anyone who may write a release can have it name routes of any namespace: without
 // ReferenceGrants of both, such a route is not written for it, and keeps nothing held.
 func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (bool, error) {
 	namespace := r.use().Namespace

@@ -62,7 +62,7 @@ func (r *routed) consent(namespace string) {
 	grant(r.namespace, map[string]any{"group": route.GatewayGroup, "kind": "HTTPRoute", "namespace": namespace}, map[string]any{"group": "", "kind": "Service"})
 }
 
-// TestNamespaceThatDoesNotConsent: whoever may write a release can have it name a route of any namespace. Nothing is written to that one without
+// TestNamespaceThatDoesNotConsent: anyone who may write a release can have it name a route of any namespace. Nothing is written to that one without
 // ReferenceGrants, and whatever it looks like keeps nothing held. With them it is restored first, or keeps the workload held.
 func TestNamespaceThatDoesNotConsent(t *testing.T) {
 	t.Parallel()
