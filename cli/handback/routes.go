@@ -57,13 +57,41 @@ func (c *Command) restoreRoutes(ctx context.Context) (restored, error) {
 	found, err := c.findRoutes(ctx, releases, known, kept{})
 	done := restored{routes: len(found.held), kept: found.kept, drains: c.drainsOf(found.held, releases)}
 	failed := []error{err}
-	for _, r := range found.held {
-		if err := c.restoreRoute(ctx, r); err != nil {
-			done.failed[r.holder.Release] = done.failed[r.holder.Release] || !r.claimed
-			failed = append(failed, fmt.Errorf("%s: %w", r, err))
+	for _, together := range byRoute(found.held) {
+		for i, err := range c.restoreRoute(ctx, together) {
+			if r := together[i]; err != nil {
+				done.failed[r.holder.Release] = done.failed[r.holder.Release] || !r.claimed
+				failed = append(failed, fmt.Errorf("%s: %w", r, err))
+			}
 		}
 	}
 	return done, errors.Join(failed...)
+}
+
+// byRoute puts those together that are held of one route, as its annotation says: they are given back by one write, however many somebody has made up.
+func byRoute(held []heldRoute) [][]heldRoute {
+	var all [][]heldRoute
+	at := map[routeID]int{}
+	for _, r := range held {
+		if r.astray || r.unclear {
+			all = append(all, []heldRoute{r})
+			continue
+		}
+		of := routeID{r.kind, r.key}
+		if i, known := at[of]; known {
+			all[i] = append(all[i], r)
+			continue
+		}
+		at[of] = len(all)
+		all = append(all, []heldRoute{r})
+	}
+	return all
+}
+
+// routeID tells a route from others.
+type routeID struct {
+	kind v1alpha1.TrafficRouteKind
+	key  client.ObjectKey
 }
 
 // found are the routes that are held, and what those keep held that could not be looked for.
@@ -225,33 +253,36 @@ func (c *Command) inScope(release string, releases map[string]*v1alpha1.BatchRel
 	return len(c.options.Names) == 0 || slices.ContainsFunc(c.options.Names, func(n Name) bool { return n.Name == name })
 }
 
-// restoreRoute gives one route back what it had, whatever else happens to it meanwhile.
-func (c *Command) restoreRoute(ctx context.Context, r heldRoute) error {
+// restoreRoute gives one route back what it had, whatever else happens to it meanwhile. The errors are those of each that is held of it.
+func (c *Command) restoreRoute(ctx context.Context, of []heldRoute) []error {
+	var failed []error
 	var err error
 	for range tries {
-		if err = c.tryRestoreRoute(ctx, r); !apierrors.IsConflict(err) {
-			return err
+		if failed, err = c.tryRestoreRoute(ctx, of); !apierrors.IsConflict(err) {
+			break
 		}
 	}
-	return err
+	if err == nil {
+		return failed
+	}
+	return slices.Repeat([]error{err}, len(of))
 }
 
-func (c *Command) tryRestoreRoute(ctx context.Context, r heldRoute) error {
+// tryRestoreRoute returns what keeps each that is held from being given back, or the error of a read or write that keeps all.
+func (c *Command) tryRestoreRoute(ctx context.Context, of []heldRoute) ([]error, error) {
+	r := of[0]
 	object, err := c.readRoute(ctx, r)
 	if err != nil || object == nil {
-		return err
+		return nil, err
 	}
 	if r.astray {
 		again, err := c.reclaim(ctx, r, object)
 		if err != nil || again == nil {
-			return err
+			return nil, err
 		}
-		return c.giveRoute(ctx, r, object, again)
+		return c.giveRoute(ctx, of, object, again)
 	}
-	if holders, _ := route.Holders(object); !r.unclear && !slices.Contains(holders, route.Held{Service: r.service, Holder: r.holder}) {
-		return c.dropCanary(ctx, r)
-	}
-	return c.giveRoute(ctx, r, object, object)
+	return c.giveRoute(ctx, of, object, object)
 }
 
 // use is what the release has to do with a route.
@@ -260,35 +291,48 @@ func (r heldRoute) use() route.Use {
 	return route.Use{Namespace: namespace, Service: r.service, Holder: r.holder}
 }
 
-// giveRoute writes a route as it is without the release. What is held is the route with the release's hold.
-func (c *Command) giveRoute(ctx context.Context, r heldRoute, object, held *unstructured.Unstructured) error {
-	restored, problem := route.KindOf(r.kind).Restore(held, r.use())
-	if problem != nil {
-		return fmt.Errorf("%s: restore it by hand: make it refer to Service %s, and remove its annotation %s",
-			problem.Message, r.service, v1alpha1.TrafficAnnotation)
+// giveRoute writes a route as it is without the releases. What is held is the route with their holds.
+func (c *Command) giveRoute(ctx context.Context, of []heldRoute, object, held *unstructured.Unstructured) ([]error, error) {
+	failed, restored, given := make([]error, len(of)), held, []heldRoute(nil)
+	holders, _ := route.Holders(held)
+	for i, r := range of {
+		if !r.unclear && !r.astray && !slices.Contains(holders, route.Held{Service: r.service, Holder: r.holder}) {
+			continue // somebody has restored it, or holds it in the release's place
+		}
+		without, problem := route.KindOf(r.kind).Restore(restored, r.use())
+		if problem != nil {
+			failed[i] = fmt.Errorf("%s: restore it by hand: make it refer to Service %s, and remove its annotation %s",
+				problem.Message, r.service, v1alpha1.TrafficAnnotation)
+			continue
+		}
+		restored, given = without, append(given, r)
 	}
 	outcome := kube.Patch(ctx, c.client, object, restored)
 	switch outcome.(type) {
-	case kube.Unchanged, kube.Gone: // somebody has restored or deleted it, or holds it in the release's place
-		return c.dropCanary(ctx, r)
+	case kube.Unchanged, kube.Gone: // somebody has restored or deleted it
+		given = nil
 	case kube.Written:
 	case kube.Outdated, kube.Refused, kube.Failed:
-		return fmt.Errorf("patch route: %w", kube.Err(outcome))
+		return nil, fmt.Errorf("patch route: %w", kube.Err(outcome))
 	}
-	if err := c.dropCanary(ctx, r); err != nil {
-		return err
+	if err := c.dropCanary(ctx, of, failed); err != nil {
+		return nil, err
 	}
 	done := "restored"
 	if c.options.DryRun {
 		done = "would be restored"
 	}
-	c.tell(fmt.Sprintf("%s: %s: its requests go to Service %s again, and no longer to %s and %s",
-		r, done, r.service, route.SidesOf(r.service).Stable, route.SidesOf(r.service).Canary))
-	return nil
+	for _, r := range given {
+		c.tell(fmt.Sprintf("%s: %s: its requests go to Service %s again, and no longer to %s and %s",
+			r, done, r.service, route.SidesOf(r.service).Stable, route.SidesOf(r.service).Canary))
+	}
+	return failed, nil
 }
 
-// dropCanary deletes the second Ingress that the release has made beside one, once the first sends its requests to the user's Service.
-func (c *Command) dropCanary(ctx context.Context, r heldRoute) error {
+// dropCanary deletes the second Ingress that a release has made beside one, once the first sends its requests to the user's Service: not while that
+// has failed.
+func (c *Command) dropCanary(ctx context.Context, of []heldRoute, failed []error) error {
+	r := of[0]
 	if r.kind != v1alpha1.RouteIngress {
 		return nil
 	}
@@ -302,7 +346,11 @@ func (c *Command) dropCanary(ctx context.Context, r heldRoute) error {
 	if err != nil {
 		return fmt.Errorf("read Ingress %s: %w", key.Name, err)
 	}
-	if !r.owns(canary) {
+	owned := false
+	for i := range of {
+		owned = owned || failed[i] == nil && of[i].owns(canary)
+	}
+	if !owned {
 		return nil
 	}
 	err = c.client.Delete(ctx, canary, client.Preconditions{UID: &canary.UID, ResourceVersion: &canary.ResourceVersion})

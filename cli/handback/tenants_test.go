@@ -2,6 +2,8 @@ package handback_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -143,4 +145,43 @@ func TestTenantKeepsNoOthersFinalizers(t *testing.T) {
 	other.wantHeld(false)
 	other.wantFinalizers()
 	other.wantRestored()
+}
+
+// TestRouteOfManyHolders: anyone who may write routes can name 128 releases as holders of each. Such a route takes one read and one write nevertheless.
+func TestRouteOfManyHolders(t *testing.T) {
+	t.Parallel()
+	r := newRouted(t)
+	holders := map[string]route.Holder{}
+	for i := range 128 {
+		holders[fmt.Sprintf("s%03d", i)] = route.Holder{Release: fmt.Sprintf("%s/r%03d", r.namespace, i), UID: string(r.release.UID)}
+	}
+	text, err := json.Marshal(holders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := cptest.Decode(t, strings.Replace(httpRoute, "{name: web}", "{name: many}", 1))[0]
+	many.SetNamespace(r.namespace)
+	many.SetAnnotations(map[string]string{v1alpha1.TrafficAnnotation: string(text)})
+	r.create(many)
+	reads, writes := 0, 0
+	count := func(n *int) func(kind, name string) error {
+		return func(kind, name string) error {
+			if kind == "HTTPRoute" && name == "many" {
+				*n++
+			}
+			return nil
+		}
+	}
+	real := r.client
+	r.client = hooked{Client: real, get: count(&reads), write: count(&writes)}
+	r.must(handback.Options{})
+	r.client = real
+	if reads != 1 || writes != 1 {
+		t.Errorf("want one read and one write of a route of many holders, got %d and %d", reads, writes)
+	}
+	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(many), many); err != nil || len(many.GetAnnotations()) > 0 {
+		t.Errorf("want nobody to hold it any more, got %v, %v", many.GetAnnotations(), err)
+	}
+	r.wantHeld(false)
+	r.wantRestored()
 }
