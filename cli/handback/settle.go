@@ -161,7 +161,7 @@ func (c *Command) awaitRoutes(ctx context.Context, routes []heldRoute) error {
 			return nil
 		}
 		left := patience - c.clock.Since(began)
-		names := strings.Join(pending, "; ")
+		names := strings.Join(listed(pending), "; ")
 		if left <= 0 {
 			c.tell("going on without them: their status does not tell that they follow the route, and requests that they still send by the route of before may fail: " + names)
 			return nil
@@ -176,10 +176,27 @@ func (c *Command) awaitRoutes(ctx context.Context, routes []heldRoute) error {
 	}
 }
 
-// pending names who has not read a route as it is, and which routes can't be read, for now perhaps.
+// mostListed is how many of those that are waited for are named in a line: what belongs to others is not to be lost among them.
+const mostListed = 10
+
+// listed are names as they are told.
+func listed(names []string) []string {
+	if more := len(names) - mostListed; more > 0 {
+		return append(slices.Clone(names[:mostListed]), fmt.Sprintf("%d more", more))
+	}
+	return names
+}
+
+// pending names who has not read a route as it is, and which routes can't be read, for now perhaps. Each is read once, whoever holds it.
 func (c *Command) pending(ctx context.Context, routes []heldRoute) []string {
 	var names []string
+	read := map[routeID]bool{}
 	for _, r := range routes {
+		of := routeID{r.kind, r.key}
+		if read[of] {
+			continue
+		}
+		read[of] = true
 		object, err := c.readRoute(ctx, r)
 		switch {
 		case err != nil:
