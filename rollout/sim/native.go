@@ -148,7 +148,6 @@ func (n native) scale() bool {
 	switch {
 	case n.saturated():
 		n.judgeSaturated()
-		n.judgeServing()
 		for _, s := range n.old() {
 			changed = n.resize(s, 0) || changed
 		}
@@ -255,6 +254,8 @@ func (n native) resize(s *Set, replicas int32) bool {
 	}
 	if replicas > s.Replicas {
 		n.judgeNative(s, replicas)
+	} else {
+		n.judgeServing(s)
 	}
 	n.World.resize(s, replicas)
 	n.annotate(s)

@@ -38,15 +38,14 @@ func (n native) judgeSaturated() {
 	}
 }
 
-// judgeServing checks it against the same where routes share requests, in a rollback too: it takes no pods of a version that gets some.
-func (n native) judgeServing() {
-	w, d := n.World, &n.Workload
-	if w.Traffic == nil || d.Hold == nil || w.Past.OutOfBand || !same(n.Template, d.Template) {
+// judgeServing checks it where routes share requests: it takes no pods of a version that gets some, or has just got some, in a rollback, at the
+// end, and whoever gives the workload a template. Only one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
+func (n native) judgeServing(s *Set) {
+	w := n.World
+	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 {
 		return
 	}
-	for _, s := range n.old() {
-		if gets := w.view().of(s.Revision); s.Replicas > 0 && (gets.Percent > 0 || gets.Matched) {
-			w.breach("I2 the native controller takes no pods that get requests", fmt.Sprintf("%d of %s, which gets %d%%", s.Replicas, s.Revision, gets.Percent))
-		}
+	if gets := w.view().of(s.Revision); gets.Percent > 0 || gets.Matched {
+		w.breach("I2 the native controller takes no pods that get requests", fmt.Sprintf("%d of %s, which gets %d%%", s.Replicas, s.Revision, gets.Percent))
 	}
 }

@@ -27,6 +27,8 @@ const (
 	OpenedGates Writes = "gates"
 	Templates   Writes = "kept templates"
 	Annotations Writes = "annotations"
+	// Notes are what takes the native controller's note off a ReplicaSet.
+	Notes Writes = "notes"
 )
 
 // What may be changed to something else when a workload is taken over: each write gets another stamp in its template,
@@ -39,7 +41,7 @@ const (
 	Stripped    Writes = "stripped"
 )
 
-// AllWrites are all that may go wrong with a write.
+// AllWrites are all that may go wrong with a write, but for Notes, which only routes depend on.
 var AllWrites = []Writes{
 	TakeOvers, HandBacks, NewSets, Growth, Shrinkage, OpenedGates, Templates, Annotations,
 	Stamped, StampedLate, Resumed, Stripped,
@@ -86,6 +88,8 @@ func (deployments) refused(write mover.Write) Writes {
 		return Growth
 	case is && scale.To < scale.From:
 		return Shrinkage
+	case is:
+		return Notes
 	}
 	if _, creates := write.(deployment.Create); creates {
 		return NewSets

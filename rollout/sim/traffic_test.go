@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -79,6 +80,18 @@ func trafficFamilies() map[string]family {
 		"jumps":                                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
 		"jumps, pods go back":                  {begin: func(s Setup) *State { s.StepBack = v1alpha1.StepBackRemovePods; return sharing(s) }, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
 		"scaling":                              {begin: sharing, Exploration: Exploration{Offers: append(scales(0, 2, 5), rollback)}},
+		"scaled to 0 and back":                 {begin: sharing, Exploration: Exploration{Offers: append(scales(0, 1, 2, 3, 4), rollback), Budget: map[Kind]uint8{Scale: 2}}},
+		"... at the end":                       {begin: lastShare, Exploration: Exploration{Offers: scales(0, 1, 2, 3, 4), Budget: map[Kind]uint8{Scale: 2}}},
+		"its template is edited":               {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: EditTemplate, Text: "v1"}, {Kind: EditTemplate, Text: "v2"}, {Kind: EditTemplate, Text: "v3"}, rollback, {Kind: Suspend}}}},
+		"its template is edited at the end":    {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: EditTemplate, Text: "v1"}, {Kind: EditTemplate, Text: "v2"}, rollback, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
+		"rolled back in the delay":             {begin: passed, Exploration: Exploration{Offers: []Event{rollback, {Kind: EditTemplate, Text: "v1"}, {Kind: PassDies}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 3}}},
+		"another in the delay":                 {begin: passed, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v1"}, {Kind: Restart}, {Kind: Settle}}, Budget: map[Kind]uint8{Give: 2, Settle: 3}}},
+		"the release goes in the delay":        {begin: passed, Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, rollback, {Kind: Scale, N: 2}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 3}}},
+		"one after another":                    {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v2"}, {Kind: Scale, N: 2}, rollback}, Budget: map[Kind]uint8{Give: 2}}},
+		"what happens in a rollback":           {begin: turnedBack, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: EditTemplate, Text: "v2"}, {Kind: EditTemplate, Text: "v1"}, {Kind: DeleteRelease}, {Kind: Scale, N: 2}, {Kind: Suspend}, {Kind: Restart}}}},
+		"traffic goes, and a rollback":         {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: ForgetTraffic}, rollback, {Kind: Settle}, {Kind: EditTemplate, Text: "v1"}}, Budget: map[Kind]uint8{Settle: 2}}},
+		"the controller can't read routes":     {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: TurnOff}, {Kind: TurnOn}, rollback, {Kind: DeleteRelease}, {Kind: EditTemplate, Text: "v1"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
+		"the native controller is late":        {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: SyncWorkloadLate, N: 1}, rollback, {Kind: Give, Text: "v3"}, {Kind: DeleteRelease}}, Budget: map[Kind]uint8{SyncWorkloadLate: 2}}},
 		"stale":                                {begin: sharing, Exploration: Exploration{Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", TrafficObjects), rollback)}},
 		"pods fail":                            {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: PodFails, Text: "v1"}, {Kind: PodFails, Text: "v2"}, {Kind: PodLost, Text: "v1"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
 		"pods take time to go":                 {begin: func(s Setup) *State { s.Graceful = true; return sharing(s) }, Exploration: Exploration{Offers: []Event{rollback, {Kind: Give, Text: "v3"}}}},
@@ -101,6 +114,14 @@ func sharing(setup Setup) *State {
 // lastShare is a release that gives the new version all requests.
 func lastShare(setup Setup) *State {
 	return calmed(releasing(setup), func(s *State) bool { return s.Traffic.Routes[0].Weight == 100 })
+}
+
+// turnedBack is a release that gave the new version all requests, and whose rollback is asked for.
+func turnedBack(setup Setup) *State {
+	s := lastShare(setup)
+	(Event{Kind: Rollback, Text: "true"}).Apply(s)
+	(Event{Kind: Pass}).Apply(s)
+	return s
 }
 
 // drifted is a release that begins after somebody has given the workload another template, which all pods have by then.
@@ -142,6 +163,35 @@ func TestRollbackLeavesPodsTheirRequests(t *testing.T) {
 			}
 			if left := s.Unfinished(); left != "" {
 				t.Errorf("%s, %s: %s in %s", name, from, left, s.World)
+			}
+		}
+	}
+}
+
+// TestRollbackWithoutTakingNotesOff: the API server lets nobody take the native controller's note off the version that is rolled back to.
+// Requests go back all the same, and none goes to a pod that goes. The rollback says what is refused, and ends once somebody has cured that.
+func TestRollbackWithoutTakingNotesOff(t *testing.T) {
+	t.Parallel()
+	for name, setup := range routedSetups() {
+		if setup.Traffic.KeepOldPods {
+			s := lastShare(setup)
+			s.Set("v1").Desired = setup.Replicas // as a controller left it that did not know of the trap
+			s.Refuse(Notes)
+			(Event{Kind: Rollback, Text: "true"}).Apply(s)
+			for range 60 { // to the end
+				for _, event := range calmTurns(s) {
+					if !slices.Contains([]Kind{Cure, Retry, Wait}, event.Kind) && !event.idle(s) {
+						event.Apply(s)
+					}
+				}
+			}
+			if s.Traffic.Routes[0].Weight != 0 || s.Release.Status.RefusedWrite == nil {
+				t.Errorf("%s: it stands as %s, and tells of no refused write, or requests are left: %+v", name, s.World, s.Release.Status.RefusedWrite)
+			}
+			s.Cure()
+			(Event{Kind: Retry}).Apply(s)
+			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
+				t.Errorf("%s: cured it ends as %s: %s, broken: %v", name, s.World, s.Unfinished(), s.Broken)
 			}
 		}
 	}

@@ -232,6 +232,24 @@ func TestTrafficBack(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4), givenBack(before)))
 }
 
+// Somebody undoes a blue-green release by hand: the version before has all its pods, and the native controller takes none of the others that
+// serve (T2).
+func TestTrafficUndoneByHand(t *testing.T) {
+	w := newTrafficWorld(t)
+	w.startController()
+	w.deployed(deployment(4, rolling(1, 0)))
+	before := w.routed()
+	w.create(keepsOld(sharing("web:2", stepOf("100%", "0%"), stepOf("100%", "100%", manual()))))
+	w.await(web.blocksAt(0))
+	w.confirm("web")
+	w.await(all(web.blocksAt(1), gets(100), web.runs(pods{"web:1": 4, "web:2": 4})))
+	w.kubectl("set", "image", "deployment", "web", "web=web:1")
+	w.await(all(web.drifted(v1alpha1.ReasonTemplateChanged), gets(100), web.runs(pods{"web:1": 4, "web:2": 4})))
+	w.wantNoneElseScaled()
+	w.rollBack()
+	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4), givenBack(before)))
+}
+
 // A rollback without pods to go back to waits for them, within the surge.
 func TestTrafficRollbackBringsPods(t *testing.T) {
 	w := newTrafficWorld(t)

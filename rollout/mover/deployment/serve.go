@@ -79,9 +79,23 @@ func (b *table) held() bool {
 // keepBeside has the native controller's note taken off the new set where old pods stay for requests. As soon as that set has
 // all the replicas of its note, and they are available, that controller takes all others away (T2); that may be hours before anything grows or
 // shrinks. A new set that changes its size loses the note by that.
+//
+// An old set loses it beside any other, before people give the Deployment its template: to undo a release with kubectl set image, for example,
+// or by scaling it to 0 and back. Nothing can be written any more then before that controller has seen it.
 func (b *table) keepBeside() {
 	b.beside = b.updated.Noted && b.updated.want == b.updated.Replicas && b.serves()
+	if !b.shares() || b.active() < 2 {
+		return
+	}
+	for _, r := range b.old {
+		if r.Noted && r.Replicas > 0 && r.want == r.Replicas {
+			b.noted = append(b.noted, r)
+		}
+	}
 }
+
+// shares reports whether routes share requests between versions.
+func (b *table) shares() bool { return b.KeepAll || len(b.Keep)+len(b.Grow) > 0 }
 
 // serves reports whether old pods stay for requests.
 func (b *table) serves() bool {

@@ -35,6 +35,27 @@ func blocked(t *task) { t.Blocked = true }
 
 func steppingBack(t *task) { t.SteppingBack = true }
 
+// TestOldSetsLoseTheNoteBesideOthers: whoever gives the Deployment the template of an old ReplicaSet has the native controller find no complete
+// one while routes share requests (T2).
+func TestOldSetsLoseTheNoteBesideOthers(t *testing.T) {
+	t.Parallel()
+	const off = "v1 10 -> 10: takes the note off"
+	checkMoves(t, map[string]moved{
+		"beside the new one, before that gets requests": {
+			held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).keeping("v1", 10), []string{off},
+		},
+		"... and once it gets all":           {held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).keeping("v2", 10).keeping("v1", 10), []string{off}},
+		"where nobody can read who gets any": {held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).but(func(t *task) { t.KeepAll = true }), []string{off}},
+		"a set that shrinks loses it by that": {
+			held(10).target(5).upTo(15).having(set("v1", 10, noted), set("v2", 5)).keeping("v1", 6), []string{"v1 10 -> 6"},
+		},
+		"it is alone: that controller may scale it": {
+			held(10).target(0).having(set("v1", 10, noted), set("v2", 0)).keeping("v1", 10), nil,
+		},
+		"without routes it stays": {held(10).target(1).having(set("v1", 9, noted), set("v2", 1)), nil},
+	})
+}
+
 func TestPodsStayForRequests(t *testing.T) {
 	t.Parallel()
 	checkMoves(t, map[string]moved{

@@ -17,6 +17,9 @@ func (s Sizes) Changes() (grow, shrink []Scale) {
 	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.beside || b.oldTotal() > b.oldReplicas()) {
 		grow = append(grow, Scale{Set: *u.Set, From: u.Replicas, To: u.Replicas, Why: mover.KeepOthers, Updated: true})
 	}
+	for _, r := range b.noted {
+		grow = append(grow, Scale{Set: *r.Set, From: r.Replicas, To: r.Replicas, Why: mover.KeepOthers})
+	}
 	rows := b.rows()
 	slices.SortStableFunc(rows, func(x, y *row) int { return cmp.Compare(min(b.growsTo(y), 1), min(b.growsTo(x), 1)) })
 	for _, r := range rows {

@@ -33,6 +33,8 @@ type table struct {
 	// keepOthers says that the native controller's note has to go before pods of the new set do, and beside that it has to go because old
 	// pods stay for requests.
 	keepOthers, beside bool
+	// noted are old sets from which that note has to go.
+	noted []*row
 	// joins says that a version gets a pod beyond what there may be, before others that serve, or do not, make room for it (T1).
 	joins bool
 }
