@@ -30,13 +30,15 @@ type Task struct {
 	Keep map[string]int32
 	// KeepAll says that all versions keep the pods that they have, up to spec.replicas each: nobody can say which of them get requests.
 	KeepAll bool
+	// OldStays says that versions that keep pods for requests may do so for long, or that most requests may go to another one.
+	OldStays bool
 	// Grow are to how many pods a version other than the new one grows, by revision, before the new one does, and also in a rollback. It keeps
 	// them too. A version that is rolled back is never among them.
 	Grow map[string]int32
 	// Most is how many pods there may be in all if that is more than the bounds allow. The target, what Keep and Grow say, and updated
 	// pods beyond the target that may not go, have to fit in it: otherwise the target is not reached.
 	//
-	// Keep, KeepAll, Grow and Most are for requests that routes share between versions; they are empty where no route does.
+	// Keep, KeepAll, OldStays, Grow and Most are for requests that routes share between versions; they are empty where no route does.
 	Most int32
 	// Limits are how far others may shrink now, by UID; one that is missing has none.
 	Limits map[types.UID]Limit

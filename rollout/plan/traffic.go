@@ -159,6 +159,7 @@ func steer(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
 	d = tellTraffic(d, st)
 	d.timed = st.Timed
 	t.Keep, t.KeepAll, t.Grow, t.Most = st.Keep, st.KeepAll, st.Grow, st.Most
+	t.OldStays = st.KeepAll || d.keepsOldPods() || d.record.CurrentStepState != v1alpha1.StepUpgrade || max(st.Weight, st.Target) > percent/2
 	if st.HoldsUp {
 		t.Target = min(t.Target, d.updated())
 	}
@@ -258,11 +259,16 @@ func (l *look) delayIsOver() bool {
 }
 
 func (l *look) oldPodsDelay() time.Duration {
-	spec := l.Release.Spec.Strategy.Traffic
-	if spec == nil || !spec.KeepOldPods {
+	if !l.keepsOldPods() {
 		return 0
 	}
-	return time.Duration(spec.OldPodsDelaySeconds) * time.Second
+	return time.Duration(l.Release.Spec.Strategy.Traffic.OldPodsDelaySeconds) * time.Second
+}
+
+// keepsOldPods reports whether the release keeps all old pods until its end.
+func (l *look) keepsOldPods() bool {
+	spec := l.Release.Spec.Strategy.Traffic
+	return spec != nil && spec.KeepOldPods
 }
 
 // waitDelay records how long old pods were kept, and looks again when that is over.

@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 // judgeNative checks the native controller against I3, when it adds pods to a workload that is held: it must
 // never find a ReplicaSet alone, or none with pods, that it makes every pod of though nobody has approved that
@@ -45,7 +49,14 @@ func (n native) judgeServing(s *Set) {
 	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 {
 		return
 	}
-	if gets := w.view().of(s.Revision); gets.Percent > 0 || gets.Matched {
+	gets := w.view().of(s.Revision)
+	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon as it may, and so loses it, if no more than
+	// half of the requests go to another. People who give the workload its template just then, or scale to 0, have that controller take the new pods.
+	byPeople, spec := w.Past.OutOfBand || !w.Past.Sizes.unscaled(), w.Release.Spec.Strategy.Traffic
+	if byPeople && w.Release.Status.CurrentStepState != v1alpha1.StepBlocking && spec != nil && !spec.KeepOldPods && gets.Percent <= 50 {
+		return
+	}
+	if gets.Percent > 0 || gets.Matched {
 		w.breach("I2 the native controller takes no pods that get requests", fmt.Sprintf("%d of %s, which gets %d%%", s.Replicas, s.Revision, gets.Percent))
 	}
 }

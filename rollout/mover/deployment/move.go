@@ -11,7 +11,7 @@ func (t task) move() Sizes {
 	b.shrinkUpdated(t.Target)
 	b.shrinkOld(others + b.mayStay())
 	b.replaceLast()
-	b.keepBeside()
+	b.keepBeside(t.OldStays)
 	return Sizes{b}
 }
 
@@ -31,7 +31,7 @@ func (t task) keep() Sizes {
 		others = max(others, t.Replicas-t.Target)
 	}
 	b.shrinkOld(others)
-	b.keepBeside()
+	b.keepBeside(true)
 	return Sizes{b}
 }
 

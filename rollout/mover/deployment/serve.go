@@ -80,11 +80,12 @@ func (b *table) held() bool {
 // all the replicas of its note, and they are available, that controller takes all others away (T2); that may be hours before anything grows or
 // shrinks. A new set that changes its size loses the note by that.
 //
-// An old set loses it beside any other, before people give the Deployment its template: to undo a release with kubectl set image, for example,
-// or by scaling it to 0 and back. Nothing can be written any more then before that controller has seen it.
-func (b *table) keepBeside() {
+// An old set that stays beside any other loses it, before people give the Deployment its template: to undo a release with kubectl set image, for
+// example, or by scaling it to 0 and back. Nothing can be written any more then before that controller has seen it. One that gives up pods as soon
+// as it may loses it by that, without a request for it alone.
+func (b *table) keepBeside(stays bool) {
 	b.beside = b.updated.Noted && b.updated.want == b.updated.Replicas && b.serves()
-	if !b.shares() || b.active() < 2 {
+	if !stays || !b.shares() || b.active() < 2 {
 		return
 	}
 	for _, r := range b.old {

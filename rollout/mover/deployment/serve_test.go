@@ -40,19 +40,23 @@ func steppingBack(t *task) { t.SteppingBack = true }
 func TestOldSetsLoseTheNoteBesideOthers(t *testing.T) {
 	t.Parallel()
 	const off = "v1 10 -> 10: takes the note off"
+	stays := func(t *task) { t.OldStays = true }
 	checkMoves(t, map[string]moved{
 		"beside the new one, before that gets requests": {
-			held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).keeping("v1", 10), []string{off},
+			held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).keeping("v1", 10).but(stays), []string{off},
 		},
-		"... and once it gets all":           {held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).keeping("v2", 10).keeping("v1", 10), []string{off}},
-		"where nobody can read who gets any": {held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).but(func(t *task) { t.KeepAll = true }), []string{off}},
+		"... and once it gets all":           {held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).keeping("v2", 10).keeping("v1", 10).but(stays), []string{off}},
+		"where nobody can read who gets any": {held(10).target(10).upTo(20).having(set("v1", 10, noted), set("v2", 10)).but(func(t *task) { t.KeepAll, t.OldStays = true, true }), []string{off}},
 		"a set that shrinks loses it by that": {
-			held(10).target(5).upTo(15).having(set("v1", 10, noted), set("v2", 5)).keeping("v1", 6), []string{"v1 10 -> 6"},
+			held(10).target(5).upTo(15).having(set("v1", 10, noted), set("v2", 5)).keeping("v1", 6).but(stays), []string{"v1 10 -> 6"},
 		},
 		"it is alone: that controller may scale it": {
-			held(10).target(0).having(set("v1", 10, noted), set("v2", 0)).keeping("v1", 10), nil,
+			held(10).target(0).having(set("v1", 10, noted), set("v2", 0)).keeping("v1", 10).but(stays), nil,
 		},
-		"without routes it stays": {held(10).target(1).having(set("v1", 9, noted), set("v2", 1)), nil},
+		"a step moves pods: it shrinks once requests have left, and loses it by that": {
+			held(10).target(5).upTo(15).having(set("v1", 10, noted), set("v2", 5)).keeping("v1", 10), nil,
+		},
+		"without routes it stays": {held(10).target(1).having(set("v1", 9, noted), set("v2", 1)).but(stays), nil},
 	})
 }
 
