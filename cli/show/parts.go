@@ -99,3 +99,6 @@ func versionsOf(w *Whole) (roles map[string]role, images map[string]string, owne
 	}
 	return roles, images, owned
 }
+
+// ImagesOf are the images of a pod template as JSON, separated by commas.
+func ImagesOf(raw []byte) string { return imagesOf(raw) }
