@@ -10,7 +10,7 @@ import (
 )
 
 // PageSize is how many releases are on one page of the list.
-const PageSize = 100
+const PageSize = 50
 
 // Query says which releases somebody wants to see. The zero value means all.
 type Query struct {
@@ -73,13 +73,12 @@ type Releases struct {
 }
 
 // Select finds the releases of a query among the rows that a viewer may see, which are in the order of the list.
-func Select(rows []Row, query Query, viewer Viewer, now time.Time) Releases {
+func Select(rows []*Row, query Query, viewer Viewer, now time.Time) Releases {
 	list := Releases{Query: query, All: len(rows), Counts: map[Mark]int{}, Now: now}
 	namespaces, standings := map[string]bool{}, map[string]bool{}
 	words := strings.Fields(strings.ToLower(query.Search))
 	from := (query.Page - 1) * PageSize
-	for i := range rows {
-		row := &rows[i]
+	for _, row := range rows {
 		list.Counts[row.Mark]++
 		namespaces[row.Namespace], standings[row.Standing] = true, true
 		if !query.holds(row, words, viewer) {
@@ -118,9 +117,9 @@ func (q Query) holds(row *Row, words []string, viewer Viewer) bool {
 }
 
 // Order sorts rows as the list has them: what has gone wrong, then what waits, then what moves, then the rest; by name.
-func Order(rows []Row) {
+func Order(rows []*Row) {
 	rank := map[Mark]int{Bad: 0, Waiting: 1, Moving: 2, Plain: 3, Good: 4}
-	slices.SortFunc(rows, func(a, b Row) int {
+	slices.SortFunc(rows, func(a, b *Row) int {
 		return cmp.Or(
 			cmp.Compare(rank[a.Mark], rank[b.Mark]), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
 		)
