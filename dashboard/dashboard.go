@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +47,11 @@ type Dashboard struct {
 	rights  *access.Rights
 	streams *streams
 	files   http.Handler
+
+	// following is how long pages hear of changes.
+	following  atomic.Pointer[context.Context]
+	sources    sync.Once
+	sourcesErr error
 }
 
 // New makes a Dashboard. Follow keeps its pages live.
@@ -86,7 +93,20 @@ func withoutTemplate(object any) (any, error) {
 }
 
 // Follow has the pages hear of changes, until ctx ends.
-func (d *Dashboard) Follow(ctx context.Context) error { return d.follow(ctx, d.options.Objects) }
+func (d *Dashboard) Follow(ctx context.Context) error {
+	d.following.Store(&ctx)
+	return d.hear(ctx, &v1alpha1.BatchRelease{}, kindRelease)
+}
+
+// followSources has the pages hear of sources, once somebody looks at them who may: not everybody who runs a dashboard may list them.
+func (d *Dashboard) followSources() error {
+	ctx := d.following.Load()
+	if ctx == nil {
+		return nil
+	}
+	d.sources.Do(func() { d.sourcesErr = d.hear(*ctx, &v1alpha1.ReleaseSource{}, kindSource) })
+	return d.sourcesErr
+}
 
 // Handler serves the pages to those whom the door lets in.
 func (d *Dashboard) Handler() http.Handler {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
@@ -148,7 +149,7 @@ func batchesOf(w *show.Whole) []Batch {
 	batches := make([]Batch, 0, len(steps))
 	for i, step := range steps {
 		batch := Batch{
-			Number: i + 1, Mark: markOf(show.BatchState(w.Release, i)), Share: step.Replicas.String(),
+			Number: i + 1, Mark: markOf(show.BatchState(w.Release, i)), Share: shareWords(step.Replicas),
 			Current: status.Entered() && int(status.CurrentStepIndex) == i && status.Phase != v1alpha1.PhaseCompleted,
 		}
 		if weight, shared := spec.TrafficOf(rollback, i); shared {
@@ -232,4 +233,12 @@ func trafficOf(release *v1alpha1.BatchRelease) *Traffic {
 		shown.Plan = append(shown.Plan, weight)
 	}
 	return shown
+}
+
+// shareWords is how many pods a step comes to, as its strategy has it.
+func shareWords(replicas intstr.IntOrString) string {
+	if replicas.Type == intstr.Int {
+		return plain.Count(replicas.IntVal, "pod")
+	}
+	return cell(replicas.StrVal)
 }
