@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -30,6 +30,8 @@ type dashboardFlags struct {
 	address     string
 	clusterName string
 	open        bool
+	serves      bool
+	inCluster   clusterDashboardFlags
 }
 
 func newDashboard() *cobra.Command {
@@ -37,11 +39,15 @@ func newDashboard() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dashboard",
 		GroupID: groupLook,
-		Short:   "Serve the dashboard on this machine, and open it in the browser",
+		Short:   "Serve the dashboard and open it in the browser",
 		Long: `Serve the dashboard on this machine until you press Ctrl-C, and open it in the browser. It reads and does what your kubeconfig
 lets you; nothing is installed in the cluster.
 
-The address that it prints lets one browser in, once. Other users of this machine and pages in your browser can't use it.`,
+The address that it prints lets one browser in, once; press Enter for another one. Other users of this machine and pages in your
+browser can't use it.
+
+With --in-cluster it serves many people, who log in with a token of the Kubernetes API or at an OIDC issuer. It then reads lists as its own
+service account, and everything else as the person who looks, by impersonation. docs/dashboard.md says how to install it.`,
 		Example: `  sluice dashboard
   sluice dashboard -n shop --open=false`,
 		Args:              noArguments,
@@ -52,6 +58,8 @@ The address that it prints lets one browser in, once. Other users of this machin
 	set.StringVar(&flags.address, "address", "127.0.0.1:0", "loopback `host:port` to serve on; port 0 takes a free one")
 	set.StringVar(&flags.clusterName, "cluster-name", "", "`name` of the cluster on the pages (default the kubeconfig's context)")
 	set.BoolVar(&flags.open, "open", true, "open the browser")
+	set.BoolVar(&flags.serves, "in-cluster", false, "serve people who log in, in a cluster")
+	flags.inCluster.register(set)
 	flags.kube.registerAll(command)
 	return command
 }
@@ -59,6 +67,9 @@ The address that it prints lets one browser in, once. Other users of this machin
 func (f *dashboardFlags) run(command *cobra.Command) error {
 	if err := checkAddress("address", f.address); err != nil {
 		return usageError{err}
+	}
+	if f.serves {
+		return f.runInCluster(command)
 	}
 	named := command.Flags().Changed(namespaceFlag)
 	c, err := f.kube.connect(command.ErrOrStderr())
@@ -82,8 +93,7 @@ func (f *dashboardFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	address := door.URL(listener.Addr().String())
-	return serveDashboard(ctx, listener, pages, objects, func() { f.announce(ctx, command.OutOrStdout(), address) })
+	return serveDashboard(ctx, listener, pages, objects, func() { f.announce(ctx, command, door, listener.Addr().String()) })
 }
 
 // cluster is the name on the pages.
@@ -101,15 +111,21 @@ func (f *dashboardFlags) cluster() string {
 	return raw.CurrentContext
 }
 
-// announce says where the dashboard is, and opens it.
-func (f *dashboardFlags) announce(ctx context.Context, out io.Writer, address string) {
-	fmt.Fprintf(out, "The dashboard is at %s\nThe address works once. Press Ctrl-C to stop.\n", address)
-	if !f.open {
-		return
+// announce says where the dashboard is, and opens it; again for each line that the user enters, since an address works once.
+func (f *dashboardFlags) announce(ctx context.Context, command *cobra.Command, door *access.Local, at string) {
+	out := command.OutOrStdout()
+	address := door.URL(at)
+	fmt.Fprintf(out, "The dashboard is at %s\nThe address works once: press Enter for another one, Ctrl-C to stop.\n", address)
+	if f.open {
+		if err := browse(ctx, address); err != nil {
+			fmt.Fprintln(out, "Open it in your browser:", err)
+		}
 	}
-	if err := browse(ctx, address); err != nil {
-		fmt.Fprintln(out, "Open it in your browser:", err)
-	}
+	go func() {
+		for lines := bufio.NewScanner(command.InOrStdin()); lines.Scan(); {
+			fmt.Fprintf(out, "The dashboard is at %s\n", door.URL(at))
+		}
+	}()
 }
 
 // browse opens an address in the user's browser.
