@@ -42,7 +42,7 @@ type Row struct {
 
 // asks is who can let a release go on.
 type asks struct {
-	// viewer: whoever may write the status of the release; operator: whoever may write the release.
+	// approver: a person with permission to write the status of the release; operator: one with permission to write the release.
 	approver, operator bool
 	// people are the approvers that policies name, in lower case; anybody says that one names none.
 	people  []string
