@@ -33,6 +33,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout"
+	"github.com/sluice-dev/sluice/telemetry"
+	"github.com/sluice-dev/sluice/telemetry/metrics"
 )
 
 // Off is the address that serves nothing.
@@ -165,7 +167,22 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := approvals.Setup(mgr, approvalOptions(opts, forges)); err != nil {
 		return fmt.Errorf("set up approvals: %w", err)
 	}
+	if err := addTelemetry(mgr, now); err != nil {
+		return err
+	}
 	return addReceiver(mgr, opts)
+}
+
+// addTelemetry makes the process that holds the Lease tell what happens to releases.
+func addTelemetry(mgr manager.Manager, now clock.PassiveClock) error {
+	counts := metrics.Default()
+	tellers := []telemetry.Teller{counts}
+	for _, part := range []manager.Runnable{counts.While(mgr.GetCache()), telemetry.NewWatcher(mgr.GetCache(), now, tellers...)} {
+		if err := mgr.Add(part); err != nil {
+			return fmt.Errorf("add telemetry: %w", err)
+		}
+	}
+	return nil
 }
 
 // addReceiver makes each replica take webhooks, if there is an address for them.
