@@ -11,6 +11,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -106,11 +108,15 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 	return newStoppable(mgr)
 }
 
+// writes counts those of all controllers of this process.
+var writes = sync.OnceValue(func() *kube.Writes { return kube.NewWrites(ctrlmetrics.Registry) })
+
 func restConfig(cfg *rest.Config, opts Options) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.UserAgent = "sluice/" + opts.Version
 	cfg.Wrap(kube.LimitEvents())
+	cfg.Wrap(writes().Count())
 	return cfg
 }
 
