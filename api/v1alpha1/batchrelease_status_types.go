@@ -109,6 +109,9 @@ type BatchReleaseStatus struct {
 	CommitAuthor string `json:"commitAuthor,omitempty"`
 	// +optional
 	CommitSubject string `json:"commitSubject,omitempty"`
+	// CommitTime is when Commit was made, as its committer claims; never in the future.
+	// +optional
+	CommitTime *metav1.Time `json:"commitTime,omitempty"`
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`

@@ -164,6 +164,10 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 		*out = new(RollbackRecord)
 		**out = **in
 	}
+	if in.CommitTime != nil {
+		in, out := &in.CommitTime, &out.CommitTime
+		*out = (*in).DeepCopy()
+	}
 	if in.StartedAt != nil {
 		in, out := &in.StartedAt, &out.StartedAt
 		*out = (*in).DeepCopy()

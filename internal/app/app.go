@@ -11,6 +11,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -33,6 +35,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout"
+	"github.com/sluice-dev/sluice/telemetry"
+	"github.com/sluice-dev/sluice/telemetry/metrics"
 )
 
 // Off is the address that serves nothing.
@@ -104,11 +108,15 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 	return newStoppable(mgr)
 }
 
+// writes counts those of all controllers of this process.
+var writes = sync.OnceValue(func() *kube.Writes { return kube.NewWrites(ctrlmetrics.Registry) })
+
 func restConfig(cfg *rest.Config, opts Options) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.UserAgent = "sluice/" + opts.Version
 	cfg.Wrap(kube.LimitEvents())
+	cfg.Wrap(writes().Count())
 	return cfg
 }
 
@@ -165,7 +173,22 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := approvals.Setup(mgr, approvalOptions(opts, forges)); err != nil {
 		return fmt.Errorf("set up approvals: %w", err)
 	}
+	if err := addTelemetry(mgr, now); err != nil {
+		return err
+	}
 	return addReceiver(mgr, opts)
+}
+
+// addTelemetry makes the process that holds the Lease tell what happens to releases.
+func addTelemetry(mgr manager.Manager, now clock.PassiveClock) error {
+	counts := metrics.Default()
+	tellers := []telemetry.Teller{counts}
+	for _, part := range []manager.Runnable{counts.While(mgr.GetCache()), telemetry.NewWatcher(mgr.GetCache(), now, tellers...)} {
+		if err := mgr.Add(part); err != nil {
+			return fmt.Errorf("add telemetry: %w", err)
+		}
+	}
+	return nil
 }
 
 // addReceiver makes each replica take webhooks, if there is an address for them.
