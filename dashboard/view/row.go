@@ -61,7 +61,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 		Updated: status.UpdatedReplicas, Available: status.UpdatedAvailableReplicas,
 		Target: status.TargetReplicas, Replicas: status.Replicas,
 		WaitsFor: cell(show.WaitsFor(release, now)), Message: cell(status.Message),
-		Since: Moment{show.SinceOf(release).Time}, Created: Moment{release.CreationTimestamp.Time},
+		Since: Moment{status.StandsSince().Time}, Created: Moment{release.CreationTimestamp.Time},
 		Commit: plain.Commit(status.Commit), Author: cell(author), Subject: cell(subject), asks: asksOf(release),
 	}
 	if status.Entered() {
