@@ -23,7 +23,7 @@ import (
 const (
 	// requestTime is how long one request may take, sendTime one batch of spans with all that is tried again.
 	requestTime = 10 * time.Second
-	sendTime    = 30 * time.Second
+	sendTime    = 75 * time.Second
 	// flushTime is how long the end of the process waits for the collector.
 	flushTime = 5 * time.Second
 	// maxAnswer is how much is read of what a collector answers.
@@ -114,7 +114,7 @@ func newHTTPClient(o Options, timeout time.Duration) *http.Client {
 	transport.MaxIdleConns, transport.MaxConnsPerHost = 1, 1
 	transport.MaxResponseHeaderBytes = maxAnswer
 	return &http.Client{
-		Transport: transport, Timeout: timeout,
+		Transport: patient{transport}, Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -156,3 +156,24 @@ func (e *Exporter) Shutdown() {
 	err := e.provider.Shutdown(ctx)
 	e.sender.giveUp(err)
 }
+
+// patient is a transport of which every failure is tried again, for a minute: a collector that is restarted refuses connections.
+type patient struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := p.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, passingError{err}
+	}
+	return response, nil
+}
+
+// passingError is one that may go away by itself.
+type passingError struct{ error }
+
+// Temporary is how the library asks.
+func (passingError) Temporary() bool { return true }
+
+// Unwrap is what happened.
+func (e passingError) Unwrap() error { return e.error }
