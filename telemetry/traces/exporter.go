@@ -40,6 +40,8 @@ type Exporter struct {
 	// told are the spans of late. A batch whose pods are lost and come again is done twice, and a release can be said to have ended twice: the
 	// first time counts.
 	told *lru.Cache[spanKey, bool]
+	// goesOn are the traces of late of which something was told.
+	goesOn *lru.Cache[trace.TraceID, bool]
 }
 
 type spanKey struct {
@@ -69,7 +71,7 @@ func New(o Options) (*Exporter, error) {
 	)
 	return &Exporter{
 		provider: provider, tracer: provider.Tracer("github.com/sluice-dev/sluice", trace.WithInstrumentationVersion(o.Version), trace.WithSchemaURL(semconv.SchemaURL)),
-		sender: sender, told: lru.New[spanKey, bool](remembered),
+		sender: sender, told: lru.New[spanKey, bool](remembered), goesOn: lru.New[trace.TraceID, bool](remembered),
 	}, nil
 }
 
@@ -122,9 +124,13 @@ func newHTTPClient(o Options, timeout time.Duration) *http.Client {
 // Tell implements telemetry.Teller. It never waits.
 func (e *Exporter) Tell(facts []story.Fact) {
 	for i := range facts {
-		for _, s := range spansOf(&facts[i]) {
-			e.tell(s)
+		f := &facts[i]
+		for _, s := range spansOf(f) {
+			if !s.unsure || e.goesOn.Get(s.trace) {
+				e.tell(s)
+			}
 		}
+		e.goesOn.Put(root(f, f.Attempt).TraceID(), true, 1)
 	}
 }
 

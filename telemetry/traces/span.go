@@ -32,6 +32,8 @@ type span struct {
 	// wrong says what went wrong; empty where nothing did.
 	wrong string
 	links []trace.Link
+	// unsure says that it may have ended earlier: it has not if its trace was seen to go on, and no end of it.
+	unsure bool
 }
 
 // spansOf are what has ended with a fact.
@@ -123,15 +125,13 @@ func releaseSpan(f *story.Fact, how end) span {
 	return s
 }
 
-// leftSpans are the root of the release that a rollback leaves, if that had not ended: it was stuck, or rejected. Of any other rollback
-// the fact does not say.
+// leftSpans are the root of the release that a rollback leaves, if that had not ended. Where it was stuck or rejected it had not; of any other
+// rollback the fact does not say.
 func leftSpans(f *story.Fact) []span {
-	if f.Trigger != v1alpha1.TriggerDeadline && f.Trigger != v1alpha1.TriggerGateRejected {
-		return nil
-	}
 	left := *f
 	left.Attempt, left.Revision, left.From, left.Trigger = f.Attempt-1, f.From, "", ""
 	s := releaseSpan(&left, endOf(f))
+	s.unsure = f.Trigger != v1alpha1.TriggerDeadline && f.Trigger != v1alpha1.TriggerGateRejected
 	s.attributes = append(s.attributes, text("sluice.rollback.trigger", string(f.Trigger))...)
 	s.links = linkTo(root(f, f.Attempt), "rollback")
 	return []span{s}

@@ -198,6 +198,14 @@ func TestTraceOfRelease(t *testing.T) {
 				"2: batch 1 60-62 in rollback shop/web", "2: rollback shop/web 60-63 ERROR rolled back -> release shop/web",
 			},
 		},
+		"rolled back before it was released": {
+			newScene().begins(0, "bbbb").goesBack(10, v1alpha1.TriggerAnnotation),
+			[]string{"1: release shop/web 0-10 ERROR rolled back -> "},
+		},
+		"rolled back, of which this process knows nothing": {
+			newScene().begins(0, "bbbb").but(func(s *scene) { s.facts = nil }).goesBack(10, v1alpha1.TriggerAnnotation),
+			nil,
+		},
 		"stuck, then superseded": {
 			newScene().begins(0, "bbbb").then(10, func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Message = v1alpha1.PhaseFailed, "pods crash" }).begins(20, "cccc"),
 			[]string{
