@@ -78,6 +78,11 @@ type Options struct {
 	ForgeHTTP bool
 	// ForgeTimeout is for one request to a forge. Default 30s.
 	ForgeTimeout time.Duration
+
+	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is in LeaseNamespace.
+	NoticesConfig string
+	// NoticesPoll is how often that file is read. Default 10s.
+	NoticesPoll time.Duration
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
@@ -99,6 +104,9 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 		return nil, err
 	}
 	if err := addReconcilers(mgr, opts); err != nil {
+		return nil, err
+	}
+	if err := addNotices(mgr, opts); err != nil {
 		return nil, err
 	}
 	return newStoppable(mgr)
