@@ -63,7 +63,9 @@ func (d *desk) see(before, after *v1alpha1.BatchRelease, initial bool, now time.
 		d.seen[after.UID] = one
 	}
 	d.note(after.UID)
-	d.youngest = max(d.youngest, created)
+	if d.youngest = max(d.youngest, created); d.known == nil {
+		d.newest = d.youngest
+	}
 	facts := story.Since(one.Seen, before, after, now)
 	if one.Seen.Attempt != after.Status.Attempt {
 		one.Count = 0
@@ -136,7 +138,10 @@ func (d *desk) settle() {
 		}
 		maps.DeleteFunc(one.Gates, func(gate types.UID, _ v1alpha1.Decision) bool { return !d.known[gate] })
 	}
-	d.first, d.known, d.quiet = false, nil, nil
+	if d.first {
+		d.touch() // from now on, the next process tells what happens after this one ends
+	}
+	d.first, d.known, d.quiet, d.newest = false, nil, nil, max(d.newest, d.youngest)
 }
 
 // note keeps what is there from being forgotten once all has been seen.
@@ -181,10 +186,14 @@ func (d *desk) touch() {
 	}
 }
 
-// pack is the record of what there is now.
+// pack is the record of what there is now; nil as long as the first process has not seen all that there is, or else the next one would
+// take what it has not seen for new.
 func (d *desk) pack() (packed []byte, cut bool, err error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
+	if d.first {
+		return nil, false, nil
+	}
 	all := map[int64]*pending{}
 	for _, name := range slices.Sorted(maps.Keys(d.posts)) {
 		for _, p := range d.posts[name].queue.all() {
@@ -196,7 +205,7 @@ func (d *desk) pack() (packed []byte, cut bool, err error) {
 			one.Receivers = append(one.Receivers, name)
 		}
 	}
-	r := &record{Version: recordVersion, Newest: max(d.newest, d.youngest), Releases: d.seen}
+	r := &record{Version: recordVersion, Newest: d.newest, Releases: d.seen}
 	for _, number := range slices.Sorted(maps.Keys(all)) {
 		r.Pending = append(r.Pending, all[number])
 	}

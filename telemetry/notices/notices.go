@@ -37,6 +37,8 @@ const (
 	between = time.Second
 	// farewell is how long requests may take once the process is told to stop.
 	farewell = 2 * time.Second
+	// saving bounds one write of the record.
+	saving = 3 * time.Second
 	// patience is how long the start waits for the record.
 	patience = time.Minute
 )
@@ -92,19 +94,17 @@ func (n *Notifier) Start(ctx context.Context) error {
 	}
 	valid.Set(1)
 	desk.restore(last)
-	if err := n.watch(ctx, desk); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
+	err := n.watch(ctx, desk)
+	if err == nil {
+		all.group.Go(func() { n.follow(ctx, kill, all) })
+		n.keep(ctx, desk)
 	}
-	if last == nil {
-		desk.touch() // from now on, the next process tells what happens when this one ends
-	}
-	all.group.Go(func() { n.follow(ctx, kill, all) })
-	n.keep(ctx, desk)
 	n.part(all, end)
-	return n.last(ctx, desk)
+	n.last(ctx, desk)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // use gives receivers their posts.
@@ -238,17 +238,26 @@ func (n *Notifier) keep(ctx context.Context, desk *desk) {
 			desk.touch()
 			return
 		}
-		if err := n.save(ctx, desk, true); err != nil && ctx.Err() == nil {
-			n.logger.Error(err, "The record of notices can't be written: trying again")
-			n.wait(ctx, between)
-			desk.touch()
+		err := n.save(ctx, desk, true)
+		if err == nil {
+			continue
 		}
+		desk.touch()
+		if ctx.Err() != nil {
+			return
+		}
+		n.logger.Error(err, "The record of notices can't be written: trying again")
+		n.wait(ctx, between)
 	}
 }
 
+// save writes the record. A write that has begun comes to an answer even when the process is told to stop: without it, nobody knows on which
+// version the next one has to be based.
 func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	defer end()
 	packed, cut, err := desk.pack()
-	if err != nil {
+	if err != nil || packed == nil {
 		return err
 	}
 	if cut {
@@ -269,18 +278,15 @@ func (n *Notifier) part(all *posts, kill context.CancelFunc) {
 }
 
 // last writes the record a last time. Another process may hold the Lease by now: what that has written stays.
-func (n *Notifier) last(ctx context.Context, desk *desk) error {
+func (n *Notifier) last(ctx context.Context, desk *desk) {
 	select {
 	case <-desk.dirty:
 	default:
-		return nil
+		return
 	}
-	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer end()
 	if err := n.save(ctx, desk, false); err != nil {
 		n.logger.Info("The record of notices was not written at the end: some may be sent twice", "error", err.Error())
 	}
-	return nil
 }
 
 // releases handles what informers see of BatchReleases.
