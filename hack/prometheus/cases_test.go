@@ -131,8 +131,8 @@ var ofReleases = []scenario{
 		ofProcess("sluice_put_back_total", `reason="TemplateChanged"`): "0x59 0+1x300",
 	}), want: []string{`SluicePutBackFight {reason="TemplateChanged"} after 1h6m`}},
 	{name: "RolledBack", reason: "a rollback of two minutes, with a counter that is new", world: idle().over(series{
-		ofSluice("sluice_releases", shop+`, phase="RollingBack"`):        "0x59 1x1 0x300",
-		ofSluice("sluice_rollbacks_total", shop+`, trigger="OnFailure"`): "_x59 1x300",
+		ofSluice("sluice_releases", shop+`, phase="RollingBack"`):       "0x59 1x1 0x300",
+		ofSluice("sluice_rollbacks_total", shop+`, trigger="Deadline"`): "_x59 1x300",
 	}), want: []string{`SluiceRollback {` + shop + `} after 1h`}},
 	{name: "RolledBackBetweenScrapes", reason: "a rollback that no scrape sees", world: idle().over(series{
 		ofSluice("sluice_rollbacks_total", shop+`, trigger="Annotation"`): "1x59 2x300",

@@ -72,7 +72,7 @@ func TestDashboardShowsWhatIsThere(t *testing.T) {
 
 // filled is a query as Grafana sends it, with its own variables replaced.
 func filled(expression string) string {
-	return strings.NewReplacer("$__rate_interval", "5m", "$__range_s", "86400", "$__range", "1d").Replace(expression)
+	return strings.NewReplacer("$__rate_interval", "5m", "$__range_s", "86400", "$__range", "1d", "$namespace", "shop|cart").Replace(expression)
 }
 
 // TestDashboardIsSound: it can be imported anywhere, and its panels neither share ids nor lie on each other.

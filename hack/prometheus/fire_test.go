@@ -67,7 +67,7 @@ func (w world) fires(t *testing.T) []string {
 func (w world) script() string {
 	lines := []string{"load " + short(w.step)}
 	for _, name := range slices.Sorted(maps.Keys(w.series)) {
-		lines = append(lines, "  "+name+" "+w.series[name])
+		lines = append(lines, "  "+name+" "+strings.ReplaceAll(w.series[name], forever, fmt.Sprintf("x%d", w.steps)))
 	}
 	return strings.Join(lines, "\n")
 }

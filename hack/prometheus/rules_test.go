@@ -3,7 +3,6 @@ package prometheus
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,10 +43,7 @@ func alerts(t *testing.T) []rulefmt.Rule {
 // TestAlertsAreWhole: each has what whoever is called needs: what it is, a command to copy, and a place to read on.
 func TestAlertsAreWhole(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/alerts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := page(t)
 	seen := map[string]bool{}
 	for _, rule := range alerts(t) {
 		t.Run(rule.Alert, func(t *testing.T) {
@@ -67,12 +63,12 @@ func TestAlertsAreWhole(t *testing.T) {
 			if got, want := rule.Annotations["runbook_url"], runbook+strings.ToLower(rule.Alert); got != want {
 				t.Errorf("want runbook_url %s, got %s", want, got)
 			}
-			if !strings.Contains(string(page), "\n### "+rule.Alert+"\n") {
+			if !strings.Contains(text, "\n### "+rule.Alert+"\n") {
 				t.Errorf("docs/alerts.md has no heading %s", rule.Alert)
 			}
 		})
 	}
-	for _, heading := range regexp.MustCompile(`(?m)^### (Sluice\w+)$`).FindAllStringSubmatch(string(page), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^### (Sluice\w+)$`).FindAllStringSubmatch(text, -1) {
 		if !seen[heading[1]] {
 			t.Errorf("docs/alerts.md explains %s, which is not an alert", heading[1])
 		}

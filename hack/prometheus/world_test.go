@@ -2,7 +2,6 @@ package prometheus
 
 import (
 	"fmt"
-	"maps"
 	"time"
 )
 
@@ -25,8 +24,11 @@ func ofProcess(name, own string) string {
 	return fmt.Sprintf(`%s{%s%s}`, name, active, own)
 }
 
-// constant is a value that stays, for longer than any test.
-func constant(value int64) string { return fmt.Sprintf("%dx10000", value) }
+// forever stands for as many times as a world has steps.
+const forever = "x10000"
+
+// constant is a value that stays.
+func constant(value int64) string { return fmt.Sprintf("%d%s", value, forever) }
 
 const (
 	web  = `namespace="shop", release="web"`
@@ -101,15 +103,6 @@ func released() series {
 		ofProcess("sluice_put_back_total", `reason="TemplateChanged"`):                         "0x14 1x300",
 		ofProcess("controller_runtime_reconcile_errors_total", `controller="rollout"`):         "3x9 5x300",
 		ofProcess("workqueue_depth", `name="rollout", controller="rollout"`):                   "0x9 3x89 0x200",
-	}
-	return all
-}
-
-// join returns series of several.
-func join(several ...series) series {
-	all := series{}
-	for _, some := range several {
-		maps.Copy(all, some)
 	}
 	return all
 }
