@@ -27,16 +27,16 @@ var quiet = []scenario{
 		`leader_election_master_status{job="sluice-metrics", namespace="sluice-system", pod="sluice-controller-c"}`: "_x59 0x6 1x300",
 	})},
 	{name: "NoReadForTenMinutes", reason: "a forge that is down for ten minutes is no reason to call somebody", world: idle().over(series{
-		ofSluice("sluice_source_syncs_total", git+`, result="unchanged"`): "0+1x59 59x9 60+1x200",
-		ofSluice("sluice_source_syncs_total", git+`, result="failed"`):    "0x59 1+1x3 4x300",
+		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0+1x59 59x9 60+1x200",
+		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x59 1+1x3 4x300",
 	})},
 	{name: "ReadEachHour", reason: "a source with a long interval, whose last read but one failed", world: idle().over(series{
-		ofSluice("sluice_source_syncs_total", git+`, result="unchanged"`): "0x59 1x59 1x4 2x59 3x300",
-		ofSluice("sluice_source_syncs_total", git+`, result="failed"`):    "0x119 1x300",
+		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0x59 1x59 1x4 2x59 3x300",
+		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x119 1x300",
 	})},
 	{name: "SourceDeleted", reason: "of a source that is gone nothing is left to do", world: idle().over(series{
-		ofSluice("sluice_source_syncs_total", git+`, result="unchanged"`): "0+1x59 59x9 stale",
-		ofSluice("sluice_source_syncs_total", git+`, result="failed"`):    "0x59 1x1 2x3 3x3 stale",
+		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0+1x59 59x9 stale",
+		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x59 1x1 2x3 3x3 stale",
 	})},
 	{name: "Suspended", reason: "somebody stopped the release on purpose", world: idle().over(stands("Stopped"), series{
 		ofSluice("sluice_release_stopped", web+`, cause="Suspended"`): constant(1),
@@ -59,6 +59,13 @@ var quiet = []scenario{
 		`workqueue_depth{job="other", namespace="other", name="other"}`:               constant(5000),
 		`workqueue_longest_running_processor_seconds{job="other", namespace="other"}`: constant(5000),
 		`controller_runtime_reconcile_errors_total{job="other", namespace="other"}`:   "0+100x300",
+	})},
+	{name: "NoNotices", reason: "without receivers there is no configuration to be valid", world: idle().over(series{
+		ofProcess("sluice_notices_config_valid", ""):           constant(0),
+		ofProcess("sluice_notices_pending", `receiver="chat"`): "_x10000",
+	})},
+	{name: "NoticesRetriedOnce", reason: "a receiver that is restarted gets its notices later", world: idle().over(series{
+		ofProcess("sluice_notices_total", `receiver="chat", result="retried"`): "0x59 1 2 3x300",
 	})},
 }
 
@@ -90,14 +97,23 @@ var ofController = []scenario{
 		ofProcess("workqueue_depth", `name="rollout", controller="rollout"`): "0x59 0+10x300",
 	}), want: []string{`SluiceQueueBacklog {name="rollout", namespace="sluice-system", pod="sluice-controller-a"} after 1h26m`}},
 	{name: "WritesRefused", reason: "a policy refuses a write, which is tried every five minutes", world: idle().over(series{
-		ofProcess("sluice_writes_total", `kind="ReplicaSet", verb="patch", result="refused"`): "0x59 1x4 2x4 3x4 4x4 5x4 6x4 7x300",
+		ofProcess("sluice_writes_total", `kind="ReplicaSet", verb="patch", result="Refused"`): "0x59 1x4 2x4 3x4 4x4 5x4 6x4 7x300",
 	}), want: []string{`SluiceWritesRefused {kind="ReplicaSet", verb="patch"} after 1h20m`}},
 	{name: "InvariantViolated", reason: "once is too often, though the series begins with it", world: idle().over(series{
 		ofProcess("sluice_invariant_violations_total", `invariant="I1"`): "_x59 1x300",
 	}), want: []string{`SluiceInvariantViolated {invariant="I1"} after 59m`}},
-	{name: "NoticesLost", reason: "a receiver refuses all", world: idle().over(series{
-		ofProcess("sluice_notices_total", `receiver="chat", result="failed"`): "0x59 1+1x300",
-	}), want: []string{`SluiceNoticesLost {receiver="chat"} after 1h8m`}},
+	{name: "NoticesRetried", reason: "a receiver does not answer", world: idle().over(series{
+		ofProcess("sluice_notices_total", `receiver="chat", result="retried"`): "0x59 0+1x300",
+	}), want: []string{`SluiceNoticesUndelivered {receiver="chat"} after 1h7m`}},
+	{name: "NoticeRefused", reason: "a receiver does not want one", world: idle().over(series{
+		ofProcess("sluice_notices_total", `receiver="chat", result="refused"`): "0x59 1x300",
+	}), want: []string{`SluiceNoticesUndelivered {receiver="chat"} after 1h1m`}},
+	{name: "NoticesInvalid", reason: "the file has a mistake", world: idle().over(series{
+		ofProcess("sluice_notices_config_valid", ""): "1x59 0x300",
+	}), want: []string{`SluiceNoticesConfigInvalid {namespace="sluice-system"} after 1h15m`}},
+	{name: "SpansDropped", reason: "the collector is away", world: idle().over(series{
+		ofProcess("sluice_spans_dropped_total", `reason="not_taken"`): "0x59 0+1x300",
+	}), want: []string{`SluiceSpansDropped {reason="not_taken"} after 1h26m`}},
 }
 
 // ofReleases are worlds in which a release needs somebody.
@@ -149,15 +165,15 @@ var ofReleases = []scenario{
 // ofSources are worlds in which Git or the forge is in trouble.
 var ofSources = []scenario{
 	{name: "Unreadable", reason: "each read fails, with growing intervals", world: idle().over(series{
-		ofSluice("sluice_source_syncs_total", git+`, result="unchanged"`): "0+1x59 59x300",
-		ofSluice("sluice_source_syncs_total", git+`, result="failed"`):    "0x59 1x1 2x3 3x4 4x4 5x4 6x4 7x4 8x4 9x300",
+		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0+1x59 59x300",
+		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x59 1x1 2x3 3x4 4x4 5x4 6x4 7x4 8x4 9x300",
 	}), want: []string{`SluiceSourceUnreadable {` + git + `} after 1h14m`}},
 	{name: "NeverReadable", reason: "the address of a new source is wrong", world: idle().over(series{
-		ofSluice("sluice_source_syncs_total", `namespace="shop", source="new", result="failed"`): "_x60 1x1 2x3 3x4 4x4 5x4 6x4 7x4 8x4 9x300",
+		ofSluice("sluice_source_syncs_total", `namespace="shop", source="new", result="FetchFailed"`): "_x60 1x1 2x3 3x4 4x4 5x4 6x4 7x4 8x4 9x300",
 	}), want: []string{`SluiceSourceUnreadable {namespace="shop", source="new"} after 1h7m`}},
 	{name: "UnreadableEachHour", reason: "so does a source with a long interval", world: idle().lasting(time.Minute, 400).over(series{
-		ofSluice("sluice_source_syncs_total", git+`, result="unchanged"`): "0x59 1x500",
-		ofSluice("sluice_source_syncs_total", git+`, result="failed"`):    "0x119 1x59 2x59 3x59 4x300",
+		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0x59 1x500",
+		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x119 1x59 2x59 3x59 4x300",
 	}), want: []string{`SluiceSourceUnreadable {` + git + `} after 4h`}},
 	{name: "FileErrors", reason: "a file can't be read", world: idle().over(series{
 		ofSluice("sluice_source_errors", git): "0x59 2x300",
