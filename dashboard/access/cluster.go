@@ -150,12 +150,13 @@ func (c *Cluster) logout(w http.ResponseWriter, r *http.Request, s session) {
 
 // admitted opens a session for somebody whose login was genuine, and sends them on. The session ends when what they have shown does.
 func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity, until time.Time, next string) {
+	claimed := who.Name
 	who, err := admit(who)
 	if err == nil {
 		err = c.people.proven(r.Context(), who)
 	}
 	if err != nil {
-		c.refused(w, r, who.Name, err, next)
+		c.refused(w, r, claimed, err, next)
 		return
 	}
 	now := c.options.Clock.Now()
@@ -238,4 +239,3 @@ func (c *Cluster) cookieName(purpose string) string {
 	}
 	return "__Host-" + name
 }
-
