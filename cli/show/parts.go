@@ -4,11 +4,22 @@ import (
 	"cmp"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
+
+// Sight is a release as somebody may see it.
+type Sight struct {
+	*Whole
+
+	// Kept are the templates in its history.
+	Kept []appsv1.ControllerRevision
+	// Hidden says what the user may not read, as the API server has it.
+	Hidden []string
+}
 
 // StateOf is how a release is, at a glance.
 func StateOf(release *v1alpha1.BatchRelease) State { return releaseState(release) }

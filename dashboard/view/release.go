@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
@@ -51,7 +50,7 @@ type Queued struct {
 }
 
 // ReleaseOf is the page of a release; zones says that pods are grouped by zone and not by node.
-func ReleaseOf(sight *lookup.Sight, zones bool, now time.Time) *Release {
+func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	release := sight.Release
 	status := &release.Status
 	page := &Release{
