@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -88,9 +89,7 @@ func TestForgedCallbacks(t *testing.T) {
 	}
 	with := func(u *url.URL, changes url.Values) string {
 		q := u.Query()
-		for name, values := range changes {
-			q[name] = values
-		}
+		maps.Copy(q, changes)
 		return callbackPath + "?" + q.Encode()
 	}
 	cases := map[string]struct {
@@ -174,12 +173,8 @@ func TestClaimsThatOpenNothing(t *testing.T) {
 	w.open(bare)
 	for name, tc := range cases {
 		w.clock.Step(time.Second)
-		claims := map[string]any{}
-		for _, from := range []map[string]any{good, tc.claims} {
-			for claim, value := range from {
-				claims[claim] = value
-			}
-		}
+		claims := maps.Clone(good)
+		maps.Copy(claims, tc.claims)
 		p.says(claims)
 		b := w.browser()
 		got := b.through("/login/start")
