@@ -24,9 +24,6 @@ type Sight struct {
 // StateOf is how a release is, at a glance.
 func StateOf(release *v1alpha1.BatchRelease) State { return releaseState(release) }
 
-// SinceOf is since when a release stands as it does; zero if that is not known.
-func SinceOf(release *v1alpha1.BatchRelease) metav1.Time { return standingSince(release) }
-
 // CommitOf is the author and the subject of the commit that is released, as far as the release still knows them.
 func CommitOf(release *v1alpha1.BatchRelease) (author, subject string) { return commitWords(release) }
 

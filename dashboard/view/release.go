@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,7 +21,7 @@ type Release struct {
 	UID      string
 	Attempt  int64
 	Revision string
-	// Why says in one sentence what the release does, or why it stands still.
+	// Why says in one sentence what the release does, or why it stops.
 	Why string
 	// Warnings are what to know before anybody lets it go on.
 	Warnings []string
@@ -74,16 +75,21 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	return page
 }
 
+// warningsOf are the conditions of a release that the sentence about it does not say.
 func warningsOf(release *v1alpha1.BatchRelease) []string {
 	var warnings []string
-	for _, condition := range []string{
-		v1alpha1.ConditionBeyondStep, v1alpha1.ConditionPreflightFailed, v1alpha1.ConditionReplicaFailure, v1alpha1.ConditionDrifted,
+	status := &release.Status
+	for condition, isSaid := range map[string]bool{
+		v1alpha1.ConditionBeyondStep:      false,
+		v1alpha1.ConditionReplicaFailure:  false,
+		v1alpha1.ConditionPreflightFailed: status.State == v1alpha1.StateWillNotFit,
+		v1alpha1.ConditionDrifted:         status.State == v1alpha1.StateDrifted || status.StoppedFor(v1alpha1.StopWorkloadChanged) || status.State == v1alpha1.StateChangedPastGit,
 	} {
-		found := meta.FindStatusCondition(release.Status.Conditions, condition)
-		if found != nil && found.Message != "" && found.Message != release.Status.Message {
+		if found := meta.FindStatusCondition(status.Conditions, condition); found != nil && found.Message != "" && !isSaid {
 			warnings = append(warnings, line(found.Message))
 		}
 	}
+	slices.Sort(warnings)
 	return warnings
 }
 
