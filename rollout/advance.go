@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,22 +26,28 @@ func outdated(err error) bool { return errors.Is(err, errOutdated) }
 
 // shell is the cluster as a pass acts on it.
 type shell struct {
-	r *Reconciler
-	v *view
+	r      *Reconciler
+	v      *view
+	logger logr.Logger
 }
 
 var _ turns.Shell = shell{}
 
 // advance runs a pass. It returns after how long to look again.
 func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
-	wake, err := turns.Run(ctx, shell{r, v})
+	wake, err := turns.Run(ctx, shell{r, v, log.FromContext(ctx)})
 	if errors.Is(err, turns.ErrEndless) {
 		return 0, fmt.Errorf("BatchRelease %s: %w", client.ObjectKeyFromObject(v.release), err)
 	}
 	return wake, err
 }
 
-func (s shell) Plan() plan.Plan { return plan.Next(s.v.observation(s.r.clock.Now())) }
+func (s shell) Plan() plan.Plan {
+	seen := s.v.observation(s.r.clock.Now())
+	next := plan.Next(seen)
+	s.v.violated(s.logger, plan.Violations(seen, next)...)
+	return next
+}
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
 	err := s.r.act(ctx, s.v, actions)

@@ -22,11 +22,14 @@ var Invariants = []string{"I1", "I2", "I3", "I5", "I6", "I8"}
 // planner: there are none, unless the planner has a bug. It sees less than the laws of rollout/sim, and knows no exception that it can't
 // see; where it can't tell it says nothing.
 func Violations(o Observation, next Plan) []Violation {
+	before := &o.Release.Status
+	if len(next.Actions) == 0 && before.CurrentStepIndex == next.Status.CurrentStepIndex && before.Phase == next.Status.Phase {
+		return nil
+	}
 	l := lookAt(o)
 	if l.Workload == nil || l.Workload.Deleting {
 		return nil
 	}
-	before := &o.Release.Status
 	l.record = next.Status
 	all := l.skippedGates(before)
 	pods, can := l.Workload.Mover.(mover.Foresees)
