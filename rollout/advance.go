@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,15 +26,16 @@ func outdated(err error) bool { return errors.Is(err, errOutdated) }
 
 // shell is the cluster as a pass acts on it.
 type shell struct {
-	r *Reconciler
-	v *view
+	r      *Reconciler
+	v      *view
+	logger logr.Logger
 }
 
 var _ turns.Shell = shell{}
 
 // advance runs a pass. It returns after how long to look again.
 func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
-	wake, err := turns.Run(ctx, shell{r, v})
+	wake, err := turns.Run(ctx, shell{r, v, log.FromContext(ctx)})
 	if errors.Is(err, turns.ErrEndless) {
 		return 0, fmt.Errorf("BatchRelease %s: %w", client.ObjectKeyFromObject(v.release), err)
 	}
@@ -41,9 +43,11 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 }
 
 func (s shell) Plan() plan.Plan {
-	o := s.v.observation(s.r.clock.Now())
-	o.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
-	return plan.Next(o)
+	seen := s.v.observation(s.r.clock.Now())
+	seen.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
+	next := plan.Next(seen)
+	s.v.violated(s.logger, plan.Violations(seen, next)...)
+	return next
 }
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
