@@ -89,14 +89,14 @@ func TestLogOfRelease(t *testing.T) {
 	}
 }
 
-// However long pods crash, and whoever meddles, the log stays short: at most four lines a release, two a batch, and one a gate, and
+// However long pods crash, the log stays short: at most four lines a release, two a batch, and one a gate, and
 // those for what goes wrong.
 func TestLogStaysShort(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(6))
 	w.create(releaseOf(podTemplate("web:2", behaving(controlplane.CrashLoop)), step(1, none()), step("50%", none()), step("100%")))
-	w.await(troubled(v1alpha1.PodsCrash, 1, "1 of 1 pod crashes: "))
+	w.await(all(web.phase(v1alpha1.PhaseRollingUpdate), troubled(v1alpha1.PodsCrash, 1, "1 of 1 pod crashes: ")))
 	w.releaseImage("web:3")
 	w.await(all(web.completed, web.serves("web:3", 6)))
 	lines := w.logged("Completed", strings.NewReplacer())
