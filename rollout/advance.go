@@ -168,6 +168,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 // tell publishes events of a status that is written.
 func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	for _, event := range events {
+		if event.Quiet() {
+			kube.LogOnly(r.recorder, release, event.Reason, event.Message)
+			continue
+		}
 		kind := corev1.EventTypeNormal
 		if event.Warning {
 			kind = corev1.EventTypeWarning
@@ -190,7 +194,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 			err = r.carryOut(ctx, v, action)
 		}
 		if refused := refusedFor(err); refused != nil {
-			logger.Info("The API server refuses a write", "write", action.String(), "why", refused.Why)
+			logger.V(1).Info("The API server refuses a write", "write", action.String(), "why", refused.Why) // people are told once
 			v.process.refuse(v.release, action, *refused, r.clock.Now())
 			return turns.ErrRefused
 		}
@@ -198,19 +202,29 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 			return fmt.Errorf("%s: %w", action, err)
 		}
 		v.process.refusals = v.process.refusals.After(action)
-		logger.V(verbosity(action)).Info(action.String(), "why", action.Why())
+		r.log(ctx, v, action)
 	}
 	return nil
 }
 
-// verbosity is 0 for what people look for in a log: that a workload is taken over, put back or handed back. The events,
-// which are logged as well, say how far a release is.
-func verbosity(action plan.Action) int {
-	_, taken := action.(plan.TakeOver)
-	if _, handed := action.(plan.HandBack); taken || handed {
-		return 0
+// putBackAgain is after how long a log says again that something was put back: others may change it all the time.
+const putBackAgain = time.Minute
+
+// log says what was done. What people look for in a log beside the events, which are logged too, is that a change is put back, and that
+// the workload of a release that is deleted is handed back.
+func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
+	log.FromContext(ctx).V(1).Info(action.String(), "why", action.Why())
+	switch a := action.(type) {
+	case plan.TakeOver:
+		if again := r.clock.Since(v.process.putBackLogged) < putBackAgain; a.PutBack != "" && !again {
+			v.process.putBackLogged = r.clock.Now()
+			kube.LogOnly(r.recorder, v.release, a.PutBack, string(a.Why()))
+		}
+	case plan.HandBack:
+		if v.release.DeletionTimestamp != nil { // else the end of the release says so
+			kube.LogOnly(r.recorder, v.release, v1alpha1.ReasonHandingBack, fmt.Sprintf("%s: %s", a, a.Why()))
+		}
 	}
-	return 1
 }
 
 // overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec of its
