@@ -44,6 +44,7 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 
 func (s shell) Plan() plan.Plan {
 	seen := s.v.observation(s.r.clock.Now())
+	seen.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
 	next := plan.Next(seen)
 	s.v.violated(s.logger, plan.Violations(seen, next)...)
 	return next
@@ -76,7 +77,7 @@ func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
 
 func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
-	s.v.timed = last.Timed
+	s.v.timed, s.v.process.podLooks = last.Timed, last.PodLooks
 	return s.r.settle(ctx, s.v, last, told)
 }
 

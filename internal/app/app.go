@@ -35,8 +35,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout"
-	"github.com/sluice-dev/sluice/telemetry"
-	"github.com/sluice-dev/sluice/telemetry/metrics"
+	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
 // Off is the address that serves nothing.
@@ -82,6 +81,15 @@ type Options struct {
 	ForgeHTTP bool
 	// ForgeTimeout is for one request to a forge. Default 30s.
 	ForgeTimeout time.Duration
+
+	// Traces say where to tell of releases as traces, and TracePage where people see them.
+	Traces    traces.Options
+	TracePage traces.Page
+
+	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is in LeaseNamespace.
+	NoticesConfig string
+	// NoticesPoll is how often that file is read. Default 10s.
+	NoticesPoll time.Duration
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
@@ -105,7 +113,21 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 	if err := addReconcilers(mgr, opts); err != nil {
 		return nil, err
 	}
-	return newStoppable(mgr)
+	if err := addNotices(mgr, opts); err != nil {
+		return nil, err
+	}
+	exporter, err := newTraces(opts, mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+	if err := addTelemetry(mgr, tellers(exporter)...); err != nil {
+		return nil, err
+	}
+	mgr, err = newStoppable(mgr)
+	if err != nil || exporter == nil {
+		return mgr, err
+	}
+	return flushing{mgr, exporter}, nil
 }
 
 // writes counts those of all controllers of this process.
@@ -165,7 +187,11 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
-	releases := rollout.NewReconciler(cached, live, watching, kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout)), now)
+	recorder := kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout))
+	if opts.Traces.Enabled() {
+		recorder = traces.Events(recorder)
+	}
+	releases := rollout.NewReconciler(cached, live, watching, recorder, now)
 	options := rollout.Options{Traffic: opts.Traffic, Namespaces: opts.Namespaces, Cache: cacheOptions(opts.Namespaces)}
 	if err := releases.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
@@ -173,22 +199,7 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := approvals.Setup(mgr, approvalOptions(opts, forges)); err != nil {
 		return fmt.Errorf("set up approvals: %w", err)
 	}
-	if err := addTelemetry(mgr, now); err != nil {
-		return err
-	}
 	return addReceiver(mgr, opts)
-}
-
-// addTelemetry makes the process that holds the Lease tell what happens to releases.
-func addTelemetry(mgr manager.Manager, now clock.PassiveClock) error {
-	counts := metrics.Default()
-	tellers := []telemetry.Teller{counts}
-	for _, part := range []manager.Runnable{counts.While(mgr.GetCache()), telemetry.NewWatcher(mgr.GetCache(), now, tellers...)} {
-		if err := mgr.Add(part); err != nil {
-			return fmt.Errorf("add telemetry: %w", err)
-		}
-	}
-	return nil
 }
 
 // addReceiver makes each replica take webhooks, if there is an address for them.
@@ -208,6 +219,7 @@ func addReceiver(mgr manager.Manager, opts Options) error {
 func approvalOptions(opts Options, forges *github.Clients) approvals.Options {
 	return approvals.Options{
 		Cluster:          opts.Cluster,
+		Page:             opts.TracePage.Of,
 		SharedNamespaces: opts.SharedNamespaces,
 		Forges:           forges,
 	}

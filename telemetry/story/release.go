@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// OfRelease is what happened to a release between two of its versions, in order. Nothing is told of the first version that is
+// OfRelease is what happened to a release between two of its versions, in order. It tells nothing of the first version that is
 // seen (before is nil). At a time now: what has no time of its own in the status happened then.
 func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before == nil || after == nil || before.UID != after.UID {
