@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// The kinds of spans. They are part of IDs: one that changes begins new spans.
+// What spans are about. These words are part of IDs: one that changes begins new spans.
 const (
 	kindRelease  = "release"
 	kindBatch    = "batch"
