@@ -32,7 +32,7 @@ func (p *post) add(one *pending) {
 		sent.WithLabelValues(p.receiver.name, resultDropped).Inc()
 		p.logger.Info("Notice dropped: the queue of the receiver is full", about(dropped)...)
 	}
-	waiting.WithLabelValues(p.receiver.name).Set(float64(len(p.queue.all())))
+	waiting.WithLabelValues(p.receiver.name).Set(float64(p.queue.size()))
 	p.rouse()
 }
 
@@ -109,7 +109,7 @@ func (p *post) conclude(one *queued, o outcome) {
 		return // it is not configured any more
 	}
 	sent.WithLabelValues(p.receiver.name, result).Inc()
-	waiting.WithLabelValues(p.receiver.name).Set(float64(len(p.queue.all())))
+	waiting.WithLabelValues(p.receiver.name).Set(float64(p.queue.size()))
 	if result != resultRetried {
 		p.desk.touch()
 	}

@@ -119,3 +119,11 @@ func (q *queue) all() []*pending {
 	}
 	return all
 }
+
+// size is how many that are.
+func (q *queue) size() int {
+	if q.sending != nil {
+		return len(q.waiting) + 1
+	}
+	return len(q.waiting)
+}

@@ -70,9 +70,7 @@ func passed(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	path := []*v1alpha1.BatchRelease{seen.release(after)}
 	next := seen.Step
 	if seen.Attempt != after.Status.Attempt {
-		if last := ended(seen, after); last != nil {
-			path = append(path, last)
-		}
+		path = append(path, ended(seen, path[0], &after.Status)...)
 		begun := after.DeepCopy()
 		begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
 		begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
@@ -82,13 +80,39 @@ func passed(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	if after.Status.Phase == "" || !after.Status.Entered() || len(after.Status.Jumps()) > 0 {
 		return path // of a release that has jumped, nobody knows which steps were left out
 	}
-	for ; next < after.Status.CurrentStepIndex; next++ {
-		step := path[len(path)-1].DeepCopy()
-		step.Status.CurrentStepIndex, step.Status.CurrentStepState = next, v1alpha1.StepBlocking
+	return append(path, steps(path[len(path)-1], next, after.Status.CurrentStepIndex)...)
+}
+
+// steps are the versions in which the steps from one to, but not including, another are done, counted from 0.
+func steps(release *v1alpha1.BatchRelease, from, to int32) []*v1alpha1.BatchRelease {
+	var all []*v1alpha1.BatchRelease
+	for ; from < to; from++ {
+		step := release.DeepCopy()
+		step.Status.CurrentStepIndex, step.Status.CurrentStepState = from, v1alpha1.StepBlocking
 		step.Status.StepStartedAt = &metav1.Time{}
-		path = append(path, step)
+		all = append(all, step)
 	}
-	return path
+	return all
+}
+
+// ended are the versions in which a release that was seen in progress completed before the present one began; none if the present one took
+// its place.
+func ended(seen Seen, was *v1alpha1.BatchRelease, now *v1alpha1.BatchReleaseStatus) []*v1alpha1.BatchRelease {
+	if !underWay(&was.Status) || len(now.Ended) == 0 {
+		return nil
+	}
+	last := now.Ended[len(now.Ended)-1]
+	if now.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
+		return nil
+	}
+	done := was
+	all := steps(was, seen.Step, int32(len(was.Spec.Steps(was.Status.Rollback != nil))))
+	if len(all) > 0 {
+		done = all[len(all)-1]
+	}
+	done = done.DeepCopy()
+	done.Status.Phase, done.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
+	return append(all, done)
 }
 
 // release is one as it was seen, with what else is known of it now.
@@ -117,20 +141,6 @@ func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 			status.StepStartedAt = timeAt(s.StepStarted)
 		}
 	}
-	return was
-}
-
-// ended is the release that was in progress, as it completed before the present one began; nil if the present one took its place.
-func ended(seen Seen, after *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
-	was := seen.release(after)
-	if !underWay(&was.Status) || len(after.Status.Ended) == 0 {
-		return nil
-	}
-	last := after.Status.Ended[len(after.Status.Ended)-1]
-	if after.Status.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
-		return nil
-	}
-	was.Status.Phase, was.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
 	return was
 }
 
