@@ -94,6 +94,7 @@ func newRoot() *cobra.Command {
 		newJump(),
 		newLint(),
 		newList(),
+		newNotify(),
 		newPause(),
 		newPlan(),
 		newReject(),
