@@ -112,8 +112,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// TestRotation: files that the configuration names are part of it.
-func TestRotation(t *testing.T) {
+// TestNamedFilesAreRead: files that the configuration names are part of it.
+func TestNamedFilesAreRead(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := write(t, folder, "receivers: [{name: a, type: slack, urlFile: slack-url}]")
