@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +47,11 @@ type Dashboard struct {
 	rights  *access.Rights
 	streams *streams
 	files   http.Handler
+
+	// following is how long pages hear of changes.
+	following  atomic.Pointer[context.Context]
+	sources    sync.Once
+	sourcesErr error
 }
 
 // New makes a Dashboard. Follow keeps its pages live.
@@ -86,7 +93,20 @@ func withoutTemplate(object any) (any, error) {
 }
 
 // Follow has the pages hear of changes, until ctx ends.
-func (d *Dashboard) Follow(ctx context.Context) error { return d.follow(ctx, d.options.Objects) }
+func (d *Dashboard) Follow(ctx context.Context) error {
+	d.following.Store(&ctx)
+	return d.hear(ctx, &v1alpha1.BatchRelease{}, kindRelease)
+}
+
+// followSources has the pages hear of sources, once somebody looks at them who may: not everybody who runs a dashboard may list them.
+func (d *Dashboard) followSources() error {
+	ctx := d.following.Load()
+	if ctx == nil {
+		return nil
+	}
+	d.sources.Do(func() { d.sourcesErr = d.hear(*ctx, &v1alpha1.ReleaseSource{}, kindSource) })
+	return d.sourcesErr
+}
 
 // Handler serves the pages to those whom the door lets in.
 func (d *Dashboard) Handler() http.Handler {
@@ -99,6 +119,7 @@ func (d *Dashboard) Handler() http.Handler {
 	mux.HandleFunc("GET /live", d.live)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", d.files))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("/", d.page(func(*http.Request, *access.Viewer) (*answer, error) { return nil, errNoPage }))
 	return d.options.Door.Wrap(mux)
 }
@@ -190,3 +211,17 @@ func navigation(path string) []page.NavLink {
 
 // timeout is how long the API server may take for one page.
 const timeout = 20 * time.Second
+
+// patience is how long a readiness check waits for the cache.
+const patience = time.Second
+
+// ready says whether lists can be shown.
+func (d *Dashboard) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if !d.options.Objects.WaitForCacheSync(ctx) {
+		http.Error(w, "the cache has not caught up with the API server yet", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}

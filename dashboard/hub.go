@@ -8,14 +8,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // change is an object that has changed.
 type change struct{ kind, namespace, name string }
 
-// The kinds of changes.
+// What can change.
 const (
 	kindRelease = "release"
 	kindSource  = "source"
@@ -65,22 +63,17 @@ func (h *hub) publish(c change) {
 	}
 }
 
-// follow has the hub and the board hear of what informers see, until ctx ends.
-func (d *Dashboard) follow(ctx context.Context, objects cache.Cache) error {
-	for object, kind := range map[client.Object]string{
-		&v1alpha1.BatchRelease{}:  kindRelease,
-		&v1alpha1.ReleaseSource{}: kindSource,
-	} {
-		informer, err := objects.GetInformer(ctx, object)
-		if err != nil {
-			return fmt.Errorf("watch %T: %w", object, err)
-		}
-		registered, err := informer.AddEventHandler(heard{d, kind})
-		if err != nil {
-			return fmt.Errorf("watch %T: %w", object, err)
-		}
-		context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registered) })
+// hear has the hub and the board hear of what informers see of a kind, until ctx ends.
+func (d *Dashboard) hear(ctx context.Context, object client.Object, kind string) error {
+	informer, err := d.options.Objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch %T: %w", object, err)
 	}
+	registered, err := informer.AddEventHandler(heard{d, kind})
+	if err != nil {
+		return fmt.Errorf("watch %T: %w", object, err)
+	}
+	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registered) })
 	return nil
 }
 

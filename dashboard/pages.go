@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -142,13 +143,20 @@ func (d *Dashboard) showDiff(r *http.Request, viewer *access.Viewer) (*answer, e
 func (d *Dashboard) listSources(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	all, err := d.board.sources(ctx)
+	seen, err := d.seen(ctx, viewer, listSources)
 	if err != nil {
 		return nil, err
 	}
-	own, err := permitted(ctx, d, viewer, listSources, all)
-	if err != nil {
-		return nil, err
+	var own []v1alpha1.ReleaseSource
+	if seen != nil {
+		all, err := d.board.sources(ctx)
+		if err != nil {
+			return nil, err
+		}
+		own = slices.DeleteFunc(all, func(s v1alpha1.ReleaseSource) bool { return !seen(s.Namespace) })
+		if err := d.followSources(); err != nil {
+			return nil, err
+		}
 	}
 	return &answer{name: page.Sources, frame: page.Frame{
 		Title: "Sources", Live: topic("page", "sources"), Content: view.SourcesOf(own, d.options.Clock.Now()),
@@ -158,36 +166,45 @@ func (d *Dashboard) listSources(r *http.Request, viewer *access.Viewer) (*answer
 func (d *Dashboard) showHistory(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	all, err := d.board.kept(ctx)
+	seen, err := d.seen(ctx, viewer, listHistories)
 	if err != nil {
 		return nil, err
 	}
-	own, err := permitted(ctx, d, viewer, listHistories, all)
-	if err != nil {
-		return nil, err
+	var own []appsv1.ControllerRevision
+	if seen != nil {
+		all, err := d.board.kept(ctx)
+		if err != nil {
+			return nil, err
+		}
+		own = slices.DeleteFunc(all, func(k appsv1.ControllerRevision) bool { return !seen(k.Namespace) })
 	}
 	days, _ := strconv.Atoi(r.URL.Query().Get("days")) // 0 is not among the choices
 	query := view.HistoryQuery{Namespace: r.URL.Query().Get("namespace"), Days: days}
 	return &answer{name: page.History, frame: page.Frame{Title: "History", Content: view.HistoryOf(own, query, d.options.Clock.Now())}}, nil
 }
 
-// permitted are the objects in namespaces in which a viewer may do something.
-func permitted[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, d *Dashboard, viewer *access.Viewer, what access.Verb, all []T) ([]T, error) {
+// seen are the namespaces with releases in which a viewer may do something; nil if that is nowhere.
+func (d *Dashboard) seen(ctx context.Context, viewer *access.Viewer, what access.Verb) (func(string) bool, error) {
 	if everywhere, err := d.rights.May(ctx, viewer, "", what); err != nil || everywhere {
-		return all, err
+		return func(string) bool { return true }, err
 	}
-	own := make([]T, 0, len(all))
-	for i := range all {
-		may, err := d.rights.May(ctx, viewer, P(&all[i]).GetNamespace(), what)
-		if err != nil {
+	rows, err := d.visible(ctx, viewer)
+	if err != nil {
+		return nil, err
+	}
+	in := map[string]bool{}
+	for _, row := range rows {
+		if _, asked := in[row.Namespace]; asked {
+			continue
+		}
+		if in[row.Namespace], err = d.rights.May(ctx, viewer, row.Namespace, what); err != nil {
 			return nil, err
 		}
+	}
+	for _, may := range in {
 		if may {
-			own = append(own, all[i])
+			return func(namespace string) bool { return in[namespace] }, nil
 		}
 	}
-	return own, nil
+	return nil, nil
 }

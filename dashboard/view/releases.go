@@ -63,7 +63,7 @@ type Releases struct {
 	// Total is how many releases the query finds, of All that the viewer may see.
 	Total, All int
 	// Counts are how many there are of each mark, of all that the viewer may see.
-	Counts map[Mark]int
+	Counts map[string]int
 	// Namespaces and Standings are those to choose from.
 	Namespaces, Standings []string
 	// Before and Next are the addresses of the pages before and after; empty where there is none.
@@ -74,12 +74,12 @@ type Releases struct {
 
 // Select finds the releases of a query among the rows that a viewer may see, which are in the order of the list.
 func Select(rows []*Row, query Query, viewer Viewer, now time.Time) Releases {
-	list := Releases{Query: query, All: len(rows), Counts: map[Mark]int{}, Now: now}
+	list := Releases{Query: query, All: len(rows), Counts: map[string]int{}, Now: now}
 	namespaces, standings := map[string]bool{}, map[string]bool{}
 	words := strings.Fields(strings.ToLower(query.Search))
 	from := (query.Page - 1) * PageSize
 	for _, row := range rows {
-		list.Counts[row.Mark]++
+		list.Counts[string(row.Mark)]++
 		namespaces[row.Namespace], standings[row.Standing] = true, true
 		if !query.holds(row, words, viewer) {
 			continue

@@ -97,9 +97,9 @@ func TestSlowReceiver(t *testing.T) {
 	}
 }
 
-// TestAddresses: requests go neither to link-local addresses nor to those of clouds, and to loopback only if the URL names it. Nothing of
+// TestAddressesOfReceivers: requests go neither to link-local addresses nor to those of clouds, and to loopback only if the URL names it. Nothing of
 // an address is in what is said of it.
-func TestAddresses(t *testing.T) {
+func TestAddressesOfReceivers(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,8 +21,9 @@
     if (reading) { again = true; return; }
     reading = true;
     try {
-      const answer = await fetch(location.href, { credentials: "same-origin", redirect: "error", headers: { "Sluice-Live": "1" } });
-      if (answer.status === 401 || answer.status === 403) { location.reload(); return; }
+      const answer = await fetch(location.href, { credentials: "same-origin", redirect: "manual", headers: { "Sluice-Live": "1" } });
+      // Whoever is not known any more is sent to log in.
+      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) { location.reload(); return; }
       if (!answer.ok) throw new Error(String(answer.status));
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const main = fresh.querySelector("main");
