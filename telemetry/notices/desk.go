@@ -31,7 +31,7 @@ type desk struct {
 	dirty  chan struct{}
 }
 
-// newDesk goes on from a record; nil if there is none, and then nothing is told of what was before.
+// newDesk goes on from a record; nil if there is none, and then no notice is about what was before.
 func newDesk(cluster string, last *record) *desk {
 	d := &desk{
 		cluster: cluster, posts: map[string]*post{}, seen: map[types.UID]*entry{}, first: last == nil,
