@@ -64,7 +64,9 @@ func TestAnswers(t *testing.T) {
 			w.Header().Set("Retry-After", "31536000")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, outcome{after: longestRetryAfter, words: "the receiver answered 503 Service Unavailable"}},
-		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) }, outcome{
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, outcome{
 			final: true, words: "the receiver answered 307 Temporary Redirect: redirects are not followed, give the URL that it leads to",
 		}},
 		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, outcome{words: "the server closed the connection"}},

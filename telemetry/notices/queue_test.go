@@ -96,3 +96,25 @@ func TestPauses(t *testing.T) {
 		t.Errorf("want at most %s as the receiver asks, got %s", longestRetryAfter, wait)
 	}
 }
+
+// TestNamespacesTakeTurns: a namespace with many notices neither delays nor drops those of another.
+func TestNamespacesTakeTurns(t *testing.T) {
+	t.Parallel()
+	var q queue
+	other := about1("quiet", 0)
+	other.Notice.Namespace = "other"
+	for i := range int64(maxQueue) {
+		q.add(about1(fmt.Sprint("loud", i), i))
+	}
+	q.take(time.Unix(0, 0))
+	q.done()
+	q.add(other)
+	for i := range int64(100) {
+		if dropped := q.add(about1(fmt.Sprint("louder", i), i)); dropped != nil && dropped.Notice.Namespace != "shop" {
+			t.Fatal("want nothing of another namespace dropped")
+		}
+	}
+	if one, _ := q.take(time.Unix(0, 0)); one == nil || one.pending != other {
+		t.Errorf("want the other namespace served next, got %v", one)
+	}
+}
