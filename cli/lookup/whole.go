@@ -21,11 +21,10 @@ func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Wh
 	if err := c.Get(ctx, key, whole.Release); err != nil {
 		return nil, fmt.Errorf("read release in namespace %s: %w", key.Namespace, err)
 	}
-	var gates v1alpha1.GateList
-	if err := c.List(ctx, &gates, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: key.Name}); err != nil {
-		return nil, fmt.Errorf("list gates: %w", err)
+	var err error
+	if whole.Gates, err = gatesOf(ctx, c, key); err != nil {
+		return nil, err
 	}
-	whole.Gates = gates.Items
 	if err := readSource(ctx, c, whole); err != nil {
 		return nil, err
 	}

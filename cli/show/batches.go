@@ -3,7 +3,6 @@ package show
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -101,15 +100,7 @@ func batchState(release *v1alpha1.BatchRelease, step int) State {
 
 // opened are the gates that stand after a step of this attempt.
 func opened(w *Whole, step int) []Node {
-	status := &w.Release.Status
-	var gates []v1alpha1.Gate
-	for _, gate := range w.Gates {
-		ours := gate.Spec.ReleaseRef.UID == w.Release.UID && gate.Spec.Attempt == status.Attempt
-		if ours && gate.Spec.Revision == status.UpdateRevision && int(gate.Spec.Step) == step {
-			gates = append(gates, gate)
-		}
-	}
-	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int { return cmp.Compare(a.Spec.Index, b.Spec.Index) })
+	gates := OpenGates(w, step)
 	nodes := make([]Node, 0, len(gates))
 	for i := range gates {
 		nodes = append(nodes, gateNode(&gates[i]))

@@ -86,6 +86,7 @@ func newRoot() *cobra.Command {
 		newApprove(),
 		newCheck(),
 		newController(),
+		newDashboard(),
 		newEvents(),
 		newGet(),
 		newHandback(),

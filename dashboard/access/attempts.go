@@ -1,0 +1,93 @@
+package access
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/lru"
+)
+
+// Limits on tries to log in: each costs requests to the API server or the login service.
+const (
+	triesPerSecond    = 2
+	triesBurst        = 20
+	allTriesPerSecond = 20
+	allTriesBurst     = 100
+	maxAddresses      = 4096
+)
+
+// v6Network is the IPv6 prefix length that one person easily has.
+const v6Network = 64
+
+// attempts are the tries to log in lately.
+type attempts struct {
+	// proxies are those whose word on the client's address is taken.
+	proxies []netip.Prefix
+
+	mu   sync.Mutex
+	all  *rate.Limiter
+	seen *lru.Cache
+}
+
+func newAttempts(proxies []netip.Prefix) *attempts {
+	return &attempts{proxies: proxies, all: rate.NewLimiter(allTriesPerSecond, allTriesBurst), seen: lru.New(maxAddresses)}
+}
+
+// allow reports whether somebody may try to log in. A client beyond its own limit takes nothing of what is left to others.
+func (a *attempts) allow(r *http.Request, now time.Time) bool {
+	from := networkOf(clientOf(r, a.proxies))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	limiter, _ := a.seen.Get(from)
+	if limiter == nil {
+		limiter = rate.NewLimiter(triesPerSecond, triesBurst)
+		a.seen.Add(from, limiter)
+	}
+	return limiter.(*rate.Limiter).AllowN(now, 1) && a.all.AllowN(now, 1)
+}
+
+// clientOf is the address of a request's client: the last one in X-Forwarded-For that is of no trusted proxy. What stands before it, anybody can
+// have written.
+func clientOf(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address := from.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && contains(proxies, address); i-- {
+		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		address = before.Unmap()
+	}
+	return address
+}
+
+func contains(networks []netip.Prefix, address netip.Addr) bool {
+	for _, network := range networks {
+		if network.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// networkOf is what tries are counted by. All that is not an address counts as one.
+func networkOf(address netip.Addr) netip.Prefix {
+	address = address.WithZone("")
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = v6Network
+	}
+	network, err := address.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return network
+}

@@ -1,0 +1,121 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/sluice-dev/sluice/internal/lru"
+)
+
+const (
+	// maxPeople whose clients are kept.
+	maxPeople = 256
+	// Requests that one person's pages make of the API server.
+	personPerSecond = 100
+	personBurst     = 300
+)
+
+// people are the clients that act as those who have logged in. They share the connections of the dashboard's own account.
+type people struct {
+	own     client.Client
+	config  *rest.Config
+	through http.RoundTripper
+	scheme  *runtime.Scheme
+	mapper  meta.RESTMapper
+	clients *lru.Cache[string, client.WithWatch]
+}
+
+func newPeople(cfg *rest.Config, scheme *runtime.Scheme) (*people, error) {
+	config := rest.CopyConfig(cfg)
+	if config.Impersonate.UserName != "" {
+		return nil, errors.New("the dashboard's own account may not be impersonated: it impersonates others")
+	}
+	through, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	shared := &http.Client{Transport: through, Timeout: config.Timeout}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, shared)
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for its resources: %w", err)
+	}
+	own, err := client.New(config, client.Options{HTTPClient: shared, Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	clients := lru.New[string, client.WithWatch](maxPeople)
+	return &people{own: own, config: config, through: through, scheme: scheme, mapper: mapper, clients: clients}, nil
+}
+
+// client acts as a person.
+func (p *people) client(who identity) (client.WithWatch, error) {
+	key := who.key()
+	if kept := p.clients.Get(key); kept != nil {
+		return kept, nil
+	}
+	config := rest.CopyConfig(p.config)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(personPerSecond, personBurst)
+	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{
+		UserName: who.Name, UID: who.UID, Groups: who.Groups, Extra: who.Extra,
+	}, p.through)
+	made, err := client.NewWithWatch(config, client.Options{
+		HTTPClient: &http.Client{Transport: as, Timeout: config.Timeout}, Scheme: p.scheme, Mapper: p.mapper,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	p.clients.Put(key, made, 1)
+	return made, nil
+}
+
+// viewer is the person of a session.
+func (p *people) viewer(s session) (*Viewer, error) {
+	acts, err := p.client(s.Who)
+	if err != nil {
+		return nil, err
+	}
+	return &Viewer{
+		Name: s.Who.Name, Groups: s.Who.Groups, Client: acts, CSRF: s.csrf(), Leaves: true, person: s.Who.key(),
+	}, nil
+}
+
+// whoami is who a client acts as, by the API server's word.
+func whoami(ctx context.Context, acts client.Client) (authenticationv1.UserInfo, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := acts.Create(ctx, review); err != nil {
+		return authenticationv1.UserInfo{}, fmt.Errorf("ask the API server who this is: %w", err)
+	}
+	return review.Status.UserInfo, nil
+}
+
+// proven checks that the API server takes a person's requests for those of nobody else.
+func (p *people) proven(ctx context.Context, who identity) error {
+	acts, err := p.client(who)
+	if err != nil {
+		return err
+	}
+	is, err := whoami(ctx, acts)
+	if err != nil {
+		return err
+	}
+	known, err := admit(identity{Name: is.Username, UID: is.UID, Groups: is.Groups})
+	if err != nil {
+		return err
+	}
+	if known.Name != who.Name || !slices.Equal(known.Groups, who.Groups) {
+		return refuse("The API server takes %s for %s in %d groups.", who.Name, known.Name, len(known.Groups))
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Viewer is who looks: a person as the API server knows them.
+type Viewer struct {
+	// Name is the user name as the API server knows it.
+	Name string
+	// Groups are those that the API server knows, without the ones that everybody is in.
+	Groups []string
+	// Client reads and writes as that person.
+	Client client.WithWatch
+	// CSRF is the token that each form of theirs carries, in the field CSRFField.
+	CSRF string
+	// Leaves reports whether there is a session to log out of.
+	Leaves bool
+
+	// person tells viewers apart who share a name and have other groups or attributes.
+	person string
+}
+
+// CSRFField is the form field that carries Viewer.CSRF.
+const CSRFField = "csrf"
+
+// Door lets people in. It answers its own paths and passes on the requests of people it knows, with their Viewer.
+type Door interface {
+	// Wrap puts the door before a handler, with the headers of Secure.
+	Wrap(next http.Handler) http.Handler
+}
+
+type viewerKey struct{}
+
+// ViewerOf is who sent the request. It is nil for assets and health, which anybody may read, and for nothing else behind a Door.
+func ViewerOf(ctx context.Context) *Viewer {
+	v, _ := ctx.Value(viewerKey{}).(*Viewer)
+	return v
+}
+
+// WithViewer is a context in which ViewerOf finds the viewer.
+func WithViewer(ctx context.Context, v *Viewer) context.Context {
+	return context.WithValue(ctx, viewerKey{}, v)
+}
+
+// identifies is what is remembered of a viewer under.
+func (v *Viewer) identifies() string {
+	if v.person != "" {
+		return v.person
+	}
+	return identity{Name: v.Name, Groups: v.Groups}.key()
+}
+
+// key is the same for the same person only: two with one name and other groups have other rights.
+func (who identity) key() string {
+	data, err := json.Marshal(who)
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	sum := sha256.Sum256(data)
+	return string(sum[:])
+}
+
+// public reports whether anybody may read a path. One that would be cleaned is not public: what it means is for others to say.
+func public(path string) bool {
+	switch path {
+	case "/healthz", "/readyz":
+		return true
+	}
+	return strings.HasPrefix(path, "/assets/") && !strings.Contains(path, "..") && !strings.Contains(path, "//")
+}

@@ -1,0 +1,93 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The bounds of a diff: how large a template may be, as YAML, and how many lines of the difference are shown.
+const (
+	mostTemplate  = 512 << 10
+	mostDiffLines = 2000
+)
+
+// Diff is what differs between two templates in the history of a release.
+type Diff struct {
+	Namespace, Name, From, To string
+	Lines                     []DiffLine
+	// Note says why there are no lines.
+	Note string
+}
+
+// DiffLine is a line of a diff, and which kind it is: add, del, hunk or same.
+type DiffLine struct{ Class, Text string }
+
+// DiffOf is what differs between two templates that a release keeps, by their revisions. It reports false if one is not kept.
+func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, from, to string) (*Diff, bool) {
+	before, foundBefore := find(kept, from)
+	after, foundAfter := find(kept, to)
+	if !foundBefore || !foundAfter {
+		return nil, false
+	}
+	shown := &Diff{Namespace: release.Namespace, Name: release.Name, From: from, To: to}
+	if len(before)+len(after) > mostTemplate {
+		shown.Note = fmt.Sprintf("The templates are too large to be shown here. Run: sluice history %s -n %s --revision %s -o yaml", release.Name, release.Namespace, to)
+		return shown, true
+	}
+	text := diff.Diff(from, before, to, after)
+	if len(text) == 0 {
+		shown.Note = "The templates are the same."
+		return shown, true
+	}
+	shown.Lines = diffLines(text)
+	return shown, true
+}
+
+// find is the template of a revision as YAML.
+func find(kept []appsv1.ControllerRevision, revision string) ([]byte, bool) {
+	for i := range kept {
+		if revision == "" || kept[i].Labels[v1alpha1.RevisionLabel] != revision {
+			continue
+		}
+		text, err := yaml.JSONToYAML(kept[i].Data.Raw)
+		if err != nil {
+			return nil, false
+		}
+		return text, true
+	}
+	return nil, false
+}
+
+func diffLines(text []byte) []DiffLine {
+	var lines []DiffLine
+	for part := range bytes.Lines(text) {
+		if len(lines) == mostDiffLines {
+			return append(lines, DiffLine{"hunk", "... more lines are left out"})
+		}
+		one := strings.TrimSuffix(string(part), "\n")
+		class := "same"
+		switch {
+		case strings.HasPrefix(one, "diff "), strings.HasPrefix(one, "--- "), strings.HasPrefix(one, "+++ "), strings.HasPrefix(one, "@@"):
+			class = "hunk"
+		case strings.HasPrefix(one, "+"):
+			class = "add"
+		case strings.HasPrefix(one, "-"):
+			class = "del"
+		}
+		lines = append(lines, DiffLine{class, visible(one)})
+	}
+	return lines
+}
+
+// visible is a line with its indentation, and nothing in it that is not seen.
+func visible(text string) string {
+	indent := len(text) - len(strings.TrimLeft(text, " +-"))
+	return text[:indent] + line(text[indent:])
+}

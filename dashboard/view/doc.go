@@ -1,0 +1,13 @@
+// Package view turns releases, sources and histories into what the pages of the dashboard show, as values; pure.
+//
+//	BatchReleases ──► Rows ──► Select ──► Releases   the list
+//	show.Whole, history ──────────────► Release      one release
+//	ReleaseSources ───────────────────► Sources
+//	histories ────────────────────────► History
+//
+// What must hold:
+//
+//   - texts are as Git, the forge and people wrote them, on one line and bounded; the templates escape them;
+//   - a link is http or https, or it is none;
+//   - nothing is decided by a sentence.
+package view

@@ -1,0 +1,178 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// The bounds of the history: which numbers of days there are to choose from, and how many entries are listed.
+const (
+	defaultDays  = 30
+	mostHistory  = 100
+	dayWidth     = 20
+	barGap       = 4
+	historyHigh  = 100
+	secondsInDay = 24 * time.Hour
+)
+
+// historyChoices are the numbers of days to choose from.
+var historyChoices = []int{7, 14, 30, 90}
+
+// History is what was released over some days.
+type History struct {
+	Namespace  string
+	Namespaces []string
+	Days       int
+	Choices    []int
+	// Frequency, LeadTime, Duration, Failures and Restore are figures in words.
+	Frequency, LeadTime, Duration, Failures, Restore string
+	Bars                                             []Bar
+	Width                                            int
+	Entries                                          []Past
+	// Total is how many there are, of which Entries are the last.
+	Total int
+	Now   time.Time
+}
+
+// Bar is a day of the drawing: how high what was released is drawn, and what was rolled back on top of it.
+type Bar struct {
+	Day, Text                            string
+	X, Width                             int
+	Released, ReleasedY, Failed, FailedY int
+}
+
+// Past is a release that has ended.
+type Past struct {
+	Namespace, Release, Revision, Outcome string
+	Mark                                  Mark
+	Time                                  Moment
+	Commit, Author, Subject               string
+	Took, Lead                            string
+
+	took, lead time.Duration
+	failed     bool
+}
+
+// HistoryQuery says which part of the history somebody wants to see.
+type HistoryQuery struct {
+	Namespace string
+	Days      int
+}
+
+// HistoryOf is what was released, by the histories that releases keep, of which the viewer may see all.
+func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Time) History {
+	if !slices.Contains(historyChoices, query.Days) {
+		query.Days = defaultDays
+	}
+	page := History{Namespace: query.Namespace, Days: query.Days, Choices: historyChoices, Now: now, Width: query.Days * dayWidth}
+	from := now.Add(-time.Duration(query.Days) * secondsInDay)
+	namespaces := map[string]bool{}
+	var past []Past
+	for i := range kept {
+		namespaces[kept[i].Namespace] = true
+		one, ended := pastOf(&kept[i])
+		if !ended || one.Time.Before(from) || one.Time.After(now) || query.Namespace != "" && one.Namespace != query.Namespace {
+			continue
+		}
+		past = append(past, one)
+	}
+	page.Namespaces = sortedKeys(namespaces)
+	slices.SortFunc(past, func(a, b Past) int {
+		return cmp.Or(b.Time.Compare(a.Time.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Release, b.Release))
+	})
+	page.figures(past)
+	page.bars(past)
+	page.Total = len(past)
+	page.Entries = past[:min(len(past), mostHistory)]
+	return page
+}
+
+// pastOf is what a history tells of a template. It reports false for one that was never released, or is on its way.
+func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
+	revision := revisionOf(kept)
+	one := Past{
+		Namespace: kept.Namespace, Release: kept.Labels[v1alpha1.ReleaseLabel], Revision: revision.Revision, Outcome: revision.Outcome,
+		Mark: revision.Mark, Time: revision.Released, Commit: revision.Commit, Author: revision.Author, Subject: revision.Subject, Took: revision.Took,
+	}
+	switch v1alpha1.Outcome(revision.Outcome) {
+	case v1alpha1.OutcomeReleased:
+	case v1alpha1.OutcomeRolledBackTo:
+		one.failed, one.Mark = true, Waiting
+	default:
+		return one, false
+	}
+	annotations := kept.Annotations
+	if began, err := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation]); err == nil {
+		one.took = max(0, one.Time.Sub(began))
+	}
+	if committed, err := time.Parse(time.RFC3339, annotations[v1alpha1.CommitTimeAnnotation]); err == nil && !one.failed && committed.Before(one.Time.Time) {
+		one.lead = one.Time.Sub(committed)
+		one.Lead = duration.HumanDuration(one.lead)
+	}
+	return one, !one.Time.IsZero()
+}
+
+// figures are the four of DORA, as far as the histories tell.
+func (h *History) figures(past []Past) {
+	var released, back int
+	var leads, tooks, restores []time.Duration
+	for i := range past {
+		one := &past[i]
+		if one.failed {
+			back++
+			restores = append(restores, one.took)
+			continue
+		}
+		released++
+		tooks = append(tooks, one.took)
+		if one.lead > 0 {
+			leads = append(leads, one.lead)
+		}
+	}
+	h.Frequency = fmt.Sprintf("%.1f", float64(released)/float64(h.Days))
+	h.LeadTime, h.Duration, h.Restore = median(leads), median(tooks), median(restores)
+	h.Failures = "none"
+	if back > 0 {
+		h.Failures = fmt.Sprintf("%d%%", back*100/(released+back))
+	}
+}
+
+// median is the middle of some times in words.
+func median(times []time.Duration) string {
+	if len(times) == 0 {
+		return "not known"
+	}
+	slices.Sort(times)
+	return duration.HumanDuration(times[len(times)/2])
+}
+
+// bars are the days, the oldest first.
+func (h *History) bars(past []Past) {
+	released, failed := make([]int, h.Days), make([]int, h.Days)
+	most := 1
+	for i := range past {
+		day := h.Days - 1 - int(h.Now.Sub(past[i].Time.Time)/secondsInDay)
+		if past[i].failed {
+			failed[day]++
+		} else {
+			released[day]++
+		}
+		most = max(most, released[day]+failed[day])
+	}
+	for day := range h.Days {
+		good, bad := released[day]*historyHigh/most, failed[day]*historyHigh/most
+		date := h.Now.Add(-time.Duration(h.Days-1-day) * secondsInDay).UTC().Format(time.DateOnly)
+		h.Bars = append(h.Bars, Bar{
+			Day: date, Text: fmt.Sprintf("%d released, %d rolled back", released[day], failed[day]), X: day * dayWidth, Width: dayWidth - barGap,
+			Released: good, ReleasedY: historyHigh - good, Failed: bad, FailedY: historyHigh - good - bad,
+		})
+	}
+}

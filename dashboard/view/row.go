@@ -1,0 +1,134 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/plain"
+)
+
+// Row is a release in the list.
+type Row struct {
+	Namespace, Name string
+	// Workload is its kind and name, such as deployment/web.
+	Workload string
+	// Standing is how it stands, in one word.
+	Standing string
+	Mark     Mark
+	// Batch counts from 1; 0 before the first.
+	Batch, Batches int
+	// Updated and Available count pods of the new version, Target how many the batch is to have, Replicas all that are wanted.
+	Updated, Available, Target, Replicas int32
+	// Weight is the percentage of requests that the new version gets, if Shared.
+	Weight int32
+	Shared bool
+	// WaitsFor is what it needs to go on; empty if nothing.
+	WaitsFor string
+	Message  string
+	Since    Moment
+	Commit   string
+	Author   string
+	Subject  string
+	Created  Moment
+
+	// asks is who can let it go on.
+	asks asks
+	// found is what a search looks through.
+	found string
+}
+
+// asks is who can let a release go on.
+type asks struct {
+	// approver: a person with permission to write the status of the release; operator: one with permission to write the release.
+	approver, operator bool
+	// people are the approvers that policies name, in lower case; anybody says that one names none.
+	people  []string
+	anybody bool
+}
+
+// RowOf is the row of a release.
+func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
+	status := &release.Status
+	author, subject := show.CommitOf(release)
+	row := Row{
+		Namespace: release.Namespace, Name: release.Name,
+		Workload: strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
+		Standing: show.Standing(release), Mark: markOf(show.StateOf(release)),
+		Batches: len(release.Spec.Steps(status.Rollback != nil)),
+		Updated: status.UpdatedReplicas, Available: status.UpdatedAvailableReplicas,
+		Target: status.TargetReplicas, Replicas: status.Replicas,
+		WaitsFor: cell(show.WaitsFor(release, now)), Message: cell(status.Message),
+		Since: Moment{status.StandsSince().Time}, Created: Moment{release.CreationTimestamp.Time},
+		Commit: plain.Commit(status.Commit), Author: cell(author), Subject: cell(subject), asks: asksOf(release),
+	}
+	if status.Entered() {
+		row.Batch = min(int(status.CurrentStepIndex)+1, row.Batches)
+	}
+	if row.Standing == "" {
+		row.Standing, row.Mark = "New", Plain
+	}
+	if status.Traffic != nil {
+		row.Weight, row.Shared = status.Traffic.Weight, true
+	}
+	row.found = strings.ToLower(strings.Join([]string{
+		row.Namespace + "/" + row.Name, row.Workload, row.Standing, row.Author, row.Subject, status.Commit, status.UpdateRevision,
+	}, "\n"))
+	return row
+}
+
+// asksOf is who can let a release go on.
+func asksOf(release *v1alpha1.BatchRelease) asks {
+	status := &release.Status
+	who := asks{
+		operator: status.Phase == v1alpha1.PhaseFailed || status.StoppedFor(v1alpha1.StopWorkloadChanged),
+		approver: status.State == v1alpha1.StatePausePoint,
+	}
+	if status.State != v1alpha1.StateBlocked && status.State != v1alpha1.StateApprovalRefused {
+		return who
+	}
+	open := func(kind v1alpha1.GateType) bool {
+		return slices.ContainsFunc(status.Gates, func(g v1alpha1.GateReference) bool {
+			return g.Type == kind && g.Decision != v1alpha1.DecisionPassed && g.Decision != v1alpha1.DecisionRejected
+		})
+	}
+	who.approver = who.approver || open(v1alpha1.GateManual)
+	rollback := status.Rollback != nil
+	if !open(v1alpha1.GatePullRequest) || int(status.CurrentStepIndex) >= len(release.Spec.Steps(rollback)) {
+		return who
+	}
+	for _, policy := range release.Spec.Gates(rollback, int(status.CurrentStepIndex)) {
+		if pull := policy.PullRequest; pull != nil {
+			who.anybody = who.anybody || len(pull.Approvers) == 0 && len(pull.Teams) == 0
+			for _, person := range pull.Approvers {
+				login, _, _ := strings.Cut(strings.ToLower(person), "#")
+				who.people = append(who.people, login)
+			}
+		}
+	}
+	return who
+}
+
+// Viewer is who looks at a list, as far as it matters for what waits for them.
+type Viewer struct {
+	Name string
+	// Approves and Operates report whether the viewer may write the status of releases in a namespace, and the releases.
+	Approves, Operates func(namespace string) bool
+}
+
+// AsksFor reports whether a release waits for somebody like the viewer: at a gate that they may answer, or for a retry. A pull request
+// asks those whom its policy names, by the name that they have in the cluster or the part of it before an @.
+func (r *Row) AsksFor(viewer Viewer) bool {
+	switch {
+	case r.asks.approver && viewer.Approves(r.Namespace):
+		return true
+	case r.asks.operator && viewer.Operates(r.Namespace):
+		return true
+	case r.asks.anybody && viewer.Approves(r.Namespace):
+		return true
+	}
+	login, _, _ := strings.Cut(strings.ToLower(viewer.Name), "@")
+	return slices.Contains(r.asks.people, login)
+}

@@ -1,0 +1,61 @@
+package view
+
+import (
+	"net/url"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/plain"
+)
+
+// The bounds of what somebody else has written: in a row of a list, and on the page of one release.
+const (
+	mostCell = 200
+	mostText = 2000
+)
+
+// cell is a text in a row of a list.
+func cell(text string) string { return plain.UpTo(plain.Line(text), mostCell) }
+
+// line is a text on the page of one thing.
+func line(text string) string { return plain.UpTo(plain.Line(text), mostText) }
+
+// Mark is how something is, as the name of its style: good, moving, waiting, bad or plain.
+type Mark string
+
+// The marks.
+const (
+	Plain   Mark = "plain"
+	Good    Mark = "good"
+	Moving  Mark = "moving"
+	Waiting Mark = "waiting"
+	Bad     Mark = "bad"
+)
+
+// markOf is the mark of a state.
+func markOf(state show.State) Mark { return [...]Mark{Plain, Good, Moving, Waiting, Bad}[state] }
+
+// Sign is the mark for those who see no colours.
+func (m Mark) Sign() string {
+	return map[Mark]string{Good: "✔", Moving: "▸", Waiting: "◷", Bad: "✖"}[m]
+}
+
+// Moment is a time that is shown as how long ago it was.
+type Moment struct{ time.Time }
+
+// ISO is the time for programs.
+func (m Moment) ISO() string { return m.UTC().Format(time.RFC3339) }
+
+// Ago is how long before now the time was, such as 5m.
+func (m Moment) Ago(now time.Time) string { return duration.HumanDuration(max(0, now.Sub(m.Time))) }
+
+// link is an address that a page may link to; empty if it is neither http nor https, or names no host.
+func link(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Host == "" || parsed.User != nil || len(address) > mostText {
+		return ""
+	}
+	return parsed.String()
+}

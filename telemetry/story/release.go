@@ -1,0 +1,233 @@
+package story
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// OfRelease is what happened to a release between two of its versions, in order. It tells nothing of the first version that is
+// seen (before is nil). At a time now: what has no time of its own in the status happened then.
+func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
+	if before == nil || after == nil || before.UID != after.UID {
+		return nil
+	}
+	c := change{before: &before.Status, after: &after.Status, release: after, now: now}
+	return c.facts()
+}
+
+// Made is what happened to a release before it was seen for the first time, if it was made while somebody watched.
+func Made(first *v1alpha1.BatchRelease, now time.Time) []Fact {
+	return OfRelease(&v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{UID: first.UID}}, first, now)
+}
+
+// Deleted is what happened when the object of a release went away.
+func Deleted(last *v1alpha1.BatchRelease, now time.Time) []Fact {
+	if !underWay(&last.Status) {
+		return nil
+	}
+	c := change{before: &last.Status, after: &last.Status, release: last, now: now}
+	fact := c.fact(ReleaseDeleted, &last.Status)
+	fact.Since = timeOf(last.Status.StartedAt)
+	return []Fact{fact}
+}
+
+// change is a step from one status to the next.
+type change struct {
+	before, after *v1alpha1.BatchReleaseStatus
+	release       *v1alpha1.BatchRelease
+	now           time.Time
+}
+
+func (c *change) facts() []Fact {
+	switch {
+	case c.after.Attempt < c.before.Attempt: // somebody has taken the status away: what it told has happened all the same
+		return nil
+	case c.after.Attempt > c.before.Attempt:
+		return append(c.left(), c.begun()...)
+	}
+	return slices.Concat(c.batches(), c.stops(), c.ends())
+}
+
+// left is what became of the release that another one has taken the place of.
+func (c *change) left() []Fact {
+	if !underWay(c.before) {
+		return nil
+	}
+	// A rollback is the next attempt of the same story, and says itself what it leaves.
+	if c.after.Rollback != nil && c.before.Rollback == nil {
+		return nil
+	}
+	fact := c.fact(ReleaseSuperseded, c.before)
+	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
+	return []Fact{fact}
+}
+
+func (c *change) begun() []Fact {
+	kind := ReleaseStarted
+	if c.after.Rollback != nil {
+		kind = RollbackStarted
+	}
+	begun := c.fact(kind, c.after)
+	begun.Batch = 0
+	begun.Time = c.at(c.after.StartedAt)
+	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
+		begun.Since, begun.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
+	}
+	// Several steps of a release can be one write of its status.
+	fresh := *c
+	fresh.before = &v1alpha1.BatchReleaseStatus{Attempt: c.after.Attempt, Phase: v1alpha1.PhaseInitial, Rollback: c.after.Rollback}
+	return slices.Concat([]Fact{begun}, fresh.batches(), fresh.stops(), fresh.ends())
+}
+
+// batches are those that began and ended.
+func (c *change) batches() []Fact {
+	var facts []Fact
+	entered := c.after.Entered() && (!c.before.Entered() || c.before.CurrentStepIndex != c.after.CurrentStepIndex)
+	if c.before.Entered() && !stepDone(c.before) && (stepDone(c.after) || entered && c.after.CurrentStepIndex > c.before.CurrentStepIndex) {
+		done := c.fact(BatchDone, c.before)
+		done.Since, done.Time = timeOf(c.before.StepStartedAt), c.at(c.after.LastUpdateTime)
+		facts = append(facts, done)
+	}
+	if !entered {
+		return facts
+	}
+	facts = append(facts, c.passed()...)
+	began := c.fact(BatchStarted, c.after)
+	began.Time = c.at(c.after.StepStartedAt)
+	facts = append(facts, began)
+	if stepDone(c.after) {
+		done := c.fact(BatchDone, c.after)
+		done.Since, done.Time = timeOf(c.after.StepStartedAt), c.at(c.after.LastUpdateTime)
+		facts = append(facts, done)
+	}
+	return facts
+}
+
+// passed are the batches before one that was entered of which nobody saw anything: their pods were there already, as where a rollback
+// begins, or versions were missed. How long they took is not known. What a jump leaves out has not been done.
+func (c *change) passed() []Fact {
+	if slices.ContainsFunc(c.after.Jumps(), func(jump v1alpha1.EarlierJump) bool { return jump.To == c.after.CurrentStepIndex }) {
+		return nil
+	}
+	first := int32(0)
+	if c.before.Entered() {
+		first = c.before.CurrentStepIndex + 1
+	}
+	last := min(c.after.CurrentStepIndex, int32(len(c.release.Spec.Steps(c.after.Rollback != nil)))) // people can write the status, too
+	var facts []Fact
+	for step := first; step < last; step++ {
+		for _, kind := range []Kind{BatchStarted, BatchDone} {
+			fact := c.fact(kind, c.after)
+			fact.Batch, fact.Time = int(step)+1, c.at(c.after.StepStartedAt)
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
+
+// stepDone reports whether the pods of the current step are there.
+func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
+	return s.CurrentStepState == v1alpha1.StepBlocking || s.CurrentStepState == v1alpha1.StepCompleted ||
+		s.Phase == v1alpha1.PhaseFinalizing || s.Phase == v1alpha1.PhaseCompleted
+}
+
+// stops are what keeps a release from advancing, and that it does not any more.
+func (c *change) stops() []Fact {
+	was, is := stopOf(c.before), stopOf(c.after)
+	var facts []Fact
+	switch {
+	case is == was:
+	case is == (stop{}):
+		facts = append(facts, c.fact(ReleaseResumed, c.after))
+	default:
+		fact := c.fact(ReleaseStopped, c.after)
+		fact.StoppedBy, fact.StalledBy = is.stopped, is.stalled
+		facts = append(facts, fact)
+	}
+	if c.after.State == v1alpha1.StateApprovalRefused && c.before.State != v1alpha1.StateApprovalRefused {
+		facts = append(facts, c.fact(ApprovalRefused, c.after))
+	}
+	return facts
+}
+
+type stop struct {
+	stopped v1alpha1.StopCause
+	stalled v1alpha1.StallCause
+}
+
+// stopOf is why a release does not advance; a failure and a rejection are facts of their own.
+func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
+	why := stop{stopped: s.Stops(), stalled: s.StalledBy}
+	if why.stalled == v1alpha1.StallDeadlineExceeded || why.stalled == v1alpha1.StallGateRejected {
+		why.stalled = ""
+	}
+	return why
+}
+
+// ends are how a release ended, or what became of it since.
+func (c *change) ends() []Fact {
+	var facts []Fact
+	if c.after.Phase == v1alpha1.PhaseFailed && c.before.Phase != v1alpha1.PhaseFailed {
+		facts = append(facts, c.end(ReleaseFailed))
+	}
+	if c.after.Phase == v1alpha1.PhaseCompleted && c.before.Phase != v1alpha1.PhaseCompleted && c.before.Phase != "" {
+		kind := ReleaseCompleted
+		if c.after.Rollback != nil {
+			kind = RolledBack
+		}
+		facts = append(facts, c.end(kind))
+	}
+	if c.after.State == v1alpha1.StateDrifted && c.before.State != v1alpha1.StateDrifted {
+		facts = append(facts, c.fact(Drifted, c.after))
+	}
+	return facts
+}
+
+func (c *change) end(kind Kind) Fact {
+	fact := c.fact(kind, c.after)
+	fact.Since, fact.Time = timeOf(c.after.StartedAt), c.at(c.after.LastUpdateTime)
+	return fact
+}
+
+// fact is one of a kind, with what a status says of the release.
+func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
+	fact := Fact{
+		Kind: kind, Release: types.NamespacedName{Namespace: c.release.Namespace, Name: c.release.Name}, UID: c.release.UID,
+		Attempt: status.Attempt, Workload: c.release.Spec.WorkloadRef, Revision: status.UpdateRevision,
+		Commit: status.Commit, Author: status.CommitAuthor, Subject: status.CommitSubject, CommittedAt: timeOf(status.CommitTime),
+		Message: status.Message, Time: c.now,
+	}
+	if status.Entered() {
+		fact.Batch = int(status.CurrentStepIndex) + 1
+	}
+	fact.Batches = len(c.release.Spec.Steps(status.Rollback != nil))
+	if status.Rollback != nil {
+		fact.Trigger, fact.From = status.Rollback.Trigger, status.Rollback.From
+	}
+	return fact
+}
+
+// at is a time of the status, or now where it has none.
+func (c *change) at(t *metav1.Time) time.Time {
+	if t == nil || t.IsZero() {
+		return c.now
+	}
+	return t.Time
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// underWay reports whether a release has begun and not ended.
+func underWay(s *v1alpha1.BatchReleaseStatus) bool {
+	return s.Attempt > 0 && s.Phase != "" && s.Phase != v1alpha1.PhaseCompleted
+}
