@@ -3,16 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os/exec"
 	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -93,7 +88,7 @@ func (f *dashboardFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return serveDashboard(ctx, listener, pages, objects, func() { f.announce(ctx, command, door, listener.Addr().String()) })
+	return pages.Serve(ctx, listener, func() { f.announce(ctx, command, door, listener.Addr().String()) })
 }
 
 // cluster is the name on the pages.
@@ -142,37 +137,6 @@ func browse(ctx context.Context, address string) error {
 		return fmt.Errorf("open a browser: %w", err)
 	}
 	return nil
-}
-
-// shutdown is how long requests in progress may take once the dashboard is to end.
-const shutdown = 3 * time.Second
-
-// serveDashboard serves until ctx ends.
-func serveDashboard(ctx context.Context, listener net.Listener, pages *dashboard.Dashboard, objects cache.Cache, ready func()) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return objects.Start(ctx) })
-	server := access.Server(pages.Handler())
-	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end with it
-	group.Go(func() error {
-		<-ctx.Done()
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
-		defer cancel()
-		if err := server.Shutdown(ending); err != nil {
-			return server.Close()
-		}
-		return nil
-	})
-	group.Go(func() error {
-		if err := pages.Follow(ctx); err != nil {
-			return err
-		}
-		ready()
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve: %w", err)
-		}
-		return nil
-	})
-	return group.Wait()
 }
 
 // cache has what lists show: of all namespaces where nobody names one and the user may see all, otherwise of one.

@@ -159,7 +159,7 @@ func (f *dashboardFlags) runInCluster(command *cobra.Command) error {
 	pages := dashboard.New(dashboard.Options{
 		Objects: objects, Door: door, Cluster: f.clusterName, Version: buildVersion(), Logger: logger, Clock: clock.RealClock{},
 	})
-	return serveDashboard(ctx, listener, pages, objects, func() {
+	return pages.Serve(ctx, listener, func() {
 		logger.Info("serving the dashboard", "address", listener.Addr().String(), "external", cmp.Or(f.inCluster.externalURL, "not given"))
 	})
 }
