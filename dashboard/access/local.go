@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -108,6 +109,20 @@ func (l *Local) link(address string, named bool) string {
 		address = net.JoinHostPort(l.name, port)
 	}
 	return (&url.URL{Scheme: "http", Host: address, Path: loginPath, RawQuery: url.Values{"token": {token}}.Encode()}).String()
+}
+
+// Opener writes a page into a folder that leads to an address, and returns its path. Whoever starts a browser with an address shows it to all users of
+// the machine, among the arguments of a process; this page only its owner can read.
+func Opener(folder, address string) (string, error) {
+	file, err := os.CreateTemp(folder, "sluice-*.html") // which nobody else may read
+	if err != nil {
+		return "", fmt.Errorf("write the page that opens the dashboard: %w", err)
+	}
+	err = pages.ExecuteTemplate(file, "opener", address)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", fmt.Errorf("write the page that opens the dashboard: %w", err)
+	}
+	return file.Name(), nil
 }
 
 // resolves reports whether this machine itself takes a name below localhost for loopback, as most do; Safari asks it. Other browsers know.
