@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -194,30 +192,6 @@ func TestLocalLinks(t *testing.T) {
 	}
 	if len(l.links) != maxLinks || l.use(u.Query().Get("token")) || !l.use(l.links[0]) {
 		t.Errorf("%d are open", len(l.links))
-	}
-}
-
-// The page that opens the browser leads to the address, and other users of the machine can't read it.
-func TestOpener(t *testing.T) {
-	t.Parallel()
-	l := &Local{name: "sluice-x.localhost"}
-	address := l.link("127.0.0.1:1", true)
-	path, err := Opener(t.TempDir(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	if link := `content="0;url=` + address + `"`; !strings.Contains(string(text), link) {
-		t.Errorf("want %s in:\n%s", link, text)
-	}
-	if _, err := Opener(filepath.Join(t.TempDir(), "none"), address); err == nil {
-		t.Error("a folder that is not there is none to write to")
 	}
 }
 
