@@ -85,6 +85,11 @@ type Options struct {
 	// Traces say where to tell of releases as traces, and TracePage where people see them.
 	Traces    traces.Options
 	TracePage traces.Page
+
+	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is in LeaseNamespace.
+	NoticesConfig string
+	// NoticesPoll is how often that file is read. Default 10s.
+	NoticesPoll time.Duration
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
@@ -106,6 +111,9 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 		return nil, err
 	}
 	if err := addReconcilers(mgr, opts); err != nil {
+		return nil, err
+	}
+	if err := addNotices(mgr, opts); err != nil {
 		return nil, err
 	}
 	exporter, err := newTraces(opts, mgr.GetLogger())
