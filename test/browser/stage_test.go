@@ -109,12 +109,12 @@ func (s *stage) serve(door access.Door, namespaces ...string) string {
 		s.Fatal(err)
 	}
 	server := access.Server(pages.Handler())
-	s.Cleanup(func() { _ = server.Close() })
 	s.during("cache of the dashboard", objects.Start)
 	s.during("dashboard", func(ctx context.Context) error {
 		if err := pages.Follow(ctx); err != nil {
 			return err
 		}
+		context.AfterFunc(ctx, func() { _ = server.Close() })
 		if err := server.Serve(listener); err != http.ErrServerClosed { //nolint:errorlint // it is returned as it is
 			return err
 		}
