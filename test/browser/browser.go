@@ -61,7 +61,7 @@ func Want(t testing.TB, started *Browser, err error) *Browser {
 type Tab struct {
 	t      testing.TB
 	ctx    context.Context //nolint:containedctx // chromedp knows a tab by its context
-	faults faults
+	faults *faults
 }
 
 // Tab opens another one. All tabs of a browser share who has signed in where.
@@ -82,11 +82,16 @@ func (b *Browser) open(t testing.TB, options ...chromedp.ContextOption) *Tab {
 	t.Cleanup(closeTab)
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	t.Cleanup(cancel)
-	tab := &Tab{t: t, ctx: ctx}
+	tab := &Tab{t: t, ctx: ctx, faults: &faults{}}
 	if err := tab.faults.watch(ctx); err != nil {
 		t.Fatalf("open tab: %v", err)
 	}
 	return tab
+}
+
+// In is the tab in a test that is part of the one that has opened it.
+func (b *Tab) In(t testing.TB) *Tab {
+	return &Tab{t: t, ctx: b.ctx, faults: b.faults}
 }
 
 // Open goes to an address.
