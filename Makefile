@@ -29,7 +29,7 @@ TEST     := $(WITHCP) -- hack/test
 RACE     := $(WITHCP) -- env CGO_ENABLED=1 hack/test
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
 FLAGS    := -timeout 60m -ldflags=-w -vet=off
-MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/dataplane hack/oldest
+MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/dataplane hack/oldest hack/prometheus
 
 ##@ Use
 
@@ -148,7 +148,7 @@ test-kind: ## The same journeys on a cluster of kind's (where Docker is)
 	test/kind/run $(ARGS)
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-crd verify-chart verify-workflows lint ## Generated files current, modules tidy, CRDs, chart, workflows, lint, imports
+verify: verify-generated verify-modules verify-crd verify-chart verify-alerts verify-workflows lint ## Generated files current, modules tidy, CRDs, chart, workflows, lint, imports
 
 .PHONY: verify-generated
 verify-generated:
@@ -170,6 +170,10 @@ verify-chart:
 	  $(HELM) lint --quiet --strict charts/sluice --values "$$values"; \
 	  $(HELM) template sluice charts/sluice --values "$$values" >/dev/null; \
 	done
+
+.PHONY: verify-alerts
+verify-alerts: # and the dashboard, by Prometheus' own parser and engine
+	go -C hack/prometheus test -vet=off .
 
 .PHONY: verify-workflows
 verify-workflows: # and the one that the cookbook has

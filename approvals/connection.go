@@ -35,6 +35,8 @@ const (
 type Options struct {
 	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
 	Cluster string
+	// Page is where people see how a release goes; nil for nowhere.
+	Page func(release *v1alpha1.BatchRelease) string
 	// SharedNamespaces are those that sources of any namespace write into.
 	SharedNamespaces []string
 	// Forges make the clients that talk to forges.

@@ -96,7 +96,9 @@ func TestServerTakesAll(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "Warning") {
 		t.Errorf("want all taken without a warning: %v\n%s", err, out)
 	}
-	for _, want := range []string{"@sha256:0000", "SSL_CERT_DIR", "ingressClassName: nginx", "priorityClassName: releases"} {
+	for _, want := range []string{
+		"@sha256:0000", "SSL_CERT_DIR", "ingressClassName: nginx", "priorityClassName: releases", "grafana_folder: Delivery",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in what is rendered", want)
 		}

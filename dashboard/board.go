@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// board is the list of all releases, for all viewers. Rows are made anew only of releases that have changed, and only when
+// board is the list of all releases, for all viewers. Only rows of releases that have changed are made again, and only when
 // somebody looks.
 type board struct {
 	objects client.Reader

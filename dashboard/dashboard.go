@@ -119,6 +119,7 @@ func (d *Dashboard) Handler() http.Handler {
 	mux.HandleFunc("GET /live", d.live)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", d.files))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("/", d.page(func(*http.Request, *access.Viewer) (*answer, error) { return nil, errNoPage }))
 	return d.options.Door.Wrap(mux)
 }
@@ -210,3 +211,17 @@ func navigation(path string) []page.NavLink {
 
 // timeout is how long the API server may take for one page.
 const timeout = 20 * time.Second
+
+// patience is how long a readiness check waits for the cache.
+const patience = time.Second
+
+// ready says whether lists can be shown.
+func (d *Dashboard) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if !d.options.Objects.WaitForCacheSync(ctx) {
+		http.Error(w, "the cache has not caught up with the API server yet", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}

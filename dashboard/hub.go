@@ -13,7 +13,7 @@ import (
 // change is an object that has changed.
 type change struct{ kind, namespace, name string }
 
-// The kinds of changes.
+// What can change.
 const (
 	kindRelease = "release"
 	kindSource  = "source"

@@ -63,7 +63,7 @@ func (s *streams) take(viewer string) func() {
 	}
 }
 
-// live tells a page that it has changed, for as long as it is looked at.
+// live tells a page that it has changed, for as long as it is open.
 func (d *Dashboard) live(w http.ResponseWriter, r *http.Request) {
 	viewer := access.ViewerOf(r.Context())
 	if viewer == nil {

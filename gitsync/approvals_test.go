@@ -3,6 +3,7 @@ package gitsync_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -195,6 +196,9 @@ func TestReleasesShowTheirCommit(t *testing.T) {
 	want := func(subject string) {
 		t.Helper()
 		annotations := w.release("web").Annotations
+		if _, err := time.Parse(time.RFC3339, annotations[v1alpha1.CommitTimeAnnotation]); err != nil {
+			t.Errorf("want the commit's time: %v", err)
+		}
 		if annotations[v1alpha1.AuthorAnnotation] != "Ada" || annotations[v1alpha1.SubjectAnnotation] != subject {
 			t.Errorf("got author %q and subject %q, want Ada and %q", annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation], subject)
 		}

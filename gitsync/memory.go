@@ -155,8 +155,17 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 	m.content, m.path = content, source.Spec.Path
 	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
 	m.freeze, m.freezeErrors = spec.ReadFreeze(head.FS())
-	m.origin, m.tree = plan.Origin{Commit: head.Commit, Author: head.Author, Subject: head.Subject}, head.Tree
+	m.origin, m.tree = originOf(head, r.clock.Now()), head.Tree
 	return content, nil
+}
+
+// originOf is a commit as its releases show it.
+func originOf(head *gitrepo.Snapshot, now time.Time) plan.Origin {
+	origin := plan.Origin{Commit: head.Commit, Author: head.Author, Subject: head.Subject}
+	if at := v1alpha1.CommitTime(head.Time, now); at != nil {
+		origin.Time = at.Format(time.RFC3339)
+	}
+	return origin
 }
 
 // longestWait between polls after failures, unless the interval is longer.

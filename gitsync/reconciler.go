@@ -136,6 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	source := &v1alpha1.ReleaseSource{}
 	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
 		r.memories.forget(req.NamespacedName)
+		forgetMeasures(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !source.DeletionTimestamp.IsZero() {
@@ -151,8 +152,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: waitForWorker}, nil
 	}
 	defer turn()
-	memory := r.memories.of(source)
+	memory, began := r.memories.of(source), r.clock.Now()
 	result, err := r.sync(ctx, source, memory)
+	measure(req.NamespacedName, result, err, r.clock.Since(began))
 	if err != nil {
 		return reconcile.Result{}, err
 	}

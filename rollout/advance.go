@@ -40,7 +40,11 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 	return wake, err
 }
 
-func (s shell) Plan() plan.Plan { return plan.Next(s.v.observation(s.r.clock.Now())) }
+func (s shell) Plan() plan.Plan {
+	o := s.v.observation(s.r.clock.Now())
+	o.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
+	return plan.Next(o)
+}
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
 	err := s.r.act(ctx, s.v, actions)
@@ -69,7 +73,7 @@ func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
 
 func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
-	s.v.timed = last.Timed
+	s.v.timed, s.v.process.podLooks = last.Timed, last.PodLooks
 	return s.r.settle(ctx, s.v, last, told)
 }
 

@@ -31,6 +31,7 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 		{plan.ReadGates, r.readGates},
 		{plan.ReadKept, r.readKept},
 		{plan.ReadFailing, r.readFailing},
+		{plan.ReadTrouble, r.readTrouble},
 	}
 	for _, fact := range reads {
 		if !needs.Has(fact.what) {

@@ -25,6 +25,8 @@ type readParts interface {
 	read(context.Context, *Reconciler, *view) error
 	// failing says in a sentence what keeps updated pods from being available.
 	failing(context.Context, *Reconciler, *view) (string, error)
+	// updatedPods are those of the version that is released, as they are known or read from the API server.
+	updatedPods(context.Context, *Reconciler, *view) ([]*corev1.Pod, error)
 	// owns reports whether a pod belongs to the workload.
 	owns(*view, *corev1.Pod) bool
 }

@@ -29,6 +29,7 @@ type process struct {
 	refused       refusedTemplate
 	refusals      plan.Refusals
 	watches       plan.Watches
+	podLooks      plan.PodLooks
 	statusRefused string
 	otherDefaults int64
 	drift         knownDrift

@@ -96,6 +96,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 	}
 	if v.process != nil {
 		o.NativeSince = v.process.native.at
+		o.PodLooks = v.process.podLooks
 		o.Wrote = !v.process.statusWritten.IsZero()
 		o.Refusals = v.process.refusals
 		o.Watched = v.process.watches.Watched(&v.release.Status, now)

@@ -11,6 +11,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -22,7 +23,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// Teller tells facts to somebody. It must return at once: what takes time it does by itself.
+// Teller tells facts to somebody, one call at a time. It must return at once: what takes time it does by itself.
 type Teller interface {
 	Tell(facts []story.Fact)
 }
@@ -32,6 +33,8 @@ type Watcher struct {
 	cache   cache.Cache
 	clock   clock.PassiveClock
 	tellers []Teller
+	// one at a time: releases and gates are seen side by side.
+	one sync.Mutex
 }
 
 var _ manager.LeaderElectionRunnable = (*Watcher)(nil)
@@ -68,6 +71,8 @@ func (w *Watcher) tell(facts []story.Fact) {
 	if len(facts) == 0 {
 		return
 	}
+	w.one.Lock()
+	defer w.one.Unlock()
 	for _, teller := range w.tellers {
 		teller.Tell(facts)
 	}
@@ -76,13 +81,21 @@ func (w *Watcher) tell(facts []story.Fact) {
 // releases handles what informers see of BatchReleases.
 type releases struct{ *Watcher }
 
-func (releases) OnAdd(any, bool) {}
+func (r releases) OnAdd(object any, initial bool) {
+	if release, is := object.(*v1alpha1.BatchRelease); is && !initial {
+		r.tell(story.Made(release, r.clock.Now()))
+	}
+}
 
 func (r releases) OnUpdate(before, after any) {
 	b, isBefore := before.(*v1alpha1.BatchRelease)
 	a, isAfter := after.(*v1alpha1.BatchRelease)
-	if isBefore && isAfter {
-		r.tell(story.OfRelease(b, a, r.clock.Now()))
+	switch now := r.clock.Now(); {
+	case !isBefore || !isAfter, b.ResourceVersion == a.ResourceVersion: // seen again
+	case b.UID != a.UID: // the watch was interrupted, and another object has the name by now
+		r.tell(append(story.Deleted(b, now), story.Made(a, now)...))
+	default:
+		r.tell(story.OfRelease(b, a, now))
 	}
 }
 
@@ -107,7 +120,7 @@ func (g gates) OnAdd(object any, initial bool) {
 func (g gates) OnUpdate(before, after any) {
 	b, isBefore := before.(*v1alpha1.Gate)
 	a, isAfter := after.(*v1alpha1.Gate)
-	if isBefore && isAfter {
+	if isBefore && isAfter && b.ResourceVersion != a.ResourceVersion {
 		g.tell(story.OfGate(b, a, g.clock.Now()))
 	}
 }

@@ -109,6 +109,9 @@ type BatchReleaseStatus struct {
 	CommitAuthor string `json:"commitAuthor,omitempty"`
 	// +optional
 	CommitSubject string `json:"commitSubject,omitempty"`
+	// CommitTime is when Commit was made, as its committer claims; never in the future.
+	// +optional
+	CommitTime *metav1.Time `json:"commitTime,omitempty"`
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
@@ -152,6 +155,10 @@ type BatchReleaseStatus struct {
 	// Progress is what the progress deadline is measured on.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
+	// PodTrouble says why updated pods don't become available, for example a crash loop; unset if nothing is known to be wrong. It
+	// is seen within seconds, and a release that stops at its progress deadline keeps it.
+	// +optional
+	PodTrouble *PodTrouble `json:"podTrouble,omitempty"`
 
 	// Queued is a new template that waits: for a suspended or frozen release to continue, for the current release
 	// to end, or for what Awaits names. Only the newest waits.

@@ -109,6 +109,10 @@ const (
 	// batch it still completes if all pods become available later.
 	// Action: release a fixed template, roll back, or run `sluice retry NAME` if the cause was elsewhere.
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonPodTrouble: an event. Pods of the new version crash, lack their image, can't be scheduled or can't start; the message and
+	// `status.podTrouble` say which. The release goes on waiting for them until its progress deadline.
+	// Action: release a fixed template, or roll back with `sluice rollback NAME`. If the cause is elsewhere, fix it: the pods come by themselves.
+	ReasonPodTrouble = "PodTrouble"
 	// ReasonWorkloadNotFound: the workload does not exist.
 	// Action: create it; the release then starts.
 	ReasonWorkloadNotFound = "WorkloadNotFound"

@@ -51,6 +51,9 @@ func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail 
 	now.Batch, now.Batches = batchOf(release)
 	now.toward, now.target, now.replicas = status.RolledBackTo(), status.TargetReplicas, status.Replicas
 	now.requests = requestsOf(release, int(status.CurrentStepIndex))
+	if trouble := status.PodTrouble; trouble != nil {
+		now.trouble = trouble.Words(status.TargetReplicas)
+	}
 	return now
 }
 

@@ -40,6 +40,15 @@ func (s *scene) status(change func(*v1alpha1.BatchReleaseStatus)) *scene {
 	return s
 }
 
+// troubled says that two of the updated pods crash.
+func (s *scene) troubled() *scene {
+	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.PodTrouble = &v1alpha1.PodTrouble{
+			Reason: v1alpha1.PodsCrash, Revision: status.UpdateRevision, Pods: 2, Message: "CrashLoopBackOff: exit code 1",
+		}
+	})
+}
+
 // told sets what was told last, as values and in words.
 func (s *scene) told(commit string, content v1alpha1.ReportContent, description string) *scene {
 	s.release.Status.Report = &v1alpha1.ForgeReport{

@@ -20,6 +20,8 @@ type standing struct {
 	target, replicas int32
 	// requests are what the new version gets of them; empty where no route shares them.
 	requests string
+	// trouble is what is wrong with updated pods; empty if nothing is.
+	trouble string
 	// by is the commit or revision that took over.
 	by string
 	// detail is what else there is to say.
@@ -68,7 +70,7 @@ func (s standing) words() string {
 	case v1alpha1.ReportUpdating:
 		return s.updating()
 	case v1alpha1.ReportWaiting:
-		return s.done() + ", waiting " + s.detail
+		return s.done() + ", waiting " + s.detail + and("; ", s.trouble)
 	case v1alpha1.ReportRejected:
 		return s.done() + ", rejected: " + s.detail
 	case v1alpha1.ReportApprovalRefused:
@@ -112,6 +114,9 @@ func (s standing) going() string {
 func (s standing) updating() string {
 	if s.detail != "" {
 		return s.done() + ", " + s.detail
+	}
+	if s.trouble != "" {
+		return s.going() + batchWords(s.Batch, s.Batches) + ": " + s.trouble
 	}
 	return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, plain.Count(s.replicas, "pod")) + and(", ", s.requests)
 }

@@ -17,6 +17,8 @@ const maxPosts = 900
 type Options struct {
 	// Cluster is part of every context; empty where there is only one.
 	Cluster string
+	// Page is where people see how a release goes, for statuses that lead nowhere else; nil or empty for nowhere.
+	Page func(release *v1alpha1.BatchRelease) string
 }
 
 // Prefix begins all contexts of ours.
@@ -59,7 +61,7 @@ func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Po
 	if !known || release.Status.Commit == "" {
 		return next
 	}
-	switch post := now.post(release.Status.Commit, context); {
+	switch post := o.leadToPage(now.post(release.Status.Commit, context), release, last); {
 	case due(post.Status, last):
 		next = append(next, post)
 	case last.Content == nil && same(post.Status, last):

@@ -44,6 +44,9 @@ func TestNext(t *testing.T) {
 	}{
 		"a batch that rolls":          {rolling(good), []string{"900d pending " + updating}},
 		"a batch of one pod":          {rolling(good).status(func(s *v1alpha1.BatchReleaseStatus) { s.Replicas, s.TargetReplicas = 1, 1 }), []string{"900d pending batch 2/4: updating to 1 of 1 pod"}},
+		"pods that crash":             {rolling(good).troubled(), []string{"900d pending batch 2/4: 2 of 3 pods crash: CrashLoopBackOff: exit code 1"}},
+		"pods that crash at a gate":   {rolling(good).troubled().blockedOn(smoke()), waits("for ci/smoke; 2 of 3 pods crash: CrashLoopBackOff: exit code 1")},
+		"pods that crash no more":     {rolling(good).told(good, toldUpdating, "batch 2/4: 2 of 3 pods crash: CrashLoopBackOff: exit code 1"), []string{"900d pending " + updating}},
 		"it was told":                 {rolling(good).told(good, toldUpdating, updating), nil},
 		"pods don't count":            {rolling(good).told(good, toldUpdating, updating).status(func(s *v1alpha1.BatchReleaseStatus) { s.UpdatedReplicas, s.UpdatedAvailableReplicas = 3, 2 }), nil},
 		"no commit":                   {rolling(""), nil},

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,15 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// Sight is a release as somebody may see it.
-type Sight struct {
-	*show.Whole
-
-	// Kept are the templates in its history.
-	Kept []appsv1.ControllerRevision
-	// Hidden says what the user may not read, as the API server has it.
-	Hidden []string
-}
+// Sight is show.Sight.
+type Sight = show.Sight
 
 // Visible reads a release and what belongs to it, as far as the user may. Only the release itself must be readable.
 func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight, error) {

@@ -4,17 +4,25 @@ import (
 	"cmp"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+// Sight is a release as somebody may see it.
+type Sight struct {
+	*Whole
+
+	// Kept are the templates in its history.
+	Kept []appsv1.ControllerRevision
+	// Hidden says what the user may not read, as the API server has it.
+	Hidden []string
+}
+
 // StateOf is how a release is, at a glance.
 func StateOf(release *v1alpha1.BatchRelease) State { return releaseState(release) }
-
-// SinceOf is since when a release stands as it does; zero if that is not known.
-func SinceOf(release *v1alpha1.BatchRelease) metav1.Time { return standingSince(release) }
 
 // CommitOf is the author and the subject of the commit that is released, as far as the release still knows them.
 func CommitOf(release *v1alpha1.BatchRelease) (author, subject string) { return commitWords(release) }

@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,9 +92,22 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	case status.State == v1alpha1.StateApprovalRefused:
 		return "another approval"
 	case status.CurrentStepState == v1alpha1.StepBlocking:
-		return gateTypes(status.Gates)
+		return joined(gateTypes(status.Gates), troubled(status))
 	}
-	return trafficWait(status)
+	return joined(troubled(status), trafficWait(status))
+}
+
+// troubled is what is wrong with updated pods, in a few words; empty if nothing is.
+func troubled(status *v1alpha1.BatchReleaseStatus) string {
+	if status.PodTrouble == nil {
+		return ""
+	}
+	return string(status.PodTrouble.Reason)
+}
+
+// joined are the words that are not empty.
+func joined(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ",")
 }
 
 // changedPastGit reports whether a release waits until spec.template is again what Git has.

@@ -27,6 +27,13 @@ func TestWaitsFor(t *testing.T) {
 		"Gates": {"all gates of the step", func(r *v1alpha1.BatchRelease) {
 			r.Status.CurrentStepState, r.Status.Gates = v1alpha1.StepBlocking, manual
 		}, "manual,soak"},
+		"PodsCrash": {"pods of the new version, before the deadline", func(r *v1alpha1.BatchRelease) {
+			r.Status.PodTrouble = &v1alpha1.PodTrouble{Reason: v1alpha1.PodsCrash}
+		}, "CrashLoop"},
+		"PodsCrashAtGate": {"beside the gate", func(r *v1alpha1.BatchRelease) {
+			r.Status.CurrentStepState, r.Status.Gates = v1alpha1.StepBlocking, manual
+			r.Status.PodTrouble = &v1alpha1.PodTrouble{Reason: v1alpha1.PodsCrash}
+		}, "manual,soak,CrashLoop"},
 		"PausePoint": {"the pod that it holds before, by a name to give to kubectl", func(r *v1alpha1.BatchRelease) {
 			r.Status.PausePoint = &v1alpha1.PausePoint{Pod: "web-abc"}
 		}, "pod/web-abc"},

@@ -40,7 +40,7 @@ func Tree(w *Whole) Node {
 		Name: "batchrelease/" + w.Release.Name, State: releaseState(w.Release),
 		Text: strings.TrimSuffix(cmp.Or(Standing(w.Release), "not looked at yet")+": "+status.Message, ": "),
 	}
-	root.Since = standingSince(w.Release)
+	root.Since = w.Release.Status.StandsSince()
 	root.Children = append(root.Children, sourceNode(w.Source)...)
 	root.Children = append(root.Children, origin(w.Release)...)
 	root.Children = append(root.Children, workloadNode(w))
@@ -48,34 +48,6 @@ func Tree(w *Whole) Node {
 	root.Children = append(root.Children, warnings(w.Release)...)
 	root.Children = append(root.Children, batches(w)...)
 	return root.with(sets(w)).with(revisions(w))
-}
-
-// standingSince is since when a release stands as it does: what stops it, or has changed since its end, began later than
-// its step.
-func standingSince(release *v1alpha1.BatchRelease) metav1.Time {
-	status := &release.Status
-	if found := meta.FindStatusCondition(status.Conditions, standsFor(status)); found != nil && found.Status == metav1.ConditionTrue {
-		return found.LastTransitionTime
-	}
-	if status.LastUpdateTime == nil {
-		return metav1.Time{}
-	}
-	return *status.LastUpdateTime
-}
-
-// standsFor is the condition that says why a release stands; Stalled if no other does.
-func standsFor(status *v1alpha1.BatchReleaseStatus) string {
-	switch stop := status.Stops(); {
-	case status.StalledBy == v1alpha1.StallWriteRefused:
-		return v1alpha1.ConditionStalled
-	case stop == v1alpha1.StopSuspended, stop == v1alpha1.StopFrozen:
-		return v1alpha1.ConditionSuspended
-	case stop == v1alpha1.StopWorkloadChanged, stop == v1alpha1.StopChangedPastGit,
-		status.State == v1alpha1.StateDrifted, status.State == v1alpha1.StateChangedPastGit:
-		return v1alpha1.ConditionDrifted
-	default:
-		return v1alpha1.ConditionStalled
-	}
 }
 
 // warnings are what to know of a release in progress before anybody lets it go on.

@@ -2,21 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
@@ -73,17 +68,16 @@ func (f *actFlags) check() error {
 	return f.output.check()
 }
 
-// An act is what one verb does to one release.
-type act struct {
+// A deed is what one verb does to one release.
+type deed struct {
 	// decide says what is to be written to the release as it is; it is asked again if the release has changed meanwhile.
 	decide func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error)
-	// taken reports whether the controller has acted on what was written to a release, or why not; nil where there is nothing
-	// to wait for but the gates that are decided.
-	taken func(*v1alpha1.BatchRelease) (bool, error)
+	// taken is nil where there is nothing to wait for but the gates that are decided.
+	taken act.Taken
 }
 
 // run does what a verb does to the release that the arguments name.
-func (f *actFlags) run(command *cobra.Command, args []string, what act) error {
+func (f *actFlags) run(command *cobra.Command, args []string, what deed) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -92,7 +86,9 @@ func (f *actFlags) run(command *cobra.Command, args []string, what act) error {
 		return err
 	}
 	ctx := command.Context()
-	changes, written, err := f.write(ctx, c, release, what)
+	changes, written, err := f.writer(c).Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
+		return what.decide(ctx, c, release)
+	})
 	if err != nil {
 		return fmt.Errorf("batchrelease/%s: %w", release.Name, err)
 	}
@@ -108,80 +104,16 @@ func (f *actFlags) run(command *cobra.Command, args []string, what act) error {
 	return nil
 }
 
-// tries is how often a release that changes meanwhile is decided on again.
-const tries = 10
+// modes are how far each dry run goes.
+var modes = map[string]act.Mode{dryRunNone: act.Written, dryRunClient: act.Decided, dryRunServer: act.Checked}
 
-// write decides and writes, on the release as it was decided on.
-func (f *actFlags) write(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease, what act) ([]steer.Change, []client.Object, error) {
-	for try := 1; ; try++ {
-		changes, err := what.decide(ctx, c, release)
-		if err != nil {
-			return nil, nil, err
-		}
-		written, err := f.apply(ctx, c, release, changes)
-		if !apierrors.IsConflict(err) || try == tries {
-			return changes, written, err
-		}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(release), release); err != nil {
-			return nil, nil, fmt.Errorf("read release again: %w", err)
-		}
-	}
-}
-
-// apply writes changes, each to what it was decided on.
-func (f *actFlags) apply(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease, changes []steer.Change) ([]client.Object, error) {
-	written := make([]client.Object, 0, len(changes))
-	for _, change := range changes {
-		var object client.Object = release.DeepCopy()
-		if change.Gate != nil {
-			object = change.Gate.DeepCopy()
-		}
-		if err := f.applyOne(ctx, c, object, change); err != nil {
-			return nil, err
-		}
-		written = append(written, object)
-	}
-	return written, nil
-}
-
-func (f *actFlags) applyOne(ctx context.Context, c *cluster, object client.Object, change steer.Change) error {
-	if f.dryRun == dryRunClient {
-		return nil
-	}
-	data, err := json.Marshal(guarded(change.Patch, object))
-	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
-	}
-	patch := client.RawPatch(types.MergePatchType, data)
-	switch dryRun := f.dryRun == dryRunServer; {
-	case change.Status:
-		options := &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{FieldManager: fieldOwner}}
-		if dryRun {
-			options.DryRun = []string{metav1.DryRunAll}
-		}
-		return c.Status().Patch(ctx, object, patch, options)
-	case dryRun:
-		return c.Patch(ctx, object, patch, client.FieldOwner(fieldOwner), client.DryRunAll)
-	default:
-		return c.Patch(ctx, object, patch, client.FieldOwner(fieldOwner))
-	}
-}
-
-// guarded is a patch that holds for one version of one object.
-func guarded(patch map[string]any, object client.Object) map[string]any {
-	metadata, _ := patch["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
-	whole := maps.Clone(patch)
-	whole["metadata"] = metadata
-	return whole
+// writer writes as the user.
+func (f *actFlags) writer(c *cluster) act.Writer {
+	return act.Writer{Client: c, Owner: fieldOwner, Mode: modes[f.dryRun]}
 }
 
 // settle waits until the controller has taken up what was written to an object, and returns it as it is then.
-func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object, change steer.Change, what act) (client.Object, error) {
+func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object, change steer.Change, what deed) (client.Object, error) {
 	if !f.wait || f.dryRun != dryRunNone {
 		return object, nil
 	}
@@ -218,8 +150,7 @@ func (f *actFlags) await(ctx context.Context, c *cluster, object client.Object, 
 
 // decided reports whether a gate is.
 func decided(object client.Object) (bool, error) {
-	decision := object.(*v1alpha1.Gate).Status.Decision
-	return decision == v1alpha1.DecisionPassed || decision == v1alpha1.DecisionRejected, nil
+	return act.GateDecided(object.(*v1alpha1.Gate)), nil
 }
 
 // whoami is the user as the API server knows it.
@@ -229,28 +160,4 @@ func (c *cluster) whoami(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("ask the API server who you are: %w", err)
 	}
 	return review.Status.UserInfo.Username, nil
-}
-
-// gatesOf reads the gates that a release waits for.
-func (c *cluster) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) ([]v1alpha1.Gate, error) {
-	var gates []v1alpha1.Gate
-	for _, reference := range release.Status.Gates {
-		var gate v1alpha1.Gate
-		err := c.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: reference.Name}, &gate)
-		switch {
-		case apierrors.IsNotFound(err): // it is about to be made, or gone by now
-		case err != nil:
-			return nil, fmt.Errorf("read gate: %w", err)
-		default:
-			gate.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Gate"))
-			gates = append(gates, gate)
-		}
-	}
-	return gates, nil
-}
-
-// sameGates reports whether a release waits for the gates that it waited for, whatever has been decided on them since.
-func sameGates(before, now *v1alpha1.BatchRelease) bool {
-	return before.Status.Attempt == now.Status.Attempt &&
-		slices.EqualFunc(before.Status.Gates, now.Status.Gates, func(a, b v1alpha1.GateReference) bool { return a.Name == b.Name })
 }

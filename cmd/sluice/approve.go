@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
@@ -88,16 +89,16 @@ type decision func(*v1alpha1.BatchRelease, []v1alpha1.Gate, steer.Words) ([]stee
 // answer writes an answer to the gates that were there when it was asked for, and to no others.
 func (f *answerFlags) answer(command *cobra.Command, args []string, decide decision) error {
 	var first *v1alpha1.BatchRelease
-	return f.run(command, args, act{
+	return f.run(command, args, deed{
 		decide: func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-			if first != nil && !sameGates(first, release) {
+			if first != nil && !act.SameGates(first, release) {
 				return nil, errors.New("the release has continued meanwhile: check it again")
 			}
 			var err error
 			if f.words.By, err = c.whoami(ctx); err != nil {
 				return nil, err
 			}
-			gates, err := c.gatesOf(ctx, release)
+			gates, err := act.Gates(ctx, c, release)
 			if err != nil {
 				return nil, err
 			}

@@ -22,6 +22,7 @@ import (
 type controllerFlags struct {
 	cluster clusterFlags
 	log     logFlags
+	otlp    otlpFlags
 	app     app.Options
 }
 
@@ -67,7 +68,10 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
 		"allow http:// forges on loopback addresses, for trying things out; also needs --git-allowed-networks")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "maximum `duration` of one request to a forge")
+	set.StringVar(&f.app.NoticesConfig, "notices-config", "",
+		"`file` that says who gets notices of releases, as docs/telemetry.md describes; it is read again when it changes (default none)")
 	registerGit(set, &f.app.Git, &f.app.Manifests, &f.app.Builds)
+	f.otlp.register(set)
 	f.log.register(set)
 }
 
@@ -79,6 +83,13 @@ func (f *controllerFlags) run(cmd *cobra.Command) error {
 	}
 	if err := f.checkAddresses(); err != nil {
 		return usageError{err}
+	}
+	warning, err := f.otlp.apply(&f.app, os.Getenv)
+	if err != nil {
+		return usageError{err}
+	}
+	if warning != nil {
+		logger.Info("traces are not sent", "problem", warning.Error())
 	}
 	cfg, err := f.connect()
 	if err != nil {

@@ -1,18 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os/exec"
 	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +25,8 @@ type dashboardFlags struct {
 	address     string
 	clusterName string
 	open        bool
+	serves      bool
+	inCluster   clusterDashboardFlags
 }
 
 func newDashboard() *cobra.Command {
@@ -37,11 +34,15 @@ func newDashboard() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dashboard",
 		GroupID: groupLook,
-		Short:   "Serve the dashboard on this machine, and open it in the browser",
+		Short:   "Serve the dashboard and open it in the browser",
 		Long: `Serve the dashboard on this machine until you press Ctrl-C, and open it in the browser. It reads and does what your kubeconfig
 lets you; nothing is installed in the cluster.
 
-The address that it prints lets one browser in, once. Other users of this machine and pages in your browser can't use it.`,
+The address that it prints lets one browser in, once; press Enter for another one. Other users of this machine and pages in your
+browser can't use it.
+
+With --in-cluster it serves many people, who log in with a token of the Kubernetes API or at an OIDC issuer. It then reads lists as its own
+service account, and everything else as the person who looks, by impersonation. docs/dashboard.md says how to install it.`,
 		Example: `  sluice dashboard
   sluice dashboard -n shop --open=false`,
 		Args:              noArguments,
@@ -52,6 +53,8 @@ The address that it prints lets one browser in, once. Other users of this machin
 	set.StringVar(&flags.address, "address", "127.0.0.1:0", "loopback `host:port` to serve on; port 0 takes a free one")
 	set.StringVar(&flags.clusterName, "cluster-name", "", "`name` of the cluster on the pages (default the kubeconfig's context)")
 	set.BoolVar(&flags.open, "open", true, "open the browser")
+	set.BoolVar(&flags.serves, "in-cluster", false, "serve people who log in, in a cluster")
+	flags.inCluster.register(set)
 	flags.kube.registerAll(command)
 	return command
 }
@@ -59,6 +62,9 @@ The address that it prints lets one browser in, once. Other users of this machin
 func (f *dashboardFlags) run(command *cobra.Command) error {
 	if err := checkAddress("address", f.address); err != nil {
 		return usageError{err}
+	}
+	if f.serves {
+		return f.runInCluster(command)
 	}
 	named := command.Flags().Changed(namespaceFlag)
 	c, err := f.kube.connect(command.ErrOrStderr())
@@ -82,8 +88,7 @@ func (f *dashboardFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	address := door.URL(listener.Addr().String())
-	return serveDashboard(ctx, listener, pages, objects, func() { f.announce(ctx, command.OutOrStdout(), address) })
+	return pages.Serve(ctx, listener, func() { f.announce(ctx, command, door, listener.Addr().String()) })
 }
 
 // cluster is the name on the pages.
@@ -101,15 +106,21 @@ func (f *dashboardFlags) cluster() string {
 	return raw.CurrentContext
 }
 
-// announce says where the dashboard is, and opens it.
-func (f *dashboardFlags) announce(ctx context.Context, out io.Writer, address string) {
-	fmt.Fprintf(out, "The dashboard is at %s\nThe address works once. Press Ctrl-C to stop.\n", address)
-	if !f.open {
-		return
+// announce says where the dashboard is, and opens it; again for each line that the user enters, since an address works once.
+func (f *dashboardFlags) announce(ctx context.Context, command *cobra.Command, door *access.Local, at string) {
+	out := command.OutOrStdout()
+	address := door.URL(at)
+	fmt.Fprintf(out, "The dashboard is at %s\nThe address works once: press Enter for another one, Ctrl-C to stop.\n", address)
+	if f.open {
+		if err := browse(ctx, address); err != nil {
+			fmt.Fprintln(out, "Open it in your browser:", err)
+		}
 	}
-	if err := browse(ctx, address); err != nil {
-		fmt.Fprintln(out, "Open it in your browser:", err)
-	}
+	go func() {
+		for lines := bufio.NewScanner(command.InOrStdin()); lines.Scan(); {
+			fmt.Fprintf(out, "The dashboard is at %s\n", door.URL(at))
+		}
+	}()
 }
 
 // browse opens an address in the user's browser.
@@ -126,37 +137,6 @@ func browse(ctx context.Context, address string) error {
 		return fmt.Errorf("open a browser: %w", err)
 	}
 	return nil
-}
-
-// shutdown is how long requests in progress may take once the dashboard is to end.
-const shutdown = 3 * time.Second
-
-// serveDashboard serves until ctx ends.
-func serveDashboard(ctx context.Context, listener net.Listener, pages *dashboard.Dashboard, objects cache.Cache, ready func()) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return objects.Start(ctx) })
-	server := access.Server(pages.Handler())
-	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end with it
-	group.Go(func() error {
-		<-ctx.Done()
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
-		defer cancel()
-		if err := server.Shutdown(ending); err != nil {
-			return server.Close()
-		}
-		return nil
-	})
-	group.Go(func() error {
-		if err := pages.Follow(ctx); err != nil {
-			return err
-		}
-		ready()
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve: %w", err)
-		}
-		return nil
-	})
-	return group.Wait()
 }
 
 // cache has what lists show: of all namespaces where nobody names one and the user may see all, otherwise of one.

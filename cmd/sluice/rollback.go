@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/steer"
@@ -67,39 +66,15 @@ which is refused while Sluice holds the workload.`,
 
 // rollBack asks for a rollback, and waits until it is on record.
 func (f *rollbackFlags) rollBack(command *cobra.Command, args []string, decide func(*v1alpha1.BatchRelease, []plan.Kept) (steer.Change, error)) error {
-	return f.run(command, args, act{
+	return f.run(command, args, deed{
 		decide: func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
 			kept, err := lookup.Kept(ctx, c, release)
 			if err != nil {
 				return nil, err
 			}
-			change, err := decide(release, templates(kept))
+			change, err := decide(release, act.Templates(kept))
 			return []steer.Change{change}, err
 		},
-		taken: rollbackTaken,
+		taken: act.RollbackTaken,
 	})
-}
-
-// rollbackTaken waits for the annotation to be taken away, which is once the rollback is on record.
-func rollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
-	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
-		return false, nil
-	}
-	if release.Status.Rollback == nil {
-		return false, errors.New("the rollback was refused: the events of the release say why")
-	}
-	return true, nil
-}
-
-// templates are what a release can, or can't, be rolled back to.
-func templates(kept []appsv1.ControllerRevision) []plan.Kept {
-	all := make([]plan.Kept, 0, len(kept))
-	for i := range kept {
-		labels, annotations := kept[i].Labels, kept[i].Annotations
-		all = append(all, plan.Kept{
-			Number: kept[i].Revision, Revision: labels[v1alpha1.RevisionLabel],
-			Record: plan.Record{Outcome: v1alpha1.Outcome(annotations[v1alpha1.OutcomeAnnotation]), Commit: annotations[v1alpha1.CommitAnnotation]},
-		})
-	}
-	return all
 }

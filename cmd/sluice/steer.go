@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
@@ -38,40 +37,16 @@ It does not end a freeze, restart a release that failed (use retry), or answer a
 func newSuspend(command *cobra.Command, suspend bool) *cobra.Command {
 	flags := newActFlags()
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return flags.run(command, args, act{
+		return flags.run(command, args, deed{
 			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-				change, err := steer.Suspend(release, suspend, suspendedByGit(release))
+				change, err := steer.Suspend(release, suspend, act.SuspendedByGit(release))
 				return []steer.Change{change}, err
 			},
-			taken: func(release *v1alpha1.BatchRelease) (bool, error) { return suspendTaken(release, suspend), nil },
+			taken: act.SuspendTaken(suspend),
 		})
 	}
 	flags.register(command)
 	return command
-}
-
-// suspendTaken reports whether the controller goes by what the release says now.
-func suspendTaken(release *v1alpha1.BatchRelease, suspend bool) bool {
-	stands := release.Status.StoppedFor(v1alpha1.StopSuspended)
-	return release.Status.ObservedGeneration >= release.Generation && stands == suspend
-}
-
-// suspendedByGit is the file in Git that says suspend; empty if none does.
-func suspendedByGit(release *v1alpha1.BatchRelease) string {
-	for _, entry := range release.ManagedFields {
-		if entry.Manager != v1alpha1.OwnerGitsync || entry.FieldsV1 == nil {
-			continue
-		}
-		var owned struct {
-			Spec struct {
-				Suspend json.RawMessage `json:"f:suspend"`
-			} `json:"f:spec"`
-		}
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) == nil && owned.Spec.Suspend != nil {
-			return release.Annotations[v1alpha1.FileAnnotation]
-		}
-	}
-	return ""
 }
 
 func newRetry() *cobra.Command {
@@ -84,15 +59,12 @@ workload out of band, once you have dealt with the cause. A refused write is sen
 		Example: "  sluice retry web",
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return flags.run(command, args, act{
+		return flags.run(command, args, deed{
 			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
 				change, err := steer.Retry(release)
 				return []steer.Change{change}, err
 			},
-			taken: func(release *v1alpha1.BatchRelease) (bool, error) {
-				_, asked := release.Annotations[v1alpha1.RetryAnnotation]
-				return !asked, nil
-			},
+			taken: act.RetryTaken,
 		})
 	}
 	flags.register(command)
@@ -114,12 +86,12 @@ again; no pod is removed, unless strategy.stepBack is RemovePods.`,
 		if err != nil {
 			return err
 		}
-		return flags.run(command, args[:len(args)-1], act{
+		return flags.run(command, args[:len(args)-1], deed{
 			decide: func(_ context.Context, _ *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
 				change, err := steer.Jump(release, batch)
 				return []steer.Change{change}, err
 			},
-			taken: jumpTaken,
+			taken: act.JumpTaken,
 		})
 	}
 	flags.register(command)
@@ -142,16 +114,4 @@ func batchOf(command *cobra.Command, args []string) (int32, error) {
 	default:
 		return 0, usageError{fmt.Errorf("%q is not the number of a batch, counted from 1; %s web 3", last, usage)}
 	}
-}
-
-// jumpTaken waits for the request to be answered.
-func jumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
-	status := &release.Status
-	switch {
-	case status.NextStepIndex != nil:
-		return false, nil
-	case status.Jump == nil || status.Jump.Attempt == 0:
-		return false, errors.New("the jump was refused: the events of the release say why")
-	}
-	return true, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
@@ -70,8 +71,8 @@ func (f *actFlags) requestSync(ctx context.Context, c *cluster, source *v1alpha1
 		if source.Spec.Suspend {
 			return errors.New("it is suspended: unset spec.suspend to have its repository read")
 		}
-		err := f.applyOne(ctx, c, source, steer.Sync(now))
-		if err == nil || !apierrors.IsConflict(err) || try == tries {
+		err := f.writer(c).Patch(ctx, source, steer.Sync(now))
+		if err == nil || !apierrors.IsConflict(err) || try == act.Tries {
 			return err
 		}
 		if err := c.Get(ctx, client.ObjectKeyFromObject(source), source); err != nil {

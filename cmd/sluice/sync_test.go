@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
@@ -65,7 +66,7 @@ func TestSyncWhileTheSourceChanges(t *testing.T) {
 	rounds := 0
 	busy := interceptor.NewClient(direct, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			if rounds++; rounds < tries {
+			if rounds++; rounds < act.Tries {
 				label := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d"}}}`, rounds))
 				if err := c.Patch(ctx, source.DeepCopy(), label); err != nil {
 					return err
@@ -77,8 +78,8 @@ func TestSyncWhileTheSourceChanges(t *testing.T) {
 	if err := new(actFlags).requestSync(t.Context(), &cluster{WithWatch: busy}, source, "now"); err != nil {
 		t.Fatal(err)
 	}
-	if rounds < tries {
-		t.Errorf("%d requests, want %d: nobody was in the way", rounds, tries)
+	if rounds < act.Tries {
+		t.Errorf("%d requests, want %d: nobody was in the way", rounds, act.Tries)
 	}
 }
 

@@ -150,12 +150,13 @@ func (c *Cluster) logout(w http.ResponseWriter, r *http.Request, s session) {
 
 // admitted opens a session for somebody whose login was genuine, and sends them on. The session ends when what they have shown does.
 func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity, until time.Time, next string) {
+	claimed := who.Name
 	who, err := admit(who)
 	if err == nil {
 		err = c.people.proven(r.Context(), who)
 	}
 	if err != nil {
-		c.refused(w, r, who.Name, err, next)
+		c.refused(w, r, claimed, err, next)
 		return
 	}
 	now := c.options.Clock.Now()
@@ -177,7 +178,7 @@ func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity,
 	}
 	c.options.Logger.Info("logged in", "user", who.Name, "groups", len(who.Groups), "until", expires.UTC().Format(time.RFC3339))
 	http.SetCookie(w, c.setting(sessionPurpose, sealed, int(expires.Sub(now).Seconds())))
-	http.Redirect(w, r, ownPath(next), http.StatusSeeOther)
+	http.Redirect(w, r, ownPath(next), http.StatusSeeOther) //nolint:gosec // it is a path of the dashboard
 }
 
 // refused shows the login page again, with why. What is not in words for the person goes to the log.
@@ -224,7 +225,7 @@ func (c *Cluster) mayTry(w http.ResponseWriter, r *http.Request) bool {
 // setting is a cookie of the dashboard. SameSite is Lax: the login service, and links in commit statuses, lead here from other sites. What changes
 // something needs more than the cookie.
 func (c *Cluster) setting(purpose, value string, age int) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure, unless a test on loopback has no TLS
 		Name: c.cookieName(purpose), Value: value, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: !c.options.PlainHTTP, SameSite: http.SameSiteLaxMode,
 	}
@@ -238,4 +239,3 @@ func (c *Cluster) cookieName(purpose string) string {
 	}
 	return "__Host-" + name
 }
-

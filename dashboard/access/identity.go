@@ -79,11 +79,14 @@ func admitAccount(who identity) (identity, error) {
 
 // ownGroups are the groups that the API server does not add by itself, in order and each once. OpenShift has everybodyGroup:oauth.
 func ownGroups(all []string) []string {
-	own := slices.DeleteFunc(slices.Clone(all), func(group string) bool {
-		return group == everybodyGroup || strings.HasPrefix(group, everybodyGroup+":")
-	})
+	var own []string
+	for _, group := range all {
+		if group != everybodyGroup && !strings.HasPrefix(group, everybodyGroup+":") {
+			own = append(own, group)
+		}
+	}
 	slices.Sort(own)
-	return slices.Clip(slices.Compact(own))
+	return slices.Compact(own)
 }
 
 // ownExtra are the attributes of a person: some authorizers narrow rights by them, so that none may be left out.

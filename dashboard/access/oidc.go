@@ -22,6 +22,8 @@ import (
 const (
 	// serviceTimeout bounds each request to the login service.
 	serviceTimeout = 10 * time.Second
+	// serviceRetry is how long one that failed is left alone: people who log in meanwhile do not wait for it one after the other.
+	serviceRetry = 5 * time.Second
 	// maxServiceAnswer bounds what it sends.
 	maxServiceAnswer = 1 << 20
 	// tryLifetime is how long somebody may take at the login service.
@@ -40,6 +42,9 @@ type service struct {
 
 	mu       sync.Mutex
 	provider *oidc.Provider
+	// failed is why the service was not to be had, until again.
+	failed error
+	again  time.Time
 }
 
 func newService(o OIDC, options Options) (*service, error) {
@@ -100,9 +105,14 @@ type cut struct {
 func (s *service) known() (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.provider != nil {
-		return s.provider, nil
+	if s.provider == nil && (s.failed == nil || s.now().After(s.again)) {
+		s.provider, s.failed = s.discovered()
+		s.again = s.now().Add(serviceRetry)
 	}
+	return s.provider, s.failed
+}
+
+func (s *service) discovered() (*oidc.Provider, error) {
 	// The provider keeps the context for the keys that it asks for later.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), s.client), s.Issuer)
 	if err != nil {
@@ -113,7 +123,6 @@ func (s *service) known() (*oidc.Provider, error) {
 			return nil, fmt.Errorf("ask the login service for its addresses: %q is not of https", address)
 		}
 	}
-	s.provider = provider
 	return provider, nil
 }
 

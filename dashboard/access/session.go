@@ -128,7 +128,7 @@ func (k Keys) seal(purpose string, value any) (string, error) {
 	if err := into.Close(); err != nil {
 		return "", fmt.Errorf("pack %s: %w", purpose, err)
 	}
-	sealed := base64.RawURLEncoding.EncodeToString(k[0].Seal(nil, nil, packed.Bytes(), []byte(purpose)))
+	sealed := base64.RawURLEncoding.EncodeToString(k[0].Seal(nil, nil, packed.Bytes(), []byte(purpose))) //nolint:gosec // it makes a nonce itself
 	if len(sealed) > maxCookie {
 		return "", errTooLarge
 	}

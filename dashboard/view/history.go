@@ -113,7 +113,7 @@ func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	if began, err := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation]); err == nil {
 		one.took = max(0, one.Time.Sub(began))
 	}
-	if committed, err := time.Parse(time.RFC3339, annotations[v1alpha1.Prefix+"commit-time"]); err == nil && !one.failed && committed.Before(one.Time.Time) {
+	if committed, err := time.Parse(time.RFC3339, annotations[v1alpha1.CommitTimeAnnotation]); err == nil && !one.failed && committed.Before(one.Time.Time) {
 		one.lead = one.Time.Sub(committed)
 		one.Lead = duration.HumanDuration(one.lead)
 	}

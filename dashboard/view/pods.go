@@ -33,7 +33,7 @@ type Pods struct {
 }
 
 // Total counts all of them.
-func (p Pods) Total() int {
+func (p *Pods) Total() int {
 	return p.NewAvailable + p.NewPending + p.OldAvailable + p.OldPending + p.Terminating
 }
 

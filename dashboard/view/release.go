@@ -3,13 +3,13 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
@@ -21,7 +21,7 @@ type Release struct {
 	UID      string
 	Attempt  int64
 	Revision string
-	// Why says in one sentence what the release does, or why it stands still.
+	// Why says in one sentence what the release does, or why it stops.
 	Why string
 	// Warnings are what to know before anybody lets it go on.
 	Warnings []string
@@ -51,7 +51,7 @@ type Queued struct {
 }
 
 // ReleaseOf is the page of a release; zones says that pods are grouped by zone and not by node.
-func ReleaseOf(sight *lookup.Sight, zones bool, now time.Time) *Release {
+func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	release := sight.Release
 	status := &release.Status
 	page := &Release{
@@ -75,16 +75,21 @@ func ReleaseOf(sight *lookup.Sight, zones bool, now time.Time) *Release {
 	return page
 }
 
+// warningsOf are the conditions of a release that the sentence about it does not say.
 func warningsOf(release *v1alpha1.BatchRelease) []string {
 	var warnings []string
-	for _, condition := range []string{
-		v1alpha1.ConditionBeyondStep, v1alpha1.ConditionPreflightFailed, v1alpha1.ConditionReplicaFailure, v1alpha1.ConditionDrifted,
+	status := &release.Status
+	for condition, isSaid := range map[string]bool{
+		v1alpha1.ConditionBeyondStep:      false,
+		v1alpha1.ConditionReplicaFailure:  false,
+		v1alpha1.ConditionPreflightFailed: status.State == v1alpha1.StateWillNotFit,
+		v1alpha1.ConditionDrifted:         status.State == v1alpha1.StateDrifted || status.StoppedFor(v1alpha1.StopWorkloadChanged) || status.State == v1alpha1.StateChangedPastGit,
 	} {
-		found := meta.FindStatusCondition(release.Status.Conditions, condition)
-		if found != nil && found.Message != "" && found.Message != release.Status.Message {
+		if found := meta.FindStatusCondition(status.Conditions, condition); found != nil && found.Message != "" && !isSaid {
 			warnings = append(warnings, line(found.Message))
 		}
 	}
+	slices.Sort(warnings)
 	return warnings
 }
 

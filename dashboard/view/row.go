@@ -42,7 +42,7 @@ type Row struct {
 
 // asks is who can let a release go on.
 type asks struct {
-	// viewer: whoever may write the status of the release; operator: whoever may write the release.
+	// approver: a person with permission to write the status of the release; operator: one with permission to write the release.
 	approver, operator bool
 	// people are the approvers that policies name, in lower case; anybody says that one names none.
 	people  []string
@@ -61,7 +61,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 		Updated: status.UpdatedReplicas, Available: status.UpdatedAvailableReplicas,
 		Target: status.TargetReplicas, Replicas: status.Replicas,
 		WaitsFor: cell(show.WaitsFor(release, now)), Message: cell(status.Message),
-		Since: Moment{show.SinceOf(release).Time}, Created: Moment{release.CreationTimestamp.Time},
+		Since: Moment{status.StandsSince().Time}, Created: Moment{release.CreationTimestamp.Time},
 		Commit: plain.Commit(status.Commit), Author: cell(author), Subject: cell(subject), asks: asksOf(release),
 	}
 	if status.Entered() {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
@@ -30,7 +29,7 @@ type Entry struct {
 }
 
 // timelineOf is what happened, the newest first: what the status, the gates and the history still tell of.
-func timelineOf(sight *lookup.Sight) []Entry {
+func timelineOf(sight *show.Sight) []Entry {
 	var entries []Entry
 	entries = append(entries, attemptEntries(sight.Release)...)
 	for i := range sight.Gates {
@@ -160,7 +159,7 @@ type Revision struct {
 }
 
 // revisionsOf are the templates in the history, the newest first.
-func revisionsOf(sight *lookup.Sight) []Revision {
+func revisionsOf(sight *show.Sight) []Revision {
 	kept := slices.SortedFunc(slices.Values(sight.Kept), func(a, b appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(b.Revision, a.Revision), strings.Compare(a.Name, b.Name))
 	})

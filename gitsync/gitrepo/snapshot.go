@@ -21,7 +21,7 @@ type Snapshot struct {
 	Commit string
 	// Tree is the name of its root tree; empty if the snapshot has no content, like what follows.
 	Tree string
-	// Author and Time of the commit, as it claims.
+	// Author of the commit, and Time at which its committer made it, as it claims.
 	Author string
 	Time   time.Time
 	// Subject is the first line of its message, cut where it is long.

@@ -23,7 +23,11 @@ type Workload struct {
 func (w Workload) String() string { return w.Kind + " " + w.Key.String() }
 
 // Origin is the commit that brought a template, as its release shows it.
-type Origin struct{ Commit, Author, Subject string }
+type Origin struct {
+	Commit, Author, Subject string
+	// Time is when it was committed, as its committer claims, as RFC 3339; empty where that can't be.
+	Time string
+}
 
 // Desired is what a commit asks for.
 type Desired struct {

@@ -158,6 +158,7 @@ func originOf(desired Desired, live *v1alpha1.BatchRelease, release *spec.Releas
 		Commit:  live.Annotations[v1alpha1.CommitAnnotation],
 		Author:  live.Annotations[v1alpha1.AuthorAnnotation],
 		Subject: live.Annotations[v1alpha1.SubjectAnnotation],
+		Time:    live.Annotations[v1alpha1.CommitTimeAnnotation],
 	}
 	recorded := live.Annotations[v1alpha1.GitTemplateAnnotation]
 	if last.Commit == "" || recorded != release.TemplateDigest && !(recorded == "" && hasTemplate(live, release)) {

@@ -133,6 +133,9 @@ func (w ApplyRelease) annotations() map[string]string {
 		v1alpha1.AppliedDigestAnnotation: w.Release.Digest,
 		v1alpha1.GitTemplateAnnotation:   w.Release.TemplateDigest,
 	}
+	if w.Origin.Time != "" {
+		annotations[v1alpha1.CommitTimeAnnotation] = w.Origin.Time
+	}
 	if w.Release.TemplateFile != "" {
 		annotations[v1alpha1.TemplateFileAnnotation] = w.Release.TemplateFile
 	}

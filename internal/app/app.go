@@ -11,6 +11,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -33,6 +35,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout"
+	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
 // Off is the address that serves nothing.
@@ -78,6 +81,15 @@ type Options struct {
 	ForgeHTTP bool
 	// ForgeTimeout is for one request to a forge. Default 30s.
 	ForgeTimeout time.Duration
+
+	// Traces say where to tell of releases as traces, and TracePage where people see them.
+	Traces    traces.Options
+	TracePage traces.Page
+
+	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is in LeaseNamespace.
+	NoticesConfig string
+	// NoticesPoll is how often that file is read. Default 10s.
+	NoticesPoll time.Duration
 }
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sluice-system,resources=leases,verbs=create
@@ -101,14 +113,32 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 	if err := addReconcilers(mgr, opts); err != nil {
 		return nil, err
 	}
-	return newStoppable(mgr)
+	if err := addNotices(mgr, opts); err != nil {
+		return nil, err
+	}
+	exporter, err := newTraces(opts, mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+	if err := addTelemetry(mgr, tellers(exporter)...); err != nil {
+		return nil, err
+	}
+	mgr, err = newStoppable(mgr)
+	if err != nil || exporter == nil {
+		return mgr, err
+	}
+	return flushing{mgr, exporter}, nil
 }
+
+// writes counts those of all controllers of this process.
+var writes = sync.OnceValue(func() *kube.Writes { return kube.NewWrites(ctrlmetrics.Registry) })
 
 func restConfig(cfg *rest.Config, opts Options) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.UserAgent = "sluice/" + opts.Version
 	cfg.Wrap(kube.LimitEvents())
+	cfg.Wrap(writes().Count())
 	return cfg
 }
 
@@ -157,7 +187,11 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
-	releases := rollout.NewReconciler(cached, live, watching, kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout)), now)
+	recorder := kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout))
+	if opts.Traces.Enabled() {
+		recorder = traces.Events(recorder)
+	}
+	releases := rollout.NewReconciler(cached, live, watching, recorder, now)
 	options := rollout.Options{Traffic: opts.Traffic, Namespaces: opts.Namespaces, Cache: cacheOptions(opts.Namespaces)}
 	if err := releases.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up rollout: %w", err)
@@ -185,6 +219,7 @@ func addReceiver(mgr manager.Manager, opts Options) error {
 func approvalOptions(opts Options, forges *github.Clients) approvals.Options {
 	return approvals.Options{
 		Cluster:          opts.Cluster,
+		Page:             opts.TracePage.Of,
 		SharedNamespaces: opts.SharedNamespaces,
 		Forges:           forges,
 	}

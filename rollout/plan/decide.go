@@ -5,7 +5,7 @@ import "github.com/sluice-dev/sluice/rollout/traffic"
 // Next decides what a release does next. It never fails: what a user must fix is in the status.
 func Next(o Observation) Plan {
 	l := lookAt(o)
-	return tell(l, rememberTraffic(decide(l)))
+	return tell(l, watchPods(rememberTraffic(decide(l))))
 }
 
 // decide answers what people and Git request, and then continues the release from its present state.

@@ -24,6 +24,8 @@ type Decision struct {
 	refused *Refusal
 	// timed is how much is left of a time for which traffic waits because the release says so (traffic.Standing).
 	timed time.Duration
+	// looks are those at updated pods that are not available.
+	looks PodLooks
 }
 
 // nothing is the decision to leave a release as it is.

@@ -21,6 +21,8 @@ type Facts struct {
 	Pods []order.Pod
 	// Failing is what is wrong with the updated pods; empty before ReadFailing.
 	Failing string
+	// Trouble is what is wrong with updated pods; nil before ReadTrouble, and where that could not be read.
+	Trouble *Trouble
 	// Traffic is what there is of the release's traffic; nil if it has none.
 	Traffic *traffic.Seen
 	// Resolved is the answer to Needs.Resolve, Drift to Needs.Drift and Preflight to Needs.Preflight; nil if it was not requested.
@@ -45,6 +47,8 @@ const (
 	ReadKept
 	// ReadFailing finds out what is wrong with the updated pods.
 	ReadFailing
+	// ReadTrouble is as ReadFailing, for people alone: it may find out nothing.
+	ReadTrouble
 )
 
 // Has reports whether all of some reads are in the set.

@@ -60,6 +60,7 @@ func recordOf(release *v1alpha1.BatchRelease) record {
 		r = writtenEarlier(r, release)
 	}
 	r.State, r.StoppedBy, r.StalledBy = "", nil, ""
+	r.PodTrouble = nil // watchPods tells it again
 	r.Queued, r.Traffic = notAwaiting(r.Queued), notTelling(r.Traffic)
 	r.Reason, r.Message, r.Batch, r.Conditions = "", "", "", nil
 	r.ObservedGeneration = release.Generation

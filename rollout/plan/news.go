@@ -19,6 +19,9 @@ func (t *telling) news() []Event {
 	if beyond := t.beyond(); beyond != nil && t.beyondBegins() {
 		events = append(events, *beyond)
 	}
+	if trouble := t.troubleBegins(); trouble != nil {
+		events = append(events, *trouble)
+	}
 	told := noticeOf(t.state)
 	if t.refusalIsTold() {
 		told = notice{tell: atStart}

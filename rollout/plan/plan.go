@@ -27,6 +27,8 @@ type Plan struct {
 	Wake time.Duration
 	// Timed is for how long from now the release does no more than wait for a time that it says itself: that is no lack of progress.
 	Timed time.Duration
+	// PodLooks are for the next Observation of the same process.
+	PodLooks PodLooks
 	// Events are to be published once Status is written.
 	Events []Event
 }

@@ -24,7 +24,7 @@ func tell(before *look, d Decision) Plan {
 	}
 	return Plan{
 		Actions: d.actions, Status: status, StatusFirst: d.statusFirst, Records: d.records,
-		Needs: d.needs, Wake: told.wake(), Timed: d.excused(), Events: append(told.events(), told.news()...),
+		Needs: d.needs, Wake: told.wake(), Timed: d.excused(), PodLooks: d.looks, Events: append(told.events(), told.news()...),
 	}
 }
 

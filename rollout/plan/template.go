@@ -172,6 +172,7 @@ func (l *look) setCommit(r *record) {
 	annotations := l.Release.Annotations
 	r.Commit = annotations[v1alpha1.CommitAnnotation]
 	r.CommitAuthor, r.CommitSubject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
+	r.CommitTime = v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], l.Now)
 }
 
 // nextAttempt is one that no gate belongs to, even if the status was lost.

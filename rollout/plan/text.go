@@ -8,14 +8,17 @@ const maxText = 1000
 
 // bounded is a text that fits into a status, and into a line that steers nothing where it is shown, whoever wrote it: all of
 // them come by here.
-func bounded(text string) string {
+func bounded(text string) string { return boundedTo(text, maxText) }
+
+// boundedTo is bounded for another number of runes, beside the sign that says that something is left out.
+func boundedTo(text string, most int) string {
 	text = plain.Line(text)
-	if len(text) <= maxText {
+	if len(text) <= most {
 		return text
 	}
 	count := 0
 	for at := range text {
-		if count++; count > maxText {
+		if count++; count > most {
 			return text[:at] + "…"
 		}
 	}

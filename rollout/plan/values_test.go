@@ -70,7 +70,7 @@ func looksOf(f *ast.FuncDecl) []string {
 }
 
 // ownFields are those of a Decision itself, which is passed by value, and of what puts one into words.
-var ownFields = []string{"look", "actions", "needs", "statusFirst", "wake", "happened", "refused", "timed", "status"}
+var ownFields = []string{"look", "actions", "needs", "statusFirst", "wake", "happened", "refused", "timed", "looks", "status"}
 
 // writesTo are the places where a function assigns to something that a value points to.
 func writesTo(f *ast.FuncDecl, value string) []token.Pos {

@@ -25,6 +25,9 @@ func (t *telling) words() (reason, message string) {
 	if t.refusalIsTold() {
 		reason, message = v1alpha1.ReasonWriteRefused, refusalWords(t.refused)
 	}
+	if trouble := t.troubleWords(); trouble != "" {
+		message += "; " + trouble
+	}
 	message = bounded(message)
 	under := t.rollingBack() || t.entered() && !t.completed()
 	if queued := t.record.Queued; queued != nil && queued.Awaits == "" && under {

@@ -254,7 +254,7 @@ func (w *Watches) begin(release types.NamespacedName, what Pods) (*entry, error)
 	return e, nil
 }
 
-// trim leaves of a pod what a release depends on. Of its labels that is the version alone: its order is read live.
+// trim leaves of a pod what a release depends on, and what says why a pod does not serve. Of its labels that is the version alone: its order is read live.
 func trim(object any) (any, error) {
 	pod, is := object.(*corev1.Pod)
 	if !is { // a tombstone
@@ -271,6 +271,33 @@ func trim(object any) (any, error) {
 		spec.Affinity = pod.Spec.Affinity // it says for which node a DaemonSet's pod is
 	}
 	pod.Spec = spec
-	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions}
+	status := corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions}
+	if !serves(pod) {
+		status.InitContainerStatuses, status.ContainerStatuses = trimContainers(pod.Status.InitContainerStatuses), trimContainers(pod.Status.ContainerStatuses)
+	}
+	pod.Status = status
 	return pod, nil
+}
+
+// trimContainers leaves what tells why a pod does not serve: why its containers wait, and how they ended.
+func trimContainers(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var trimmed []corev1.ContainerStatus
+	for i := range all {
+		trimmed = append(trimmed, corev1.ContainerStatus{
+			Name: all[i].Name, Image: all[i].Image, Ready: all[i].Ready,
+			State: trimState(all[i].State), LastTerminationState: trimState(all[i].LastTerminationState),
+		})
+	}
+	return trimmed
+}
+
+func trimState(state corev1.ContainerState) corev1.ContainerState {
+	var trimmed corev1.ContainerState
+	if waiting := state.Waiting; waiting != nil {
+		trimmed.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason}
+	}
+	if ended := state.Terminated; ended != nil {
+		trimmed.Terminated = &corev1.ContainerStateTerminated{ExitCode: ended.ExitCode, Reason: ended.Reason}
+	}
+	return trimmed
 }

@@ -66,14 +66,17 @@ type Fact struct {
 	Batch, Batches int
 	// Gate is what was decided, of facts about gates.
 	Gate *Gate
-	// Trigger is what began a rollback.
+	// Failed says, where a release was superseded or a rollback began, that the release which it leaves had failed.
+	Failed bool
+	// Trigger is what began a rollback; of all facts of a rollback.
 	Trigger v1alpha1.RollbackTrigger
 	// StoppedBy and StalledBy are why the release does not advance.
 	StoppedBy v1alpha1.StopCause
 	StalledBy v1alpha1.StallCause
 	// Message is a sentence for people; it decides nothing.
 	Message string
-	// Since is when what has ended here began: the batch, the wait at a gate, the release; zero where that is not known.
+	// Since is when what has ended here began: the batch, the wait at a gate, the release, of the begin of a rollback the release that
+	// it leaves; zero where that is not known.
 	Since time.Time
 	// Time is when it happened.
 	Time time.Time

@@ -3,24 +3,26 @@ package story
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // OfGate is what happened to a gate between two of its versions. Before is nil for one that was just made; that is told only of
-// gates that were made while somebody watched.
+// gates that were made while somebody watched, and with it that it is decided, if it is.
 func OfGate(before, after *v1alpha1.Gate, now time.Time) []Fact {
 	if after == nil {
 		return nil
 	}
+	var facts []Fact
 	if before == nil {
-		fact := gateFact(GateOpened, after)
-		fact.Time = after.CreationTimestamp.Time
-		return []Fact{fact}
+		opened := gateFact(GateOpened, after)
+		opened.Time = after.CreationTimestamp.Time
+		facts, before = append(facts, opened), &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{UID: after.UID}}
 	}
 	if before.UID != after.UID || before.Status.Decision == after.Status.Decision {
-		return nil
+		return facts
 	}
 	var kind Kind
 	switch after.Status.Decision {
@@ -29,14 +31,14 @@ func OfGate(before, after *v1alpha1.Gate, now time.Time) []Fact {
 	case v1alpha1.DecisionRejected:
 		kind = GateRejected
 	default:
-		return nil
+		return facts
 	}
 	fact := gateFact(kind, after)
 	fact.Since, fact.Time = after.CreationTimestamp.Time, now
 	if after.Status.DecidedAt != nil {
 		fact.Time = after.Status.DecidedAt.Time
 	}
-	return []Fact{fact}
+	return append(facts, fact)
 }
 
 func gateFact(kind Kind, gate *v1alpha1.Gate) Fact {

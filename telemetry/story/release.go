@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// OfRelease is what happened to a release between two of its versions, in order. Nothing is told of the first version that is
+// OfRelease is what happened to a release between two of its versions, in order. It tells nothing of the first version that is
 // seen (before is nil). At a time now: what has no time of its own in the status happened then.
 func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before == nil || after == nil || before.UID != after.UID {
@@ -18,6 +18,11 @@ func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	}
 	c := change{before: &before.Status, after: &after.Status, release: after, now: now}
 	return c.facts()
+}
+
+// Made is what happened to a release before it was seen for the first time, if it was made while somebody watched.
+func Made(first *v1alpha1.BatchRelease, now time.Time) []Fact {
+	return OfRelease(&v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{UID: first.UID}}, first, now)
 }
 
 // Deleted is what happened when the object of a release went away.
@@ -39,7 +44,10 @@ type change struct {
 }
 
 func (c *change) facts() []Fact {
-	if c.after.Attempt != c.before.Attempt {
+	switch {
+	case c.after.Attempt < c.before.Attempt: // somebody has taken the status away: what it told has happened all the same
+		return nil
+	case c.after.Attempt > c.before.Attempt:
 		return append(c.left(), c.begun()...)
 	}
 	return slices.Concat(c.batches(), c.stops(), c.ends())
@@ -55,7 +63,7 @@ func (c *change) left() []Fact {
 		return nil
 	}
 	fact := c.fact(ReleaseSuperseded, c.before)
-	fact.Since = timeOf(c.before.StartedAt)
+	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	return []Fact{fact}
 }
 
@@ -65,9 +73,10 @@ func (c *change) begun() []Fact {
 		kind = RollbackStarted
 	}
 	begun := c.fact(kind, c.after)
+	begun.Batch = 0
 	begun.Time = c.at(c.after.StartedAt)
-	if c.before.Commit == c.after.Commit {
-		begun.Since = timeOf(c.before.StartedAt)
+	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
+		begun.Since, begun.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	}
 	// Several steps of a release can be one write of its status.
 	fresh := *c
@@ -87,6 +96,7 @@ func (c *change) batches() []Fact {
 	if !entered {
 		return facts
 	}
+	facts = append(facts, c.passed()...)
 	began := c.fact(BatchStarted, c.after)
 	began.Time = c.at(c.after.StepStartedAt)
 	facts = append(facts, began)
@@ -94,6 +104,28 @@ func (c *change) batches() []Fact {
 		done := c.fact(BatchDone, c.after)
 		done.Since, done.Time = timeOf(c.after.StepStartedAt), c.at(c.after.LastUpdateTime)
 		facts = append(facts, done)
+	}
+	return facts
+}
+
+// passed are the batches before one that was entered of which nobody saw anything: their pods were there already, as where a rollback
+// begins, or versions were missed. How long they took is not known. What a jump leaves out has not been done.
+func (c *change) passed() []Fact {
+	if slices.ContainsFunc(c.after.Jumps(), func(jump v1alpha1.EarlierJump) bool { return jump.To == c.after.CurrentStepIndex }) {
+		return nil
+	}
+	first := int32(0)
+	if c.before.Entered() {
+		first = c.before.CurrentStepIndex + 1
+	}
+	last := min(c.after.CurrentStepIndex, int32(len(c.release.Spec.Steps(c.after.Rollback != nil)))) // people can write the status, too
+	var facts []Fact
+	for step := first; step < last; step++ {
+		for _, kind := range []Kind{BatchStarted, BatchDone} {
+			fact := c.fact(kind, c.after)
+			fact.Batch, fact.Time = int(step)+1, c.at(c.after.StepStartedAt)
+			facts = append(facts, fact)
+		}
 	}
 	return facts
 }
@@ -167,7 +199,8 @@ func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
 	fact := Fact{
 		Kind: kind, Release: types.NamespacedName{Namespace: c.release.Namespace, Name: c.release.Name}, UID: c.release.UID,
 		Attempt: status.Attempt, Workload: c.release.Spec.WorkloadRef, Revision: status.UpdateRevision,
-		Commit: status.Commit, Author: status.CommitAuthor, Subject: status.CommitSubject, Message: status.Message, Time: c.now,
+		Commit: status.Commit, Author: status.CommitAuthor, Subject: status.CommitSubject, CommittedAt: timeOf(status.CommitTime),
+		Message: status.Message, Time: c.now,
 	}
 	if status.Entered() {
 		fact.Batch = int(status.CurrentStepIndex) + 1

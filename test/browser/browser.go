@@ -149,3 +149,11 @@ func (b *Tab) Text() string {
 	}
 	return text
 }
+
+// Sees waits for a page that shows a text.
+func (b *Tab) Sees(text string) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.WaitVisible(fmt.Sprintf(`//main[contains(., %q)]`, text))); err != nil {
+		b.t.Fatalf("wait for a page with %q: %v\n%s", text, err, b.Text())
+	}
+}

@@ -111,6 +111,10 @@ func keepsRunning(d *demo) {
 	hint := d.await("# Approve and merge its pull request in a browser")
 	token := hint[strings.LastIndex(hint, " ")+1:]
 	page := strings.TrimSpace(d.await("/pulls"))
+	d.await("# See all of it on the dashboard")
+	look := chromium.Tab(d.T)
+	look.Open(strings.TrimSpace(d.await("/login?token=")))
+	look.Sees("shop/web")
 	d.shell(export + "\n" + push)
 	d.await("batch 1/3 done with 1 pod of 10, waiting for")
 	d.await("/pull/4")

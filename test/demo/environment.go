@@ -12,9 +12,12 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/dashboard"
+	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/dialer"
@@ -41,8 +44,10 @@ type environment struct {
 	// tokens of those with an account on the forge, by name.
 	tokens   map[string]string
 	webhooks webhooks
-	config   *rest.Config
-	cluster  client.Client
+	// look makes an address of the dashboard, which works once.
+	look    func() string
+	config  *rest.Config
+	cluster client.Client
 	// fail ends the story with a reason.
 	fail context.CancelCauseFunc
 	// stops undo what was started, the last first.
@@ -55,7 +60,7 @@ func (e *environment) start(ctx context.Context) (context.Context, error) {
 	life, fail := context.WithCancelCause(ctx)
 	e.fail = fail
 	e.stops = append(e.stops, func() error { fail(context.Canceled); return nil })
-	for _, part := range []func(context.Context) error{e.openLog, e.startControlPlane, e.startForge, e.startController} {
+	for _, part := range []func(context.Context) error{e.openLog, e.startControlPlane, e.startForge, e.startController, e.startDashboard} {
 		if err := part(life); err != nil {
 			return life, err
 		}
@@ -148,5 +153,35 @@ func (e *environment) startController(ctx context.Context) error {
 	}()
 	e.stops = append(e.stops, func() error { cancel(); return <-ended })
 	e.screen.say("controller runs in this process, its log is %s", e.state.join("demo.log"))
+	return nil
+}
+
+// startDashboard serves the dashboard as "sluice dashboard" does, to whoever reads the screen.
+func (e *environment) startDashboard(ctx context.Context) error {
+	door, err := access.NewLocal(ctx, e.config, kube.NewScheme())
+	if err != nil {
+		return fmt.Errorf("start dashboard: %w", err)
+	}
+	objects, err := dashboard.NewCache(e.config, kube.NewScheme())
+	if err != nil {
+		return fmt.Errorf("start dashboard: %w", err)
+	}
+	listener, err := access.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("start dashboard: %w", err)
+	}
+	pages := dashboard.New(dashboard.Options{
+		Objects: objects, Door: door, Cluster: "demo", Version: "demo", Logger: logr.FromSlogHandler(e.log.Handler()), Clock: clock.RealClock{},
+	})
+	e.look = func() string { return door.URL(listener.Addr().String()) }
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		err := pages.Serve(ctx, listener, func() {})
+		ended <- err
+		e.fail(fmt.Errorf("the dashboard went down: %w", errors.Join(err, context.Cause(ctx))))
+	}()
+	e.stops = append(e.stops, func() error { cancel(); return <-ended })
+	e.screen.say("dashboard runs in this process; open it, the address works once: %s", e.look())
 	return nil
 }

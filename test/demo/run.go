@@ -172,7 +172,9 @@ func instructions(s *story, url string) string {
   # Approve and merge its pull request in a browser, signed in as %s with the token %s
   %s
   # With three pods %s finds it good by itself, and it goes on to all of them.
+  # See all of it on the dashboard; the address works once:
+  %s
 
 `, s.plane.Kubeconfig, kubectl, s.namespace, developer, identity, url, folder, s.images[len(s.images)-1], s.manifest,
-		approver, s.tokens[approver], s.pullsURL(s.stage), tester)
+		approver, s.tokens[approver], s.pullsURL(s.stage), tester, s.look())
 }

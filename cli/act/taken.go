@@ -1,0 +1,58 @@
+package act
+
+import (
+	"errors"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Taken reports whether the controller has acted on what was written to a release, or why it never will.
+type Taken func(*v1alpha1.BatchRelease) (bool, error)
+
+// GateDecided reports whether a gate is.
+func GateDecided(gate *v1alpha1.Gate) bool {
+	return gate.Status.Decision == v1alpha1.DecisionPassed || gate.Status.Decision == v1alpha1.DecisionRejected
+}
+
+// SuspendTaken reports whether the controller goes by what the release says now.
+func SuspendTaken(suspend bool) Taken {
+	return func(release *v1alpha1.BatchRelease) (bool, error) {
+		stands := release.Status.StoppedFor(v1alpha1.StopSuspended)
+		return release.Status.ObservedGeneration >= release.Generation && stands == suspend, nil
+	}
+}
+
+// RollbackTaken waits for the annotation to be taken away, which is once the rollback is on record.
+func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
+	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
+		return false, nil
+	}
+	if release.Status.Rollback == nil {
+		return false, errors.New("the rollback was refused: the events of the release say why")
+	}
+	return true, nil
+}
+
+// RetryTaken waits for the annotation to be taken away.
+func RetryTaken(release *v1alpha1.BatchRelease) (bool, error) {
+	_, asked := release.Annotations[v1alpha1.RetryAnnotation]
+	return !asked, nil
+}
+
+// JumpTaken waits for the request to be answered.
+func JumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
+	status := &release.Status
+	switch {
+	case status.NextStepIndex != nil:
+		return false, nil
+	case status.Jump == nil || status.Jump.Attempt == 0:
+		return false, errors.New("the jump was refused: the events of the release say why")
+	}
+	return true, nil
+}
+
+// PausePointTaken reports whether a release has gone on past the pod that was confirmed.
+func PausePointTaken(release *v1alpha1.BatchRelease) (bool, error) {
+	at := release.Status.PausePoint
+	return at == nil || at.Confirmed != at.Pod, nil
+}

@@ -1,0 +1,9 @@
+package access
+
+import (
+	"testing"
+
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+)
+
+func TestMain(m *testing.M) { cptest.Main(m) }

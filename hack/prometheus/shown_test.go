@@ -1,0 +1,68 @@
+package prometheus
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql/promqltest"
+)
+
+// TestDashboardRuns: while a release waits at its gate, each query gets an answer, and the first panels say so. That a query can be
+// parsed does not show that its labels match.
+func TestDashboardRuns(t *testing.T) {
+	t.Parallel()
+	w := idle().over(released(), series{
+		// A second controller that was active a moment ago still shows the same releases.
+		`sluice_releases{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", phase="RollingUpdate"}`:                      "0x9 1x89 0x200",
+		`sluice_release_state{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", release="web", state="Blocked"}`:        "_x19 1x59 _x200",
+		`sluice_release_state_since_timestamp_seconds{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", release="web"}`: "_x9 600x9 1200x59 4800x19 _x200",
+	})
+	loader, err := promqltest.NewLazyLoader(w.script(), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true, Parser: promql})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := loader.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	at := time.Unix(0, 0).Add(50 * time.Minute)
+	answers := map[string]float64{}
+	loader.WithSamplesTill(at, func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, d := readDashboard(t)
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				answers[p.Title] = ask(t, loader, p.Title, target.Expr, at)
+			}
+		}
+	})
+	for title, want := range map[string]float64{
+		"In progress": 1, "Waiting": 1, "Oldest waiting": 30 * 60, "In progress, or needs somebody": 30 * 60, "Active": 1, "Answering": 2, "Failed": 0,
+	} {
+		if got, is := answers[title]; !is || got != want {
+			t.Errorf("%s: want %v, got %v, %v", title, want, got, is)
+		}
+	}
+}
+
+// ask returns the first value of a query; 0 if there is none.
+func ask(t *testing.T, loader *promqltest.LazyLoader, title, expression string, at time.Time) float64 {
+	t.Helper()
+	query, err := loader.QueryEngine().NewInstantQuery(t.Context(), loader.Queryable(), nil, filled(expression), at)
+	if err != nil {
+		t.Fatalf("%s: %v", title, err)
+	}
+	defer query.Close()
+	result := query.Exec(t.Context())
+	vector, err := result.Vector()
+	if err != nil {
+		t.Errorf("%s: %v", title, err)
+	}
+	if len(vector) == 0 {
+		return 0
+	}
+	return vector[0].F
+}

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/sluice-dev/sluice/telemetry"
+	"github.com/sluice-dev/sluice/telemetry/traces"
+)
+
+// newTraces makes what tells of releases as traces; nil if nothing is to be sent.
+func newTraces(opts Options, logger logr.Logger) (*traces.Exporter, error) {
+	if !opts.Traces.Enabled() {
+		return nil, nil
+	}
+	to := opts.Traces
+	to.Cluster, to.Version, to.Logger = opts.Cluster, opts.Version, logger.WithName("traces")
+	exporter, err := traces.New(to)
+	if err != nil {
+		return nil, fmt.Errorf("set up traces: %w", err)
+	}
+	return exporter, nil
+}
+
+// tellers are all that tell facts.
+func tellers(exporter *traces.Exporter) []telemetry.Teller {
+	if exporter == nil {
+		return nil
+	}
+	return []telemetry.Teller{exporter}
+}
+
+// flushing is a manager that sends what is left of the traces once it has ended and given up its Lease: another one takes over at once,
+// however long the collector takes. One that has lost its Lease must end now.
+type flushing struct {
+	manager.Manager
+
+	traces *traces.Exporter
+}
+
+// Start runs the manager until ctx ends.
+func (m flushing) Start(ctx context.Context) error {
+	if err := m.Manager.Start(ctx); err != nil {
+		return err
+	}
+	m.traces.Shutdown()
+	return nil
+}

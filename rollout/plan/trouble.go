@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A pod that can't start costs the release its progress deadline. People are told within seconds: while updated pods are missing,
+// they are looked at after a short time, and again in growing intervals. Nothing else is decided by what is seen.
+
+// Trouble is what is wrong with updated pods. The zero value is nothing.
+type Trouble struct {
+	Reason  v1alpha1.PodTroubleReason
+	Pods    int32
+	Message string
+}
+
+// PodLooks are the looks that a process has taken at the updated pods of one step. The zero value is none.
+type PodLooks struct {
+	attempt int64
+	step    int32
+	// missing is since when updated pods are not available, and whole since when all are; one of them is zero.
+	missing, whole time.Time
+	// most is how many were available at most, and grown since when.
+	most  int32
+	grown time.Time
+	// last is the last look, and taken how many there were.
+	last  time.Time
+	taken int
+	// found is how often trouble began, and foundAt what most was then.
+	found   int
+	foundAt int32
+}
+
+// longestUnseen is the longest time between two looks at pods that are in trouble, and for which trouble is held that comes again and
+// again: it is as long as a kubelet waits at most before it starts a container again.
+const longestUnseen = 5 * time.Minute
+
+// watchPods finds out what keeps updated pods from being available, and puts it on record.
+func watchPods(d Decision) Decision {
+	told := d.toldTrouble()
+	switch {
+	case !d.inBatch() || d.PodLook == 0 && told == nil:
+		return d
+	case d.statusFirst || d.failed() || !d.heldAsMeant():
+		return d.troubled(d.PodLooks, told)
+	}
+	looks := d.PodLooks.in(d.record.Attempt, d.record.CurrentStepIndex).seen(d.Now, d.updatedAvailable(), d.pods.Updated.Wanted)
+	if told != nil && looks.found == 0 { // before this process, or in the step before
+		looks.found, looks.foundAt = 1, looks.most
+	}
+	if looks.missing.IsZero() {
+		return endTrouble(d, looks, told)
+	}
+	due := looks.due(d.PodLook)
+	switch {
+	case d.PodLook == 0:
+		return d.troubled(looks, told)
+	case d.Live.Has(ReadTrouble):
+		looks, told = judge(d, looks, told)
+		return d.troubled(looks, told).wakeAt(looks.due(d.PodLook))
+	case d.Now.Before(due):
+		return d.troubled(looks, told).wakeAt(due)
+	default:
+		return d.troubled(looks, told).read(ReadTrouble)
+	}
+}
+
+// inBatch reports whether the release is in a step, with pods of its own to look at.
+func (l *look) inBatch() bool {
+	w := l.Workload
+	return w != nil && !w.Deleting && l.underWay() && l.entered() && l.record.Phase != v1alpha1.PhaseFinalizing && !l.empty
+}
+
+// toldTrouble is what was told of the pods of the same revision; nil if nothing was.
+func (l *look) toldTrouble() *v1alpha1.PodTrouble {
+	told := l.Release.Status.PodTrouble
+	if told == nil || told.Revision != l.record.UpdateRevision {
+		return nil
+	}
+	return told
+}
+
+func (d Decision) troubled(looks PodLooks, trouble *v1alpha1.PodTrouble) Decision {
+	d.looks = looks
+	if trouble == nil {
+		return d
+	}
+	return d.with(func(r *record) { r.PodTrouble = trouble })
+}
+
+// endTrouble ends trouble when all pods are available, the first time at once. A container that crashes after it was ready does so again and
+// again: the next time it has to be well for longer.
+func endTrouble(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) Decision {
+	if ends := looks.whole.Add(looks.hold(d.PodLook)); told != nil && d.Now.Before(ends) {
+		return d.troubled(looks, told).wakeAt(ends)
+	}
+	return d.troubled(looks, nil)
+}
+
+// judge takes over what was found. It is nil if that could not be read.
+func judge(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) (PodLooks, *v1alpha1.PodTrouble) {
+	looks.last, looks.taken = d.Now, looks.taken+1
+	found := d.Trouble
+	switch {
+	case found == nil:
+		return looks, told
+	case found.Pods == 0 && told != nil && told.Reason == v1alpha1.PodsCrash && looks.most <= looks.foundAt:
+		return looks, told // a container that crashes runs in between
+	case found.Pods == 0:
+		return looks, nil
+	case told == nil || told.Reason != found.Reason:
+		if told == nil {
+			looks.found++
+		}
+		looks.foundAt = looks.most
+		return looks, &v1alpha1.PodTrouble{
+			Reason: found.Reason, Revision: d.record.UpdateRevision, Pods: found.Pods, Message: troubleText(found.Message), Since: *d.time(),
+		}
+	case found.Pods <= told.Pods:
+		return looks, told
+	}
+	more := *told
+	more.Pods, more.Message = found.Pods, troubleText(found.Message)
+	return looks, &more
+}
+
+// maxTrouble is how many runes a PodTrouble has room for.
+const maxTrouble = 300
+
+func troubleText(text string) string { return boundedTo(text, maxTrouble-1) }
+
+// in are the looks in a step of an attempt: none if they were in another one.
+func (k PodLooks) in(attempt int64, step int32) PodLooks {
+	if k.attempt == attempt && k.step == step && !k.grown.IsZero() {
+		return k
+	}
+	return PodLooks{attempt: attempt, step: step, most: -1}
+}
+
+// seen notes how many updated pods are available, and how many are wanted.
+func (k PodLooks) seen(now time.Time, available, wanted int32) PodLooks {
+	if available > k.most {
+		k.most, k.grown = available, now
+		if k.found > 0 { // trouble may be over
+			k.taken = min(k.taken, 1)
+		}
+	}
+	switch missing := available < wanted; {
+	case missing && k.missing.IsZero():
+		k.missing, k.whole = now, time.Time{}
+	case !missing && k.whole.IsZero():
+		k.missing, k.whole = time.Time{}, now
+	}
+	return k
+}
+
+// due is when to look next: the first time once no more pods have come for a while, or not all of them for longer.
+func (k PodLooks) due(every time.Duration) time.Time {
+	const patience = 4
+	if k.taken > 0 {
+		return k.last.Add(backoff(every, k.taken))
+	}
+	idle, slow := later(k.grown, k.missing).Add(every), k.missing.Add(patience*every)
+	if slow.Before(idle) {
+		return slow
+	}
+	return idle
+}
+
+// hold is for how long all pods must be available before trouble is over.
+func (k PodLooks) hold(every time.Duration) time.Duration {
+	if k.found <= 1 {
+		return 0
+	}
+	return backoff(every, k.found-1)
+}
+
+// backoff doubles a time so often.
+func backoff(every time.Duration, times int) time.Duration {
+	const most = 10
+	return min(every<<min(times, most), max(longestUnseen, every))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// troubleWords say what is wrong with updated pods; empty if nothing is, or if the state says it.
+func (t *telling) troubleWords() string {
+	switch t.state.(type) {
+	case Rolling, Shifting, Blocked, Paused, Stopped:
+	default:
+		return ""
+	}
+	trouble := t.record.PodTrouble
+	if trouble == nil {
+		return ""
+	}
+	return trouble.Words(t.record.TargetReplicas)
+}
+
+// troubleBegins is the event of trouble that was not told before; nil if there is none.
+func (t *telling) troubleBegins() *Event {
+	is, was := t.record.PodTrouble, t.before.PodTrouble
+	if is == nil || was != nil && was.Revision == is.Revision && was.Reason == is.Reason {
+		return nil
+	}
+	return &Event{Warning: true, Reason: v1alpha1.ReasonPodTrouble, Message: bounded("batch " + t.status.Batch + ": " + is.Words(t.record.TargetReplicas))}
+}

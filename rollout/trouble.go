@@ -1,0 +1,167 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// mostLookedAt is how many pods are read at most to find out what is wrong with them: of more, these tell enough.
+const mostLookedAt = 500
+
+// readTrouble finds out what is wrong with the updated pods. It is for people alone: if it can't be read the release goes on, and looks
+// again later.
+func (r *Reconciler) readTrouble(ctx context.Context, v *view) error {
+	v.facts.Trouble = nil
+	pods, err := v.parts().updatedPods(ctx, r, v)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("What is wrong with pods can't be read", "error", err.Error())
+		return nil
+	}
+	found := troubleOf(pods)
+	v.facts.Trouble = &found
+	return nil
+}
+
+// updatedPods are those of the updated ReplicaSet.
+func (p replicaSets) updatedPods(ctx context.Context, r *Reconciler, v *view) ([]*corev1.Pod, error) {
+	set := v.setOf(digestOfWorkload(p.d))
+	if set == nil {
+		return nil, nil
+	}
+	selector, err := r.selector(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	options := []client.ListOption{client.InNamespace(v.release.Namespace), client.Limit(mostLookedAt), selector}
+	if hash := set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; hash != "" {
+		options = append(options, client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: hash})
+	}
+	var list corev1.PodList
+	if err := r.live.List(ctx, &list, options...); err != nil {
+		return nil, fmt.Errorf("read pods: %w", err)
+	}
+	return pointers(podsOf(&list, set.UID)), nil
+}
+
+func (p ordinals) updatedPods(ctx context.Context, r *Reconciler, v *view) ([]*corev1.Pod, error) {
+	return r.placedPods(ctx, v, p.s.Status.UpdateRevision)
+}
+
+func (p nodes) updatedPods(ctx context.Context, r *Reconciler, v *view) ([]*corev1.Pod, error) {
+	return r.placedPods(ctx, v, p.name(v, digestOf(p.d.PodTemplate())))
+}
+
+// placedPods are those of a revision that have places. They are watched: that costs no request.
+func (r *Reconciler) placedPods(ctx context.Context, v *view, revision string) ([]*corev1.Pod, error) {
+	if !v.pods.listed {
+		if err := r.readPlaces(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(v.pods.pods), func(pod *corev1.Pod) bool {
+		return revision == "" || pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision || v.pods.lost[nodeOf(pod)]
+	}), nil
+}
+
+// ailment is what is wrong with one pod.
+type ailment struct {
+	reason v1alpha1.PodTroubleReason
+	text   string
+}
+
+// troubleOf is what most of the pods that are in trouble have in common.
+func troubleOf(pods []*corev1.Pod) plan.Trouble {
+	reasons, texts := map[v1alpha1.PodTroubleReason]int{}, map[ailment]int{}
+	for _, pod := range pods {
+		if a := ailmentOf(pod); pod.DeletionTimestamp == nil && a != (ailment{}) {
+			reasons[a.reason]++
+			texts[a]++
+		}
+	}
+	if len(reasons) == 0 {
+		return plan.Trouble{}
+	}
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(reasons)), func(a, b v1alpha1.PodTroubleReason) int {
+		return cmp.Compare(reasons[a], reasons[b])
+	})
+	maps.DeleteFunc(texts, func(a ailment, _ int) bool { return a.reason != most })
+	said := slices.MaxFunc(slices.Collect(maps.Keys(texts)), func(a, b ailment) int {
+		return cmp.Or(cmp.Compare(texts[a], texts[b]), strings.Compare(b.text, a.text))
+	})
+	return plan.Trouble{Reason: most, Pods: int32(reasons[most]), Message: said.text}
+}
+
+// ailmentOf is what keeps a pod from becoming available, if time alone does not help.
+func ailmentOf(pod *corev1.Pod) ailment {
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason != corev1.PodReasonSchedulingGated {
+		return ailment{v1alpha1.PodsUnschedulable, c.Message}
+	}
+	if c := podCondition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
+		return ailment{}
+	}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if a := containerAilment(&status); a != (ailment{}) {
+			return a
+		}
+	}
+	return ailment{}
+}
+
+// Reasons for which a container waits, as the kubelet has them (pkg/kubelet/images and pkg/kubelet/container of Kubernetes).
+var (
+	starts      = []string{"", "ContainerCreating", "PodInitializing"}
+	lacksImages = []string{
+		"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
+		"SignatureValidationFailed",
+	}
+)
+
+func containerAilment(status *corev1.ContainerStatus) ailment {
+	reason, ended := "", cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+	if waiting := status.State.Waiting; waiting != nil {
+		reason = word(waiting.Reason)
+	}
+	switch {
+	case slices.Contains(lacksImages, reason):
+		return ailment{v1alpha1.PodsLackImage, reason + ": " + status.Image + inContainer(status)}
+	case ended != nil && !status.Ready && (reason == "" || reason == "CrashLoopBackOff" || slices.Contains(starts, reason)):
+		return ailment{v1alpha1.PodsCrash, strings.Join(slices.DeleteFunc([]string{reason, endedWith(ended)}, isEmpty), ": ") + inContainer(status)}
+	case reason == "CrashLoopBackOff":
+		return ailment{v1alpha1.PodsCrash, reason + inContainer(status)}
+	case !slices.Contains(starts, reason):
+		return ailment{v1alpha1.PodsCannotStart, reason + inContainer(status)}
+	default:
+		return ailment{}
+	}
+}
+
+// endedWith says how a container ended, with the word for it if that says more than its exit code.
+func endedWith(ended *corev1.ContainerStateTerminated) string {
+	code := fmt.Sprintf("exit code %d", ended.ExitCode)
+	if reason := word(ended.Reason); reason != "" && reason != "Error" && reason != "Completed" {
+		return reason + ", " + code
+	}
+	return code
+}
+
+func inContainer(status *corev1.ContainerStatus) string { return " (container " + status.Name + ")" }
+
+// longestWord is how much is shown of a word that a kubelet says, in bytes.
+const longestWord = 60
+
+func word(text string) string { return plain.UpTo(plain.Line(text), longestWord) }
+
+func isEmpty(text string) bool { return text == "" }

@@ -1,0 +1,142 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Metrics are those of releases. It tells facts to Prometheus (telemetry.Teller) and collects the releases that there are.
+type Metrics struct {
+	batches, gates, releases           *prometheus.HistogramVec
+	commitToBatch, leadTime, toRestore *prometheus.HistogramVec
+	ends, rollbacks                    *prometheus.CounterVec
+
+	clock clock.PassiveClock
+	mutex sync.Mutex
+	// bad is since when workloads run what failed, or was rolled back, by release.
+	bad map[types.UID]time.Time
+	// seen are the namespaces that have series, and when they last had releases.
+	seen map[string]time.Time
+	// leading are those that show releases: one, except where several managers run in this process.
+	leading []*leading
+}
+
+// Default are the Metrics of this process, beside those of controller-runtime.
+var Default = sync.OnceValue(func() *Metrics { return New(metrics.Registry, clock.RealClock{}) })
+
+// New makes Metrics and registers them.
+func New(registry prometheus.Registerer, now clock.PassiveClock) *Metrics {
+	m := &Metrics{clock: now, bad: map[types.UID]time.Time{}, seen: map[string]time.Time{}}
+	made := promauto.With(registry)
+	m.batches = made.NewHistogramVec(histogram("sluice_batch_duration_seconds",
+		"How long batches took, in seconds: from entering the batch until all of its pods were available and got their requests.",
+		5, 15, 30, minute, 2*minute, 5*minute, 10*minute, 20*minute, 30*minute, hour, 2*hour, 4*hour), []string{"namespace"})
+	m.gates = made.NewHistogramVec(histogram("sluice_gate_wait_seconds",
+		"How long gates waited for their decision, in seconds, by the type of the gate and the decision.",
+		1, 10, minute, 5*minute, 15*minute, hour, 4*hour, 12*hour, day, 3*day, 7*day), []string{"type", "decision"})
+	m.releases = made.NewHistogramVec(histogram("sluice_release_duration_seconds",
+		"How long releases and rollbacks took from their begin to their end, in seconds, by how they ended.",
+		minute, 5*minute, 15*minute, 30*minute, hour, 2*hour, 4*hour, 8*hour, day, 3*day, 7*day), []string{"outcome"})
+	m.commitToBatch = made.NewHistogramVec(histogram("sluice_commit_to_batch_seconds",
+		"The time from a commit, as its committer claims, to the end of each batch of its release, in seconds.", fromCommit...), []string{"batch"})
+	m.leadTime = made.NewHistogramVec(histogram("sluice_lead_time_seconds",
+		"The time from a commit, as its committer claims, to the completion of its release, in seconds.", fromCommit...), []string{"namespace"})
+	m.toRestore = made.NewHistogramVec(histogram("sluice_time_to_restore_seconds",
+		"The time from the begin of a release that failed or was rolled back until all pods ran a good version again, in seconds.",
+		minute, 5*minute, 15*minute, 30*minute, hour, 4*hour, day), []string{"namespace"})
+	m.ends = made.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_release_ends_total",
+		Help: "Ends of releases, by how they ended. One that fails counts as Failed, and later again by what became of it.",
+	}, []string{"namespace", "outcome"})
+	m.rollbacks = made.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_rollbacks_total", Help: "Rollbacks that began, by what began them.",
+	}, []string{"namespace", "trigger"})
+	m.fromZero()
+	registry.MustRegister(m)
+	return m
+}
+
+// Seconds.
+const (
+	minute = 60
+	hour   = 60 * minute
+	day    = 24 * hour
+)
+
+// fromCommit are the buckets of what is measured from a commit on.
+var fromCommit = []float64{minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour, day, 2 * day, 7 * day, 30 * day}
+
+func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
+}
+
+// The outcomes of releases.
+const (
+	completed  = "Completed"
+	rolledBack = "RolledBack"
+	superseded = "Superseded"
+	failed     = "Failed"
+	deleted    = "Deleted"
+)
+
+var (
+	outcomes = []string{completed, rolledBack, superseded, failed, deleted}
+	triggers = []v1alpha1.RollbackTrigger{
+		v1alpha1.TriggerAnnotation, v1alpha1.TriggerGitRevert, v1alpha1.TriggerDeadline,
+		v1alpha1.TriggerGateRejected, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory,
+	}
+	gateTypes = []v1alpha1.GateType{
+		v1alpha1.GateManual, v1alpha1.GateNone, v1alpha1.GateSoak, v1alpha1.GateWindow,
+		v1alpha1.GatePullRequest, v1alpha1.GateCommitStatus, v1alpha1.GateCheckRun, otherType,
+	}
+	decisions = []v1alpha1.Decision{v1alpha1.DecisionPassed, v1alpha1.DecisionRejected}
+)
+
+// otherType stands for all types of gates that are not Sluice's own.
+const otherType v1alpha1.GateType = "other"
+
+// fromZero begins each series at 0 whose labels are known: one that is not there can't be told from a scrape that fails, and its
+// first increase would be lost.
+func (m *Metrics) fromZero() {
+	for _, outcome := range outcomes {
+		m.releases.WithLabelValues(outcome)
+	}
+	for _, kind := range gateTypes {
+		for _, decision := range decisions {
+			m.gates.WithLabelValues(string(kind), string(decision))
+		}
+	}
+	m.commitToBatch.WithLabelValues("1")
+}
+
+// begin begins the series of a namespace at 0.
+func (m *Metrics) begin(namespace string) {
+	for _, outcome := range outcomes {
+		m.ends.WithLabelValues(namespace, outcome)
+	}
+	for _, trigger := range triggers {
+		m.rollbacks.WithLabelValues(namespace, string(trigger))
+	}
+	m.batches.WithLabelValues(namespace)
+	m.leadTime.WithLabelValues(namespace)
+	m.toRestore.WithLabelValues(namespace)
+}
+
+// forget takes the series of a namespace away.
+func (m *Metrics) forget(namespace string) {
+	for _, vector := range []interface {
+		DeletePartialMatch(labels prometheus.Labels) int
+	}{
+		m.ends, m.rollbacks, m.batches, m.leadTime, m.toRestore,
+	} {
+		vector.DeletePartialMatch(prometheus.Labels{"namespace": namespace})
+	}
+}

@@ -1,0 +1,120 @@
+package metrics
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/telemetry/story"
+)
+
+// Tell counts facts. It implements telemetry.Teller.
+func (m *Metrics) Tell(facts []story.Fact) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for i := range facts {
+		m.note(facts[i].Release.Namespace, m.clock.Now())
+		m.tell(&facts[i])
+	}
+}
+
+func (m *Metrics) tell(f *story.Fact) {
+	switch f.Kind {
+	case story.BatchDone:
+		m.batchDone(f)
+	case story.GatePassed, story.GateRejected:
+		m.gates.WithLabelValues(gateType(f.Gate.Type), decision(f.Kind)).Observe(seconds(f.Took()))
+	case story.ReleaseCompleted:
+		m.end(f, completed)
+		if took, sane := sinceCommit(f); sane {
+			m.leadTime.WithLabelValues(f.Release.Namespace).Observe(seconds(took))
+		}
+		m.good(f)
+	case story.RolledBack:
+		m.end(f, rolledBack)
+		m.good(f)
+	case story.ReleaseFailed:
+		m.end(f, failed)
+		m.turnsBad(f)
+	case story.ReleaseSuperseded:
+		m.end(f, superseded)
+		if f.Failed {
+			m.turnsBad(f)
+		}
+	case story.RollbackStarted:
+		m.rollbacks.WithLabelValues(f.Release.Namespace, string(f.Trigger)).Inc()
+		m.turnsBad(f)
+	case story.ReleaseDeleted:
+		m.end(f, deleted)
+		delete(m.bad, f.UID)
+	case story.ReleaseStarted, story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
+	}
+}
+
+// maxBatch is the last batch of which the way from the commit is measured, in a series of its own.
+const maxBatch = 50
+
+func (m *Metrics) batchDone(f *story.Fact) {
+	if !f.Since.IsZero() {
+		m.batches.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Took()))
+	}
+	if took, sane := sinceCommit(f); sane && f.Batch >= 1 && f.Batch <= maxBatch {
+		m.commitToBatch.WithLabelValues(strconv.Itoa(f.Batch)).Observe(seconds(took))
+	}
+}
+
+func (m *Metrics) end(f *story.Fact, outcome string) {
+	m.ends.WithLabelValues(f.Release.Namespace, outcome).Inc()
+	if !f.Since.IsZero() {
+		m.releases.WithLabelValues(outcome).Observe(seconds(f.Took()))
+	}
+}
+
+// seconds are those of what was measured, within bounds: times are written by people, too.
+func seconds(took time.Duration) float64 { return min(max(took, 0), oldest).Seconds() }
+
+// oldest is how old a commit may be, to be measured from: one that is older was not made for this release.
+const oldest = 365 * 24 * time.Hour
+
+// sinceCommit is the time from the commit of a release to a fact. Of a rollback there is none: its commit is the one that it leaves.
+func sinceCommit(f *story.Fact) (took time.Duration, sane bool) {
+	took = f.Time.Sub(f.CommittedAt)
+	return took, !f.CommittedAt.IsZero() && f.Trigger == "" && took < oldest
+}
+
+// maxBad is of how many releases it is kept in mind since when they are bad.
+const maxBad = 10_000
+
+// turnsBad notes since when a workload runs what is no good.
+func (m *Metrics) turnsBad(f *story.Fact) {
+	_, known := m.bad[f.UID]
+	if !known && !f.Since.IsZero() && len(m.bad) < maxBad {
+		m.bad[f.UID] = f.Since
+	}
+}
+
+// good ends the time to restore.
+func (m *Metrics) good(f *story.Fact) {
+	since, bad := m.bad[f.UID]
+	if !bad {
+		return
+	}
+	delete(m.bad, f.UID)
+	m.toRestore.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Time.Sub(since)))
+}
+
+// gateType is a type as a label: those of others can have any name.
+func gateType(kind v1alpha1.GateType) string {
+	if !slices.Contains(gateTypes, kind) {
+		kind = otherType
+	}
+	return string(kind)
+}
+
+func decision(kind story.Kind) string {
+	if kind == story.GateRejected {
+		return string(v1alpha1.DecisionRejected)
+	}
+	return string(v1alpha1.DecisionPassed)
+}

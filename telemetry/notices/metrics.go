@@ -1,0 +1,48 @@
+package notices
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Results of a notice.
+const (
+	resultDelivered = "delivered"
+	resultRetried   = "retried"
+	resultDropped   = "dropped"
+	resultRefused   = "refused"
+)
+
+var (
+	sent = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_notices_total",
+		Help: "Notices by receiver and result: delivered; retried, once for each failed try; refused by the receiver for good; " +
+			"dropped, since the queue was full or the receiver was away for an hour.",
+	}, []string{"receiver", "result"})
+	waiting = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "sluice_notices_pending", Help: "Notices that a receiver is still to get.",
+	}, []string{"receiver"})
+	valid = promauto.With(metrics.Registry).NewGauge(prometheus.GaugeOpts{
+		Name: "sluice_notices_config_valid",
+		Help: "1 if the configuration of notices is what its file says; 0 if that is invalid, and an earlier one is in use.",
+	})
+	unrecorded = promauto.With(metrics.Registry).NewCounter(prometheus.CounterOpts{
+		Name: "sluice_notices_record_failures_total",
+		Help: "Failed writes of the record of notices: a controller that ends meanwhile may send some twice, or not at all.",
+	})
+)
+
+// open begins each series of a receiver at 0.
+func open(receiver string) {
+	for _, result := range []string{resultDelivered, resultRetried, resultDropped, resultRefused} {
+		sent.WithLabelValues(receiver, result)
+	}
+	waiting.WithLabelValues(receiver)
+}
+
+// forget ends the series of a receiver that is not configured any more.
+func forget(receiver string) {
+	sent.DeletePartialMatch(prometheus.Labels{"receiver": receiver})
+	waiting.DeleteLabelValues(receiver)
+}

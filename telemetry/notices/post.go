@@ -1,0 +1,166 @@
+package notices
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// post brings notices to one receiver, one at a time. Its fields are the desk's to lock, except those that never change.
+type post struct {
+	desk   *desk
+	clock  clock.Clock
+	logger logr.Logger
+	wake   chan struct{}
+	end    context.CancelFunc
+
+	receiver *receiver
+	client   *http.Client
+	queue    queue
+	// away says that the last request was in vain, which was logged.
+	away bool
+}
+
+// add queues a notice.
+func (p *post) add(one *pending) {
+	if dropped := p.queue.add(one); dropped != nil {
+		sent.WithLabelValues(p.receiver.name, resultDropped).Inc()
+		p.logger.Info("Notice dropped: the queue of the receiver is full", about(dropped)...)
+	}
+	waiting.WithLabelValues(p.receiver.name).Set(float64(len(p.queue.all())))
+	p.rouse()
+}
+
+// rouse makes the post look into its queue.
+func (p *post) rouse() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends what is in the queue until stop ends. A request that has begun then is finished, unless kill ends, too.
+func (p *post) run(stop, kill context.Context) {
+	for stop.Err() == nil {
+		one, receiver, client, wait := p.take()
+		if one != nil {
+			p.conclude(one, deliver(kill, client, receiver, one.pending, p.clock.Now()))
+			continue
+		}
+		p.rest(stop, wait)
+	}
+}
+
+// take is the next notice to send, and how.
+func (p *post) take() (*queued, *receiver, *http.Client, time.Duration) {
+	p.desk.lock.Lock()
+	defer p.desk.lock.Unlock()
+	one, wait := p.queue.take(p.clock.Now())
+	return one, p.receiver, p.client, wait
+}
+
+// rest waits for what is next.
+func (p *post) rest(stop context.Context, wait time.Duration) {
+	var due <-chan time.Time
+	if wait >= 0 {
+		timer := p.clock.NewTimer(wait)
+		defer timer.Stop()
+		due = timer.C()
+	}
+	select {
+	case <-stop.Done():
+	case <-p.wake:
+	case <-due:
+	}
+}
+
+// conclude does what an outcome asks for.
+func (p *post) conclude(one *queued, o outcome) {
+	p.desk.lock.Lock()
+	defer p.desk.lock.Unlock()
+	result := resultDelivered
+	switch {
+	case o.delivered:
+		p.queue.done()
+		if p.away {
+			p.logger.Info("Receiver takes notices again")
+		}
+		p.away = false
+	case o.final:
+		p.queue.done()
+		result = resultRefused
+		p.logger.Info("Notice refused: "+o.words, about(one.pending)...)
+	case p.queue.retry(p.clock.Now(), o.after, rand.Float64()): //nolint:gosec // G404: it only spreads requests
+		result = resultDropped
+		p.logger.Info("Notice dropped after an hour: "+o.words, about(one.pending)...)
+	default:
+		result = resultRetried
+		if !p.away {
+			p.logger.Info("Notice not delivered, trying again: "+o.words, about(one.pending)...)
+		}
+		p.away = true
+	}
+	if p.desk.posts[p.receiver.name] != p {
+		return // it is not configured any more
+	}
+	sent.WithLabelValues(p.receiver.name, result).Inc()
+	waiting.WithLabelValues(p.receiver.name).Set(float64(len(p.queue.all())))
+	if result != resultRetried {
+		p.desk.touch()
+	}
+}
+
+// about is a notice in a log.
+func about(p *pending) []any {
+	return []any{"kind", p.Notice.Kind, "release", p.Notice.name(), "id", p.ID}
+}
+
+// posts are the running posts.
+type posts struct {
+	desk   *desk
+	clock  clock.Clock
+	logger logr.Logger
+	group  sync.WaitGroup
+}
+
+// arrange makes the posts those of a configuration. Whoever stays keeps what is queued.
+func (all *posts) arrange(stop, kill context.Context, receivers []*receiver, clients []*http.Client) {
+	all.desk.lock.Lock()
+	defer all.desk.lock.Unlock()
+	wanted := map[string]bool{}
+	for i, r := range receivers {
+		wanted[r.name] = true
+		if p, is := all.desk.posts[r.name]; is {
+			p.client.CloseIdleConnections()
+			p.receiver, p.client = r, clients[i]
+			p.rouse()
+			continue
+		}
+		all.start(stop, kill, r, clients[i])
+	}
+	for name, p := range all.desk.posts {
+		if wanted[name] {
+			continue
+		}
+		p.end()
+		delete(all.desk.posts, name)
+		forget(name)
+		all.desk.touch()
+	}
+}
+
+func (all *posts) start(stop, kill context.Context, r *receiver, client *http.Client) {
+	stop, end := context.WithCancel(stop)
+	p := &post{
+		desk: all.desk, clock: all.clock, logger: all.logger.WithValues("receiver", r.name), wake: make(chan struct{}, 1), end: end,
+		receiver: r, client: client,
+	}
+	all.desk.posts[r.name] = p
+	open(r.name)
+	all.group.Go(func() { p.run(stop, kill) })
+}

@@ -1,0 +1,121 @@
+package notices
+
+import (
+	"slices"
+	"time"
+)
+
+// Limits of a queue.
+const (
+	// maxQueue is how many notices wait for one receiver.
+	maxQueue = 1000
+	// giveUp is how long a notice is tried, from its first failure on.
+	giveUp = time.Hour
+	// firstPause doubles with each failure, up to longestPause.
+	firstPause   = time.Second
+	longestPause = time.Minute
+	// longestRetryAfter bounds what a receiver can ask for.
+	longestRetryAfter = 15 * time.Minute
+)
+
+// queued is a notice on its way to one receiver.
+type queued struct {
+	*pending
+
+	failures int
+	// failed is when it first failed; next is when it is tried again.
+	failed, next time.Time
+}
+
+// queue has what one receiver is still to get, the oldest first. Of each release only the oldest is sent, so that their order holds, and a
+// notice that the receiver can't take delays those of its release alone.
+type queue struct {
+	waiting []*queued
+	sending *queued
+	// paused is until when the receiver wants nothing.
+	paused   time.Time
+	failures int
+}
+
+// add appends a notice. If there is no room for it, the oldest is dropped and returned.
+func (q *queue) add(p *pending) (dropped *pending) {
+	if len(q.waiting) >= maxQueue {
+		dropped = q.waiting[0].pending
+		q.waiting = slices.Delete(q.waiting, 0, 1)
+	}
+	q.waiting = append(q.waiting, &queued{pending: p})
+	return dropped
+}
+
+// take is the notice to send now; or else, how long to wait for one. A negative wait is for something that is added.
+func (q *queue) take(now time.Time) (next *queued, wait time.Duration) {
+	if len(q.waiting) == 0 {
+		return nil, -1
+	}
+	if left := q.paused.Sub(now); left > 0 {
+		return nil, left
+	}
+	wait = longestPause
+	blocked := map[string]bool{}
+	for i, one := range q.waiting {
+		release := one.release()
+		if blocked[release] {
+			continue
+		}
+		left := one.next.Sub(now)
+		if left <= 0 {
+			q.waiting = slices.Delete(q.waiting, i, i+1)
+			q.sending = one
+			return one, 0
+		}
+		blocked[release] = true
+		wait = min(wait, left)
+	}
+	return nil, wait
+}
+
+// done forgets what was being sent: it was delivered, or never will be. The receiver has answered.
+func (q *queue) done() {
+	q.sending, q.failures, q.paused = nil, 0, time.Time{}
+}
+
+// retry puts what was being sent back to where it was, unless it was tried for too long; then it is forgotten, and gaveUp is true. Jitter is
+// from 0 to 1. After is what the receiver asked for, or 0.
+func (q *queue) retry(now time.Time, after time.Duration, jitter float64) (gaveUp bool) {
+	one := q.sending
+	q.sending = nil
+	q.failures++
+	one.failures++
+	if one.failed.IsZero() {
+		one.failed = now
+	}
+	q.paused = now.Add(max(pause(q.failures, jitter), min(after, longestRetryAfter)))
+	one.next = now.Add(max(pause(one.failures, jitter), min(after, longestRetryAfter)))
+	if now.Sub(one.failed) >= giveUp {
+		return true
+	}
+	q.waiting = slices.Insert(q.waiting, 0, one)
+	return false
+}
+
+// pause is how long to wait after so many failures: twice as long each time, with up to a quarter more or less, so that
+// many senders do not come at once.
+func pause(failures int, jitter float64) time.Duration {
+	length := longestPause
+	if failures < 7 {
+		length = min(length, firstPause<<(failures-1))
+	}
+	return time.Duration(float64(length) * (0.75 + jitter/2))
+}
+
+// all is what the receiver is still to get, the oldest first.
+func (q *queue) all() []*pending {
+	var all []*pending
+	if q.sending != nil {
+		all = append(all, q.sending.pending)
+	}
+	for _, one := range q.waiting {
+		all = append(all, one.pending)
+	}
+	return all
+}

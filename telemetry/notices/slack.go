@@ -1,0 +1,70 @@
+package notices
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/sluice-dev/sluice/internal/plain"
+)
+
+// sizeSlack is what Slack takes in one section, in characters, with room to spare.
+const sizeSlack = 2900
+
+// escapes are the three characters by which Slack tells its commands from text: without them nothing mentions or links.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'")
+
+// escape makes a text one that Slack shows as it is. Backticks are taken from it, so that it stays in what a template puts in some.
+func escape(text string) string { return escapes.Replace(text) }
+
+// escaped is a notice whose texts Slack shows as they are.
+func escaped(n Notice) Notice {
+	for _, field := range []*string{
+		&n.Summary, &n.Cluster, &n.Namespace, &n.Release, &n.Workload, &n.Revision, &n.From, &n.Commit, &n.Author, &n.Subject, &n.Message, &n.Command,
+	} {
+		*field = escape(*field)
+	}
+	if n.Gate != nil {
+		gate := *n.Gate
+		gate.Name, gate.By, gate.URL = escape(gate.Name), escape(gate.By), linkTarget.Replace(gate.URL)
+		n.Gate = &gate
+	}
+	return n
+}
+
+// linkTarget encodes what would end an address in a link of Slack.
+var linkTarget = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", "`", "%60", " ", "%20")
+
+// message is what an incoming webhook of Slack takes. Verbatim, "none" and false keep Slack from making links and mentions from text.
+type message struct {
+	Text        string  `json:"text"`
+	Parse       string  `json:"parse"`
+	LinkNames   bool    `json:"link_names"`
+	UnfurlLinks bool    `json:"unfurl_links"`
+	UnfurlMedia bool    `json:"unfurl_media"`
+	Blocks      []block `json:"blocks"`
+}
+
+type block struct {
+	Type string    `json:"type"`
+	Text blockText `json:"text"`
+}
+
+type blockText struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Verbatim bool   `json:"verbatim"`
+}
+
+// slackRequest is the body for an incoming webhook of Slack, and its headers.
+func slackRequest(n *Notice, template *words) ([]byte, http.Header, error) {
+	shown, err := template.fill(escaped(*n))
+	if err != nil {
+		return nil, nil, err
+	}
+	fallback := escape(plain.UpTo(n.Namespace+"/"+n.Release+": "+n.Summary, sizeMessage))
+	body, err := encode(message{
+		Text: fallback, Parse: "none",
+		Blocks: []block{{Type: "section", Text: blockText{Type: "mrkdwn", Text: shown, Verbatim: true}}},
+	})
+	return body, http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, err
+}

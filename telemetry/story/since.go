@@ -1,0 +1,149 @@
+package story
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// Seen is as much of a release as tells what has happened to it since: what somebody who tells facts keeps of it, however often
+// it is restarted. Two that are equal differ in no fact.
+type Seen struct {
+	Attempt  int64                    `json:"a,omitempty"`
+	Phase    v1alpha1.Phase           `json:"p,omitempty"`
+	State    v1alpha1.ReleaseState    `json:"s,omitempty"`
+	Stopped  v1alpha1.StopCause       `json:"x,omitempty"`
+	Stalled  v1alpha1.StallCause      `json:"y,omitempty"`
+	Trigger  v1alpha1.RollbackTrigger `json:"t,omitempty"`
+	From     string                   `json:"f,omitempty"`
+	Revision string                   `json:"r,omitempty"`
+	Commit   string                   `json:"c,omitempty"`
+	// Step counts from 1; 0 before the first was entered. StepState is where it stands.
+	Step      int32              `json:"i,omitempty"`
+	StepState v1alpha1.StepState `json:"j,omitempty"`
+	// Started and StepStarted are Unix times.
+	Started     int64 `json:"b,omitempty"`
+	StepStarted int64 `json:"d,omitempty"`
+}
+
+// See is what there is to see of a release now. Of one at rest it is little.
+func See(release *v1alpha1.BatchRelease) Seen {
+	s := &release.Status
+	seen := Seen{Attempt: s.Attempt, Phase: s.Phase, State: s.State, Stopped: s.Stops(), Stalled: s.StalledBy}
+	if s.Rollback != nil {
+		seen.Trigger = s.Rollback.Trigger
+	}
+	if !underWay(s) {
+		return seen
+	}
+	seen.Revision, seen.Commit, seen.Started = s.UpdateRevision, s.Commit, unix(s.StartedAt)
+	if s.Rollback != nil {
+		seen.From = s.Rollback.From
+	}
+	if s.Entered() {
+		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, s.CurrentStepState, unix(s.StepStartedAt)
+	}
+	return seen
+}
+
+// Since is what has happened to a release since it was seen. Before is the version that came before this one, if it is known. If that is not what
+// was seen, versions were missed: then Since tells what the status still says of what happened in between.
+func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
+	if before != nil && before.UID == after.UID && See(before) == seen {
+		return OfRelease(before, after, now)
+	}
+	if See(after) == seen {
+		return nil
+	}
+	path := append(passed(seen, after), after)
+	var facts []Fact
+	for i, from := range path[:len(path)-1] {
+		facts = append(facts, OfRelease(from, path[i+1], now)...)
+	}
+	return facts
+}
+
+// passed are the versions of a release that lead from what was seen to what is there now, in order.
+func passed(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
+	path := []*v1alpha1.BatchRelease{seen.release(after)}
+	next := seen.Step
+	if seen.Attempt != after.Status.Attempt {
+		if last := ended(seen, after); last != nil {
+			path = append(path, last)
+		}
+		begun := after.DeepCopy()
+		begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
+		begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
+		begun.Status.CurrentStepIndex, begun.Status.CurrentStepState, begun.Status.StepStartedAt = 0, "", nil
+		path, next = append(path, begun), 0
+	}
+	if after.Status.Phase == "" || !after.Status.Entered() || len(after.Status.Jumps()) > 0 {
+		return path // of a release that has jumped, nobody knows which steps were left out
+	}
+	for ; next < after.Status.CurrentStepIndex; next++ {
+		step := path[len(path)-1].DeepCopy()
+		step.Status.CurrentStepIndex, step.Status.CurrentStepState = next, v1alpha1.StepBlocking
+		step.Status.StepStartedAt = &metav1.Time{}
+		path = append(path, step)
+	}
+	return path
+}
+
+// release is one as it was seen, with what else is known of it now.
+func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
+	was := now.DeepCopy()
+	if s.Attempt != now.Status.Attempt {
+		was.Status = v1alpha1.BatchReleaseStatus{Attempt: s.Attempt, UpdateRevision: s.Revision, Commit: s.Commit, StartedAt: timeAt(s.Started)}
+	}
+	status := &was.Status
+	status.Phase, status.State, status.StalledBy = s.Phase, s.State, s.Stalled
+	status.StoppedBy = nil
+	if s.Stopped != "" {
+		status.StoppedBy = []v1alpha1.StopCause{s.Stopped}
+	}
+	status.Rollback = nil
+	if s.Trigger != "" {
+		status.Rollback = &v1alpha1.RollbackRecord{Trigger: s.Trigger, From: s.From}
+	}
+	if s.Attempt == now.Status.Attempt && !underWay(status) {
+		return was // its steps were not noted, and are those that it completed with
+	}
+	status.CurrentStepIndex, status.CurrentStepState, status.StepStartedAt = 0, "", nil
+	if s.Step > 0 {
+		status.CurrentStepIndex, status.CurrentStepState, status.StepStartedAt = s.Step-1, s.StepState, &metav1.Time{}
+		if s.StepStarted > 0 {
+			status.StepStartedAt = timeAt(s.StepStarted)
+		}
+	}
+	return was
+}
+
+// ended is the release that was in progress, as it completed before the present one began; nil if the present one took its place.
+func ended(seen Seen, after *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
+	was := seen.release(after)
+	if !underWay(&was.Status) || len(after.Status.Ended) == 0 {
+		return nil
+	}
+	last := after.Status.Ended[len(after.Status.Ended)-1]
+	if after.Status.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
+		return nil
+	}
+	was.Status.Phase, was.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
+	return was
+}
+
+func unix(t *metav1.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+func timeAt(seconds int64) *metav1.Time {
+	if seconds == 0 {
+		return nil
+	}
+	return &metav1.Time{Time: time.Unix(seconds, 0)}
+}
