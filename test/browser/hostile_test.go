@@ -149,24 +149,29 @@ func (s *stage) hostileGate(release *v1alpha1.BatchRelease, revision string) {
 // hostileHistory keeps three templates.
 func (s *stage) hostileHistory(release *v1alpha1.BatchRelease) {
 	s.Helper()
-	ended := time.Now().Add(-time.Hour)
 	for i, outcome := range []string{string(v1alpha1.OutcomeReleased), string(v1alpha1.OutcomeRolledBackTo), hostile("outcome")} {
-		kept := &appsv1.ControllerRevision{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:   fmt.Sprintf("web-%d", i),
-				Labels: map[string]string{v1alpha1.ReleaseLabel: release.Name, v1alpha1.RevisionLabel: fmt.Sprintf("revision-%d", i)},
-				Annotations: map[string]string{
-					v1alpha1.OutcomeAnnotation: outcome, v1alpha1.CommitAnnotation: hostile("kept-commit"), v1alpha1.AuthorAnnotation: hostile("kept-author"),
-					v1alpha1.SubjectAnnotation: hostile("kept-subject"), v1alpha1.ApprovedByAnnotation: hostile("approved-by"), v1alpha1.ForcedAnnotation: hostile("kept-forced"),
-					v1alpha1.StartedAtAnnotation: ended.Add(-time.Hour).UTC().Format(time.RFC3339), v1alpha1.ReleasedAtAnnotation: ended.UTC().Format(time.RFC3339),
-				},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))},
-			},
-			Revision: int64(i + 1),
-			Data:     runtime.RawExtension{Raw: encode(template("web", hostile(fmt.Sprintf("kept-image-%d", i)), map[string]string{"note": hostile("kept-note")}))},
-		}
-		s.create(kept)
+		s.keep(release, fmt.Sprintf("revision-%d", i), outcome, hostile("kept-subject"),
+			template("web", hostile(fmt.Sprintf("kept-image-%d", i)), map[string]string{"note": hostile("kept-note")}))
 	}
+}
+
+// keep puts a template into the history of a release.
+func (s *stage) keep(release *v1alpha1.BatchRelease, revision, outcome, subject string, pods corev1.PodTemplateSpec) {
+	s.Helper()
+	ended := time.Now().Add(-time.Hour)
+	s.create(&appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: release.Name + "-" + revision, Labels: map[string]string{v1alpha1.ReleaseLabel: release.Name, v1alpha1.RevisionLabel: revision},
+			Annotations: map[string]string{
+				v1alpha1.OutcomeAnnotation: outcome, v1alpha1.CommitAnnotation: hostile("kept-commit"), v1alpha1.AuthorAnnotation: hostile("kept-author"),
+				v1alpha1.SubjectAnnotation: subject, v1alpha1.ApprovedByAnnotation: hostile("approved-by"), v1alpha1.ForcedAnnotation: hostile("kept-forced"),
+				v1alpha1.StartedAtAnnotation: ended.Add(-time.Hour).UTC().Format(time.RFC3339), v1alpha1.ReleasedAtAnnotation: ended.UTC().Format(time.RFC3339),
+			},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))},
+		},
+		Revision: int64(len(revision)),
+		Data:     runtime.RawExtension{Raw: encode(pods)},
+	})
 }
 
 func (s *stage) hostileSource() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -108,18 +107,7 @@ func (s *stage) serve(door access.Door, namespaces ...string) string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	server := access.Server(pages.Handler())
-	s.during("cache of the dashboard", objects.Start)
-	s.during("dashboard", func(ctx context.Context) error {
-		if err := pages.Follow(ctx); err != nil {
-			return err
-		}
-		context.AfterFunc(ctx, func() { _ = server.Close() })
-		if err := server.Serve(listener); err != http.ErrServerClosed { //nolint:errorlint // it is returned as it is
-			return err
-		}
-		return nil
-	})
+	s.during("dashboard", func(ctx context.Context) error { return pages.Serve(ctx, listener, func() {}) })
 	return listener.Addr().String()
 }
 
