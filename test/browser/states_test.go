@@ -132,7 +132,7 @@ func TestWithoutScripts(t *testing.T) {
 	s := newStage(t)
 	s.create(released("web", template("web", "web:1", nil), step("100%")))
 	subject := func(text string) {
-		s.patchStatus(&v1alpha1.BatchRelease{}, "web", `{"status":{"currentStepIndex":0,"updatedReplicas":0,"updatedAvailableReplicas":0,"commit":"0123456789abcdef0123456789abcdef01234567","commitSubject":"`+text+`"}}`)
+		s.patchStatus(&v1alpha1.BatchRelease{}, "web", `{"status":{"currentStepIndex":0,"updatedReplicas":0,"updatedAvailableReplicas":0,"commit":"89abcdef0123456789abcdef0123456789abcdef","commitSubject":"`+text+`"}}`)
 	}
 	subject("Serve faster")
 	dash := s.dashboard(cptest.Config(t), s.namespace)
