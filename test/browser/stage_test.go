@@ -101,7 +101,7 @@ func (s *stage) serve(door access.Door, namespaces ...string) string {
 		s.Fatal(err)
 	}
 	pages := dashboard.New(dashboard.Options{
-		Objects: objects, Door: door, Cluster: "test", Version: "v0.0.0", Logger: logr.Discard(), Clock: clock.RealClock{},
+		Objects: objects, Door: door, Cluster: "demo", Version: "v0.0.0", Logger: logr.Discard(), Clock: clock.RealClock{},
 	})
 	listener, err := access.Listen(s.Context(), "127.0.0.1:0")
 	if err != nil {
