@@ -129,7 +129,7 @@ func keyOf(r *http.Request) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
-// named serves a page of a release. No object can have a name that is no part of a path, and the API server need not be asked for one.
+// named serves a page of a release. No object can have a name that is no part of a path, and the API server need not see one that has.
 func named(make func(*http.Request, *access.Viewer) (*answer, error)) func(*http.Request, *access.Viewer) (*answer, error) {
 	return func(r *http.Request, viewer *access.Viewer) (*answer, error) {
 		if !canBe(keyOf(r)) {
