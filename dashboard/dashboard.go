@@ -115,8 +115,8 @@ func (d *Dashboard) followSources() error {
 func (d *Dashboard) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", d.page(d.listReleases))
-	mux.Handle("GET /releases/{namespace}/{name}", d.page(d.showRelease))
-	mux.Handle("GET /releases/{namespace}/{name}/diff", d.page(d.showDiff))
+	mux.Handle("GET /releases/{namespace}/{name}", d.page(named(d.showRelease)))
+	mux.Handle("GET /releases/{namespace}/{name}/diff", d.page(named(d.showDiff)))
 	d.handleActions(mux)
 	mux.Handle("GET /sources", d.page(d.listSources))
 	mux.Handle("GET /history", d.page(d.showHistory))
