@@ -121,7 +121,7 @@ func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer
 	}
 	return &answer{name: page.Release, frame: page.Frame{
 		Title: key.Namespace + "/" + key.Name, Live: topic("page", "release", "namespace", key.Namespace, "name", key.Name),
-		Notice: noticeOf(r), Content: releasePage{shown, actions},
+		Notice: d.noticeOf(r, viewer, sight), Content: releasePage{shown, actions},
 	}}, nil
 }
 

@@ -210,8 +210,14 @@ func TestTraceOfRelease(t *testing.T) {
 			newScene().begins(0, "bbbb").then(10, func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Message = v1alpha1.PhaseFailed, "pods crash" }).begins(20, "cccc"),
 			[]string{
 				"1: no progress 0-10 in release shop/web ERROR no progress within the deadline: pods crash",
-				"1: release shop/web 0-20",
+				"1: release shop/web 0-20 ERROR failed: pods crash",
 			},
+		},
+		"superseded": {newScene().begins(0, "bbbb").begins(20, "cccc"), []string{"1: release shop/web 0-20"}},
+		"stuck, then rolled back by somebody": {
+			newScene().begins(0, "bbbb").then(10, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }).
+				but(func(s *scene) { s.facts = nil }).goesBack(20, v1alpha1.TriggerAnnotation),
+			[]string{"1: release shop/web 0-20 ERROR rolled back -> "},
 		},
 		"deleted": {
 			newScene().begins(0, "bbbb").but(func(s *scene) { s.facts = append(s.facts, story.Deleted(s.release, minute(5).Time)...) }),
