@@ -17,7 +17,6 @@ var awaited = words(`
 	sluice_commit_to_batch_seconds sluice_lead_time_seconds sluice_time_to_restore_seconds
 	sluice_source_sync_duration_seconds sluice_source_syncs_total sluice_source_errors sluice_writes_total
 	sluice_forge_queue_depth sluice_invariant_violations_total
-	sluice_notices_total sluice_notices_pending sluice_notices_config_valid sluice_notices_record_failures_total sluice_spans_dropped_total
 `)
 
 // TestMetricsAreExported: the source has each metric of Sluice that is in the list, and the list has each that is in the source.

@@ -49,7 +49,7 @@ func TestTraces(t *testing.T) {
 	back := traces.TraceID(namespace, release.UID, release.Status.Attempt)
 	called := map[string]string{id: "one", back: "back"}
 	want := []string{
-		"back: batch 1 in rollback NS/web", "back: rollback NS/web ERROR -> one",
+		"back: batch 1 in rollback NS/web", "back: batch 2 in rollback NS/web", "back: rollback NS/web ERROR -> one",
 		"one: batch 1 in release NS/web", "one: batch 2 in release NS/web", "one: gate manual in release NS/web", "one: release NS/web",
 		"one: rollback in release NS/web ERROR -> back",
 	}

@@ -74,6 +74,9 @@ func endOf(f *story.Fact) end {
 	case story.ReleaseDeleted:
 		return end{"deleted", semconv.CICDPipelineResultCancellation, false, ""}
 	default:
+		if f.Failed {
+			return end{"failed", semconv.CICDPipelineResultTimeout, true, "deadline"}
+		}
 		return end{"superseded", semconv.CICDPipelineResultCancellation, false, ""}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TraceID is the ID of the trace of an attempt of a release, as people search for it: 32 hexadecimal digits. The namespace is part of
-// it: whoever may write a Gate can name a release of another namespace, and must not write into its trace.
+// it: anyone who may write a Gate can name a release of another namespace, and must not write into its trace.
 func TraceID(namespace string, uid types.UID, attempt int64) string {
 	id := traceID(namespace, uid, attempt)
 	return hex.EncodeToString(id[:])

@@ -36,7 +36,7 @@ func (t *traced) Eventf(regarding, related runtime.Object, kind, reason, action,
 // tellsOfTrace reports whether an event is one after which people look for the trace.
 func tellsOfTrace(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonTakingOver, v1alpha1.ReasonUpgrading, v1alpha1.ReasonRollingBack, // it begins
+	case v1alpha1.ReasonTakingOver, "Superseded", v1alpha1.ReasonRollingBack, // it begins
 		v1alpha1.ReasonCompleted, v1alpha1.ReasonRolledBack, // it ends
 		v1alpha1.ReasonDeadlineExceeded, v1alpha1.ReasonGateRejected: // it is stuck
 		return true

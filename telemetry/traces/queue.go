@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxWaiting is how many spans wait for the collector, those under way included; some 2 KiB each.
+	// maxWaiting is how many spans wait for the collector, those in progress included; some 2 KiB each.
 	maxWaiting = 2048
 	// maxBatch is how many are sent at once, and batchWait how long they wait for others.
 	maxBatch  = 256
@@ -87,7 +87,7 @@ func (s *sender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan)
 	return nil
 }
 
-// giveUp ends what is under way.
+// giveUp ends what is in progress.
 func (s *sender) giveUp(err error) {
 	s.end()
 	if err != nil {

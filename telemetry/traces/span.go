@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// The kinds of spans. They are part of IDs: one that changes begins new spans.
+// What spans are about. These words are part of IDs: one that changes begins new spans.
 const (
 	kindRelease  = "release"
 	kindBatch    = "batch"
@@ -131,7 +131,7 @@ func leftSpans(f *story.Fact) []span {
 	left := *f
 	left.Attempt, left.Revision, left.From, left.Trigger = f.Attempt-1, f.From, "", ""
 	s := releaseSpan(&left, endOf(f))
-	s.unsure = f.Trigger != v1alpha1.TriggerDeadline && f.Trigger != v1alpha1.TriggerGateRejected
+	s.unsure = !f.Failed && f.Trigger != v1alpha1.TriggerDeadline && f.Trigger != v1alpha1.TriggerGateRejected
 	s.attributes = append(s.attributes, text("sluice.rollback.trigger", string(f.Trigger))...)
 	s.links = linkTo(root(f, f.Attempt), "rollback")
 	return []span{s}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -162,7 +163,7 @@ func lines(spans []collector.Span) []string {
 
 // attemptOf is the attempt whose trace a span is in.
 func attemptOf(s collector.Span) int64 {
-	for attempt := int64(0); attempt < 9; attempt++ {
+	for attempt := range int64(9) {
 		if hex.EncodeToString(s.TraceId) == traces.TraceID("shop", "8b1f3a4e-uid", attempt) {
 			return attempt
 		}
@@ -210,8 +211,14 @@ func TestTraceOfRelease(t *testing.T) {
 			newScene().begins(0, "bbbb").then(10, func(s *v1alpha1.BatchReleaseStatus) { s.Phase, s.Message = v1alpha1.PhaseFailed, "pods crash" }).begins(20, "cccc"),
 			[]string{
 				"1: no progress 0-10 in release shop/web ERROR no progress within the deadline: pods crash",
-				"1: release shop/web 0-20",
+				"1: release shop/web 0-20 ERROR failed: pods crash",
 			},
+		},
+		"superseded": {newScene().begins(0, "bbbb").begins(20, "cccc"), []string{"1: release shop/web 0-20"}},
+		"stuck, then rolled back by somebody": {
+			newScene().begins(0, "bbbb").then(10, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }).
+				but(func(s *scene) { s.facts = nil }).goesBack(20, v1alpha1.TriggerAnnotation),
+			[]string{"1: release shop/web 0-20 ERROR rolled back -> "},
 		},
 		"deleted": {
 			newScene().begins(0, "bbbb").but(func(s *scene) { s.facts = append(s.facts, story.Deleted(s.release, minute(5).Time)...) }),
@@ -350,7 +357,7 @@ func TestHostileTexts(t *testing.T) {
 			all[one.GetKey()] = span.Text(one.GetKey())
 		}
 		for key, text := range all {
-			if len(text) > 300 || strings.ContainsAny(text, "\x1b\r\n\u202e\xff") || strings.Contains(text, "##vso[") || strings.HasPrefix(text, "javascript") {
+			if len(text) > 300 || strings.ContainsAny(text, "\x1b\r\n\u202e") || !utf8.ValidString(text) || strings.Contains(text, "##vso[") || strings.HasPrefix(text, "javascript") {
 				t.Errorf("%s of %.20q is %d bytes: %.80q", key, span.Name, len(text), text)
 			}
 		}
