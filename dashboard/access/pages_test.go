@@ -59,7 +59,7 @@ func TestRightsOfTheDashboard(t *testing.T) {
 	release(t, admin, namespace)
 	heard(t, own, "", "list", "rollouts.sluice.dev", "batchreleases")
 	heard(t, own, "", "impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts")
-	heard(t, own, "", "impersonate-on:serviceaccount:watch", "events.k8s.io", "events")
+	heard(t, own, "", "impersonate-on:serviceaccount:watch", "", "pods")
 	heard(t, person, namespace, "list", "", "pods")
 	base, visit := serve(t, own)
 	got := visit(http.MethodPost, base+"/login", url.Values{"token": {person.BearerToken}})
