@@ -25,8 +25,8 @@ import (
 
 // handleActions serves the pages that ask, and what they send.
 func (d *Dashboard) handleActions(mux *http.ServeMux) {
-	mux.Handle("GET /releases/{namespace}/{name}/{action}", d.page(d.confirmAction))
-	mux.Handle("POST /releases/{namespace}/{name}/{action}", d.page(d.act))
+	mux.Handle("GET /releases/{namespace}/{name}/{action}", d.page(named(d.confirmAction)))
+	mux.Handle("POST /releases/{namespace}/{name}/{action}", d.page(named(d.act)))
 }
 
 // formField names the field by which a form that is sent twice is known.

@@ -9,7 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // Rollback is what a rollback would do now.
@@ -91,7 +93,11 @@ func podWords(pods Pods, to string) []string {
 
 // rollbackSteps are the steps, for a workload that keeps its size.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
-	forecast := plan.ForecastOf(release, &plan.Workload{Replicas: int32(replicas)}, true)
+	kind := workload.New(release.Spec.WorkloadRef.Kind)
+	if kind == nil {
+		return nil
+	}
+	forecast := plan.ForecastOf(release, &plan.Workload{Replicas: int32(replicas), Mover: hold.Mover(kind)}, true)
 	shares := plan.Shares(release, true)
 	steps := make([]RollbackStep, 0, len(forecast.Batches))
 	for i, batch := range forecast.Batches {
