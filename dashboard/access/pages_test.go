@@ -57,10 +57,10 @@ func TestRightsOfTheDashboard(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "grace"}},
 	})
 	release(t, admin, namespace)
-	heard(t, own, "", "list", "rollouts.sluice.dev", "batchreleases")
-	heard(t, own, "", "impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts")
-	heard(t, own, "", "impersonate-on:serviceaccount:watch", "", "pods")
-	heard(t, person, namespace, "list", "", "pods")
+	heard(t, own, authorizationv1.ResourceAttributes{Verb: "list", Group: "rollouts.sluice.dev", Resource: "batchreleases"})
+	heard(t, own, authorizationv1.ResourceAttributes{Verb: "impersonate:serviceaccount", Group: "authentication.k8s.io", Resource: "serviceaccounts"})
+	heard(t, own, authorizationv1.ResourceAttributes{Verb: "impersonate-on:serviceaccount:watch", Resource: "pods"})
+	heard(t, person, authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "list", Resource: "pods"})
 	base, visit := serve(t, own)
 	got := visit(http.MethodPost, base+"/login", url.Values{"token": {person.BearerToken}})
 	if got.status != http.StatusSeeOther {
@@ -92,7 +92,7 @@ func create(t *testing.T, admin client.Client, object client.Object) {
 }
 
 // heard waits until the API server has heard of a right.
-func heard(t *testing.T, cfg *rest.Config, namespace, verb, group, resource string) {
+func heard(t *testing.T, cfg *rest.Config, right authorizationv1.ResourceAttributes) {
 	t.Helper()
 	c, err := client.New(cfg, cptest.ClientOptions(t, cfg))
 	if err != nil {
@@ -100,10 +100,10 @@ func heard(t *testing.T, cfg *rest.Config, namespace, verb, group, resource stri
 	}
 	cptest.Eventually(t, time.Minute, func() error {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource},
+			ResourceAttributes: &right,
 		}}
 		if err := c.Create(t.Context(), review); err != nil || !review.Status.Allowed {
-			return fmt.Errorf("may %s %s: %v, %w", verb, resource, review.Status.Allowed, err)
+			return fmt.Errorf("may %s: %v, %w", right.String(), review.Status.Allowed, err)
 		}
 		return nil
 	})
