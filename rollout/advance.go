@@ -168,7 +168,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 // tell publishes events of a status that is written.
 func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	for _, event := range events {
-		if event.Quiet() {
+		if event.Quiet {
 			kube.LogOnly(r.recorder, release, event.Reason, event.Message)
 			continue
 		}
