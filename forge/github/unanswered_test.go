@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// answers is a forge.
-type answers func(*http.Request) (*http.Response, error)
+// forgeFunc is a forge.
+type forgeFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (a answers) RoundTrip(req *http.Request) (*http.Response, error) { return a(req) }
+func (f forgeFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func TestUnansweredRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	waited := int64(0)
-	l := &limiter{limit: &limit{now: time.Now}, next: answers(func(*http.Request) (*http.Response, error) {
+	l := &limiter{limit: &limit{now: time.Now}, next: forgeFunc(func(*http.Request) (*http.Response, error) {
 		waited = Unanswered()
 		return httptest.NewRecorder().Result(), nil
 	})}
