@@ -362,7 +362,8 @@ func TestHostileTexts(t *testing.T) {
 			}
 		}
 		begun, ended := time.Unix(0, int64(span.StartTimeUnixNano)), time.Unix(0, int64(span.EndTimeUnixNano))
-		if ended.Before(begun) || ended.Year() > 2200 {
+		wrong := strings.HasPrefix(span.Name, "gate") && (begun.Unix() != 0 || ended.Unix() != 0) // whose times are none
+		if wrong || ended.Before(begun) || ended.Year() > 2200 {
 			t.Errorf("%.20q lasts from %v to %v", span.Name, begun, ended)
 		}
 	}
