@@ -202,6 +202,10 @@ reliability: ## The tests that docs/reliability.md names, with how many cases th
 generate: ## Deep copies, CRDs, JSON schemas, RBAC role, and pages of docs/ from the source
 	hack/tools/generate .
 
+.PHONY: screenshots
+screenshots: ## The pictures of the dashboard in docs/images, of real releases in Chromium
+	$(TEST) ./test/browser -- $(FLAGS) -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/images
+
 .PHONY: fmt
 fmt: ## Format the source
 	$(LINT) fmt

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ type Dashboard struct {
 	rights  *access.Rights
 	streams *streams
 	files   http.Handler
+	acting  *acting
 
 	// following is how long pages hear of changes.
 	following  atomic.Pointer[context.Context]
@@ -59,6 +61,7 @@ func New(options Options) *Dashboard {
 	return &Dashboard{
 		options: options, board: newBoard(options.Objects, options.Clock), hub: newHub(),
 		rights: access.NewRights(options.Clock), streams: newStreams(), files: newFiles(page.Assets()),
+		acting: newActing(),
 	}
 }
 
@@ -112,8 +115,9 @@ func (d *Dashboard) followSources() error {
 func (d *Dashboard) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", d.page(d.listReleases))
-	mux.Handle("GET /releases/{namespace}/{name}", d.page(d.showRelease))
-	mux.Handle("GET /releases/{namespace}/{name}/diff", d.page(d.showDiff))
+	mux.Handle("GET /releases/{namespace}/{name}", d.page(named(d.showRelease)))
+	mux.Handle("GET /releases/{namespace}/{name}/diff", d.page(named(d.showDiff)))
+	d.handleActions(mux)
 	mux.Handle("GET /sources", d.page(d.listSources))
 	mux.Handle("GET /history", d.page(d.showHistory))
 	mux.HandleFunc("GET /live", d.live)
@@ -130,6 +134,8 @@ type answer struct {
 	frame page.Frame
 	// to is where to go instead of a page.
 	to string
+	// status is that of the page; 0 for one that is as it was asked for.
+	status int
 }
 
 // errNoPage says that there is no page at an address.
@@ -152,7 +158,7 @@ func (d *Dashboard) page(make func(*http.Request, *access.Viewer) (*answer, erro
 			http.Redirect(w, r, made.to, http.StatusSeeOther)
 			return
 		}
-		d.write(w, r, viewer, http.StatusOK, made)
+		d.write(w, r, viewer, cmp.Or(made.status, http.StatusOK), made)
 	})
 }
 

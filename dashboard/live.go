@@ -105,6 +105,9 @@ func (d *Dashboard) wants(ctx context.Context, viewer *access.Viewer, r *http.Re
 		return d.inSight(ctx, viewer, kindSource)
 	case "release":
 		key := liveKey(r)
+		if !canBe(key) {
+			return nil, errNoPage
+		}
 		var release v1alpha1.BatchRelease
 		if err := viewer.Client.Get(ctx, key, &release); err != nil {
 			return nil, err
@@ -121,20 +124,8 @@ func (d *Dashboard) wants(ctx context.Context, viewer *access.Viewer, r *http.Re
 
 // inSight are the changes in namespaces whose releases the viewer sees.
 func (d *Dashboard) inSight(ctx context.Context, viewer *access.Viewer, kind string) (func(change) bool, error) {
-	rows, err := d.visible(ctx, viewer)
-	if err != nil {
-		return nil, err
-	}
-	all, err := d.board.all(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, row := range rows {
-		seen[row.Namespace] = true
-	}
-	everything := len(rows) == len(all)
-	return func(c change) bool { return c.kind == kind && (everything || seen[c.namespace]) }, nil
+	_, seen, err := d.sight(ctx, viewer)
+	return func(c change) bool { return c.kind == kind && seen.Has(c.namespace) }, err
 }
 
 // stream writes to a page until ctx ends or nobody reads it.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -27,9 +28,15 @@ var (
 
 // visible are the rows that a viewer may see, in the order of the list.
 func (d *Dashboard) visible(ctx context.Context, viewer *access.Viewer) ([]*view.Row, error) {
+	rows, _, err := d.sight(ctx, viewer)
+	return rows, err
+}
+
+// sight is the rows that a viewer may see, in the order of the list, and the namespaces whose releases they see.
+func (d *Dashboard) sight(ctx context.Context, viewer *access.Viewer) ([]*view.Row, access.Seen, error) {
 	rows, err := d.board.all(ctx)
 	if err != nil {
-		return nil, err
+		return nil, access.Seen{}, err
 	}
 	var namespaces []string
 	known := map[string]bool{}
@@ -41,7 +48,7 @@ func (d *Dashboard) visible(ctx context.Context, viewer *access.Viewer) ([]*view
 	}
 	seen, err := d.rights.Namespaces(ctx, viewer, namespaces)
 	if err != nil || seen.All {
-		return rows, err
+		return rows, seen, err
 	}
 	own := make([]*view.Row, 0, len(rows))
 	for _, row := range rows {
@@ -49,7 +56,7 @@ func (d *Dashboard) visible(ctx context.Context, viewer *access.Viewer) ([]*view
 			own = append(own, row)
 		}
 	}
-	return own, nil
+	return own, seen, nil
 }
 
 func (d *Dashboard) listReleases(r *http.Request, viewer *access.Viewer) (*answer, error) {
@@ -114,12 +121,29 @@ func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer
 	}
 	return &answer{name: page.Release, frame: page.Frame{
 		Title: key.Namespace + "/" + key.Name, Live: topic("page", "release", "namespace", key.Namespace, "name", key.Name),
-		Notice: noticeOf(r), Content: releasePage{shown, actions},
+		Notice: d.noticeOf(r, viewer, sight), Content: releasePage{shown, actions},
 	}}, nil
 }
 
 func keyOf(r *http.Request) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+}
+
+// named serves a page of a release. No object can have a name that is no part of a path, and the API server need not see one that has.
+func named(make func(*http.Request, *access.Viewer) (*answer, error)) func(*http.Request, *access.Viewer) (*answer, error) {
+	return func(r *http.Request, viewer *access.Viewer) (*answer, error) {
+		if !canBe(keyOf(r)) {
+			return nil, errNoPage
+		}
+		return make(r, viewer)
+	}
+}
+
+// canBe reports whether an object can have a key.
+func canBe(key client.ObjectKey) bool {
+	const most = 253
+	return key.Name != "" && len(key.Name) <= most && len(key.Namespace) <= most &&
+		len(path.IsValidPathSegmentName(key.Namespace)) == 0 && len(path.IsValidPathSegmentName(key.Name)) == 0
 }
 
 func (d *Dashboard) showDiff(r *http.Request, viewer *access.Viewer) (*answer, error) {

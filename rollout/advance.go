@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,15 +26,16 @@ func outdated(err error) bool { return errors.Is(err, errOutdated) }
 
 // shell is the cluster as a pass acts on it.
 type shell struct {
-	r *Reconciler
-	v *view
+	r      *Reconciler
+	v      *view
+	logger logr.Logger
 }
 
 var _ turns.Shell = shell{}
 
 // advance runs a pass. It returns after how long to look again.
 func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
-	wake, err := turns.Run(ctx, shell{r, v})
+	wake, err := turns.Run(ctx, shell{r, v, log.FromContext(ctx)})
 	if errors.Is(err, turns.ErrEndless) {
 		return 0, fmt.Errorf("BatchRelease %s: %w", client.ObjectKeyFromObject(v.release), err)
 	}
@@ -41,9 +43,11 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 }
 
 func (s shell) Plan() plan.Plan {
-	o := s.v.observation(s.r.clock.Now())
-	o.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
-	return plan.Next(o)
+	seen := s.v.observation(s.r.clock.Now())
+	seen.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
+	next := plan.Next(seen)
+	s.v.violated(s.logger, plan.Violations(seen, next)...)
+	return next
 }
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
@@ -164,6 +168,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 // tell publishes events of a status that is written.
 func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	for _, event := range events {
+		if event.Quiet() {
+			kube.LogOnly(r.recorder, release, event.Reason, event.Message)
+			continue
+		}
 		kind := corev1.EventTypeNormal
 		if event.Warning {
 			kind = corev1.EventTypeWarning
@@ -186,7 +194,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 			err = r.carryOut(ctx, v, action)
 		}
 		if refused := refusedFor(err); refused != nil {
-			logger.Info("The API server refuses a write", "write", action.String(), "why", refused.Why)
+			logger.V(1).Info("The API server refuses a write", "write", action.String(), "why", refused.Why) // people are told once
 			v.process.refuse(v.release, action, *refused, r.clock.Now())
 			return turns.ErrRefused
 		}
@@ -194,19 +202,25 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 			return fmt.Errorf("%s: %w", action, err)
 		}
 		v.process.refusals = v.process.refusals.After(action)
-		logger.V(verbosity(action)).Info(action.String(), "why", action.Why())
+		r.log(ctx, v, action)
 	}
 	return nil
 }
 
-// verbosity is 0 for what people look for in a log: that a workload is taken over, put back or handed back. The events,
-// which are logged as well, say how far a release is.
-func verbosity(action plan.Action) int {
-	_, taken := action.(plan.TakeOver)
-	if _, handed := action.(plan.HandBack); taken || handed {
-		return 0
+// putBackAgain is after how long a log says again that something was put back: others may change it all the time.
+const putBackAgain = time.Minute
+
+// log says what was done. What people look for in a log beside the events, which are logged too, is that a change is put back, and that
+// the workload of a release that is deleted is handed back.
+func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
+	log.FromContext(ctx).V(1).Info(action.String(), "why", action.Why())
+	if take, is := action.(plan.TakeOver); is && take.PutBack != "" && r.clock.Since(v.process.putBackLogged) >= putBackAgain {
+		v.process.putBackLogged = r.clock.Now()
+		kube.LogOnly(r.recorder, v.release, take.PutBack, take.Why())
 	}
-	return 1
+	if back, is := action.(plan.HandBack); is && v.release.DeletionTimestamp != nil { // else the end of the release says so
+		kube.LogOnly(r.recorder, v.release, v1alpha1.ReasonHandingBack, fmt.Sprintf("%s: %s", back, back.Why()))
+	}
 }
 
 // overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec of its

@@ -43,7 +43,7 @@ func TestHandBackAloneMayWaitToBeTold(t *testing.T) {
 		r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
 		v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: test.stored}
 		v.process.ending.since = test.handedBack
-		shell{r, v}.Intend(&test.status)
+		shell{r: r, v: v}.Intend(&test.status)
 		v.release.Status = test.stored
 		wait := r.mayWait(v, &test.status)
 		if waits := wait > 0 && wait <= endsWithin; waits != test.waits {
@@ -107,7 +107,7 @@ func TestStatusAfterOneThatWaits(t *testing.T) {
 	if wait := r.mayWait(v, &counted); wait <= 0 {
 		t.Errorf("a status that only counts pods waits for %v", wait)
 	}
-	shell{r, v}.Intend(&finalizing)
+	shell{r: r, v: v}.Intend(&finalizing)
 	if wait := r.mayWait(v, &finalizing); wait <= 0 {
 		t.Errorf("a status that only tells of the hand-back waits for %v", wait)
 	}
@@ -126,7 +126,7 @@ func TestAttemptThatIsNotStored(t *testing.T) {
 		t.Error("the attempt that is stored counts as just begun")
 	}
 	next := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseInitial, Attempt: 2}
-	shell{r, v}.Intend(&next)
+	shell{r: r, v: v}.Intend(&next)
 	if !v.observation(time.Now()).Begun {
 		t.Error("an attempt that is not stored counts as stored")
 	}

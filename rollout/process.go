@@ -41,6 +41,7 @@ type process struct {
 	// traffic is nil while the release has none.
 	traffic       *trafficProcess
 	statusWritten time.Time
+	putBackLogged time.Time
 	ending        ending
 	scaled        time.Time
 	native        nativeSight

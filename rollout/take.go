@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/hold"
@@ -45,6 +46,9 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 	}
 	if a.PutBack != "" {
 		putBacks.WithLabelValues(a.PutBack).Inc()
+	}
+	if plan.Exposed(v.planned()) {
+		v.violated(log.FromContext(ctx), plan.Violation{Invariant: "I8", How: "the native controller may roll the workload, which is held"})
 	}
 	return takenOver(v, before, a)
 }

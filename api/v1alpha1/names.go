@@ -44,7 +44,7 @@ const (
 	// claims, and the first line of the message of the commit that brought its template.
 	AuthorAnnotation  = Prefix + "commit-author"
 	SubjectAnnotation = Prefix + "commit-subject"
-	// CommitTimeAnnotation on a BatchRelease is when that commit was made, as its committer claims, as RFC 3339.
+	// CommitTimeAnnotation on a BatchRelease or ControllerRevision is when that commit was made, as its committer claims, as RFC 3339.
 	CommitTimeAnnotation = Prefix + "commit-time"
 	// FileAnnotation on a BatchRelease is the file that it was read from.
 	FileAnnotation = Prefix + "file"

@@ -43,7 +43,15 @@ const (
 
 // Words say it to people. Of is how many pods there are to be.
 func (t *PodTrouble) Words(of int32) string {
-	words := fmt.Sprintf("%d of %d pods %s", t.Pods, max(of, t.Pods), t.Reason.words())
+	of = max(of, t.Pods)
+	noun, verb := "pods", t.Reason.words()
+	if of == 1 {
+		noun = "pod"
+	}
+	if t.Pods == 1 && t.Reason == PodsCrash {
+		verb = "crashes"
+	}
+	words := fmt.Sprintf("%d of %d %s %s", t.Pods, of, noun, verb)
 	if t.Message == "" {
 		return words
 	}
@@ -56,12 +64,12 @@ func (r PodTroubleReason) words() string {
 	case PodsCrash:
 		return "crash"
 	case PodsLackImage:
-		return "can't pull their image"
+		return "can't pull the image"
 	case PodsUnschedulable:
 		return "can't be scheduled"
 	case PodsCannotStart:
 		return "can't start"
 	default:
-		return "are not available"
+		return "can't become available"
 	}
 }

@@ -61,7 +61,7 @@ const (
 // BatchRelease reasons. They are in `status.reason` and in conditions; some are events only.
 const (
 	// ReasonTakingOver: Sluice is taking the workload over for a new template, or waits for the native controller to
-	// observe the workload.
+	// observe the workload. The event says that a release begins.
 	// Action: none. If it stays so, check kube-controller-manager.
 	ReasonTakingOver = "TakingOver"
 	// ReasonAwaitingRoom: a new template is given while the workload is taken over. Before its release begins, pods have to go, so
@@ -74,9 +74,15 @@ const (
 	// Action: none. If it stays so, find out why pods are not ready. Where it waits for you (a paused Deployment, a StatefulSet
 	// with a partition or `OnDelete`), the message says what to do.
 	ReasonNativeRollout = "NativeRollout"
-	// ReasonUpgrading: a batch is in progress.
+	// ReasonUpgrading: a batch is in progress. There is an event at the beginning of each batch.
 	// Action: none.
 	ReasonUpgrading = "StepUpgrading"
+	// ReasonStepDone: a line of the log. A batch without gates is done.
+	// Action: none.
+	ReasonStepDone = "StepCompleted"
+	// ReasonSuperseded: an event. Another template was given in mid-release, and its release begins.
+	// Action: none.
+	ReasonSuperseded = "Superseded"
 	// ReasonBlocking: a batch is done, and the release waits for the gates in `status.gates`.
 	// Action: check the new pods, then approve or wait. See docs/gates.md#manual.
 	ReasonBlocking = "StepBlocking"
@@ -95,7 +101,8 @@ const (
 	// ReasonCompleted: all pods run the template.
 	// Action: none.
 	ReasonCompleted = "Completed"
-	// ReasonRollingBack: Sluice is rolling back to an earlier template; the message and `status.rollback` say why.
+	// ReasonRollingBack: Sluice is rolling back to an earlier template; the message and `status.rollback` say why. There is an event
+	// at the beginning, and at that of each batch.
 	// Action: none.
 	ReasonRollingBack = "RollingBack"
 	// ReasonRolledBack: the earlier template runs again.

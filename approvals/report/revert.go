@@ -3,9 +3,11 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // maxLines is how many changed lines of a file are shown.
@@ -127,12 +129,19 @@ func RevertMerged(number int) string {
 	return fmt.Sprintf("pull request #%d brought Git back in line", number)
 }
 
+// isCommit is what an object of Git is named by.
+var isCommit = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+
 // RevertRefused says why there is no pull request, and what people can do.
 func RevertRefused(release *v1alpha1.BatchRelease, file, reason string) string {
 	if file == "" {
 		file = "the repository"
 	}
-	return fmt.Sprintf("put the template of revision %s back into %s by hand, Sluice can't: %s", release.Status.RolledBackTo(), file, reason)
+	hint := ""
+	if commit := release.Status.Commit; isCommit.MatchString(commit) { // people copy the command
+		hint = "; 'git revert " + plain.Commit(commit) + "' undoes the commit that was rolled back"
+	}
+	return fmt.Sprintf("put the template of revision %s back into %s by hand, Sluice can't: %s%s", release.Status.RolledBackTo(), file, reason, hint)
 }
 
 // RevertClosed says why a pull request is no longer needed.

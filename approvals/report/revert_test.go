@@ -30,3 +30,16 @@ func TestRevertWords(t *testing.T) {
 		})
 	}
 }
+
+// What people are told to run names a commit of Git, and is nothing else.
+func TestRevertRefusedHints(t *testing.T) {
+	t.Parallel()
+	const by = "put the template of revision 58d4 back into kustomization.yaml by hand, Sluice can't: it is built"
+	for commit, want := range map[string]string{
+		bad: by + "; 'git revert bad0bad' undoes the commit that was rolled back", "": by, "';rm -rf ~": by, "--abort": by,
+	} {
+		if got := RevertRefused(rolling(commit).takenBack().release, "kustomization.yaml", "it is built"); got != want {
+			t.Errorf("commit %q: want %q, got %q", commit, want, got)
+		}
+	}
+}

@@ -1,13 +1,14 @@
 package act
 
-import (
-	"errors"
-
-	"github.com/sluice-dev/sluice/api/v1alpha1"
-)
+import "github.com/sluice-dev/sluice/api/v1alpha1"
 
 // Taken reports whether the controller has acted on what was written to a release, or why it never will.
 type Taken func(*v1alpha1.BatchRelease) (bool, error)
+
+// DeclinedError says that the controller has not done what it was asked for.
+type DeclinedError struct{ why string }
+
+func (d *DeclinedError) Error() string { return d.why }
 
 // GateDecided reports whether a gate is.
 func GateDecided(gate *v1alpha1.Gate) bool {
@@ -28,7 +29,7 @@ func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 		return false, nil
 	}
 	if release.Status.Rollback == nil {
-		return false, errors.New("the rollback was refused: the events of the release say why")
+		return false, &DeclinedError{"the rollback was refused: the events of the release say why"}
 	}
 	return true, nil
 }
@@ -46,7 +47,7 @@ func JumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	case status.NextStepIndex != nil:
 		return false, nil
 	case status.Jump == nil || status.Jump.Attempt == 0:
-		return false, errors.New("the jump was refused: the events of the release say why")
+		return false, &DeclinedError{"the jump was refused: the events of the release say why"}
 	}
 	return true, nil
 }

@@ -36,7 +36,7 @@ func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight
 			return err
 		})
 	}
-	read(func() (err error) { sight.Gates, err = gatesOf(ctx, c, key); return err })
+	read(func() (err error) { sight.Gates, err = Gates(ctx, c, key); return err })
 	read(func() error { return readSource(ctx, c, sight.Whole) })
 	read(func() error { return readWorkload(ctx, c, sight.Whole) })
 	read(func() (err error) { sight.Kept, err = Kept(ctx, c, sight.Release); return err })
@@ -46,7 +46,8 @@ func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight
 	return sight, nil
 }
 
-func gatesOf(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alpha1.Gate, error) {
+// Gates are those of a release, and of releases that had its name before.
+func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alpha1.Gate, error) {
 	var gates v1alpha1.GateList
 	if err := c.List(ctx, &gates, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: key.Name}); err != nil {
 		return nil, fmt.Errorf("list gates: %w", err)

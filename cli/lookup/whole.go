@@ -22,7 +22,7 @@ func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Wh
 		return nil, fmt.Errorf("read release in namespace %s: %w", key.Namespace, err)
 	}
 	var err error
-	if whole.Gates, err = gatesOf(ctx, c, key); err != nil {
+	if whole.Gates, err = Gates(ctx, c, key); err != nil {
 		return nil, err
 	}
 	if err := readSource(ctx, c, whole); err != nil {

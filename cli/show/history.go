@@ -18,7 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// History is the table of a release's templates, the oldest first: those that are kept, and the one in progress.
+// History is the table of a release's templates, the oldest first: those that are kept, the commits that gave way to others before their end,
+// of which no template is kept, and the one in progress.
 func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"), column("Took"),
@@ -30,6 +31,9 @@ func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, n
 	current := release.Annotations[v1alpha1.CurrentStableAnnotation]
 	for i := range kept {
 		table.Rows = append(table.Rows, keptRow(&kept[i], current, now))
+	}
+	for _, commit := range gaveWay(release, kept) {
+		table.Rows = append(table.Rows, marked("", "-", "-", "-", "Superseded", "-", "-", plain.Commit(commit), "-", "-", "-"))
 	}
 	if underWay(release, kept) {
 		table.Rows = append(table.Rows, underWayRow(release))
@@ -49,6 +53,15 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 		plain.Commit(annotations[v1alpha1.CommitAnnotation]), annotations[v1alpha1.AuthorAnnotation],
 		annotations[v1alpha1.ApprovedByAnnotation], annotations[v1alpha1.SubjectAnnotation],
 	)
+}
+
+// gaveWay are the commits that others took the place of, and that are not in the history for what became of them later.
+func gaveWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) []string {
+	return slices.DeleteFunc(slices.Clone(release.Status.Superseded), func(commit string) bool {
+		return commit == release.Status.Commit || slices.ContainsFunc(kept, func(k appsv1.ControllerRevision) bool {
+			return k.Annotations[v1alpha1.CommitAnnotation] == commit
+		})
+	})
 }
 
 // underWay reports whether a template is being released that is not kept yet.

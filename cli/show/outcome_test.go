@@ -3,6 +3,8 @@ package show
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -87,5 +89,22 @@ func TestOutcomeAt(t *testing.T) {
 		if got := OutcomeAt(tc.release, tc.commit); got != tc.want {
 			t.Errorf("%s: %s: want %d, got %d", name, tc.reason, tc.want, got)
 		}
+	}
+}
+
+// TestHistoryOfSuperseded: a commit that gave way to another is in the history, unless it came back.
+func TestHistoryOfSuperseded(t *testing.T) {
+	t.Parallel()
+	release := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{
+		Phase: v1alpha1.PhaseRollingUpdate, UpdateRevision: "v5", Commit: "5555555555", Superseded: []string{"1111111111", "2222222222", "5555555555"},
+	}}
+	kept := []appsv1.ControllerRevision{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.CommitAnnotation: "1111111111"}}}}
+	var got []any
+	for _, row := range History(release, kept, noon).Rows {
+		got = append(got, row.Cells[4], row.Cells[7])
+	}
+	want := []any{none, "1111111", "Superseded", "2222222", "RollingUpdate", "5555555"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcomes and commits (-want +got):\n%s", diff)
 	}
 }

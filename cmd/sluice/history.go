@@ -26,8 +26,8 @@ func newHistory() *cobra.Command {
 		Use:     "history [RELEASE]",
 		GroupID: groupLook,
 		Short:   "List what was released, by which commit, and who approved it",
-		Long: `List the templates in the history of a release, oldest first, and the one in progress: the outcome of each, its commit, and who
-passed its gates. A rollback in mid-release goes back to the one marked with *.`,
+		Long: `List the templates in the history of a release, oldest first, then the commits that others superseded before their end, and the one in
+progress: the outcome of each, its commit, and who passed its gates. A rollback in mid-release goes back to the one marked with *.`,
 		Example: `  sluice history web -n shop
   sluice history web --revision 3
   sluice history web --revision 3 -o yaml`,

@@ -95,6 +95,7 @@ func newRoot() *cobra.Command {
 		newJump(),
 		newLint(),
 		newList(),
+		newNotify(),
 		newPause(),
 		newPlan(),
 		newReject(),

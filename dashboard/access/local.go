@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type Local struct {
 	viewer *Viewer
 	// name is the unpredictable host name, cookie the value of the cookie.
 	name, cookie string
+	// uid is the user who has started it.
+	uid int
 
 	mu sync.Mutex
 	// links are the tokens of addresses that are open, the oldest first.
@@ -55,7 +58,7 @@ func NewLocal(ctx context.Context, cfg *rest.Config, scheme *apiruntime.Scheme) 
 	}
 	secret := random(32)
 	v.CSRF, v.Client = formToken(secret), acts
-	return &Local{viewer: v, name: "sluice-" + strings.ToLower(hexText(10)) + ".localhost", cookie: randomText(32)}, nil
+	return &Local{viewer: v, name: "sluice-" + strings.ToLower(hexText(10)) + ".localhost", cookie: randomText(32), uid: os.Getuid()}, nil
 }
 
 // localViewer asks who it is. API servers before 1.28 can't say, and some say it to nobody.
@@ -186,7 +189,7 @@ func (l *Local) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 // enter lets in who has a token. The page goes on by itself: a redirect would be a part of what led here, and if that was a page elsewhere, such as a
 // terminal in the browser, the browser would keep the cookie back.
 func (l *Local) enter(w http.ResponseWriter, r *http.Request) {
-	if !l.use(r.URL.Query().Get("token")) {
+	if ofStranger(r, l.uid) || !l.use(r.URL.Query().Get("token")) {
 		tell(w, r, message{http.StatusForbidden, "This address has been used", "Each address works once. " +
 			"Press Enter in the terminal of 'sluice dashboard' for another one, or run it again. If nobody you know has used it, end it there."})
 		return

@@ -30,7 +30,7 @@ const (
 	tryLifetime = 10 * time.Minute
 )
 
-// service is a login service, of which the addresses are asked for when the first person needs them.
+// service is a login service, whose addresses are read when the first person needs them.
 type service struct {
 	OIDC
 

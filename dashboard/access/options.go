@@ -45,7 +45,7 @@ type OIDC struct {
 	ClientID, ClientSecret string
 	// CABundle are certificates in PEM to trust besides the public ones.
 	CABundle []byte
-	// Scopes are asked for besides openid. Default: profile, email.
+	// Scopes are requested in addition to openid. Default: profile, email.
 	Scopes []string
 	// UsernameClaim has the user name. Default: sub.
 	UsernameClaim string

@@ -101,7 +101,7 @@ type Seen struct {
 // Has reports whether they see the releases of a namespace.
 func (s Seen) Has(namespace string) bool { return s.All || s.names[namespace] }
 
-// Namespaces are those of some in which a viewer may list releases. It asks for all at once first; who may not is asked for one by one. Pages of
+// Namespaces are those of some in which a viewer may list releases. It asks for all at once first, and only then for one after the other. Pages of
 // a viewer that ask at the same time ask once.
 func (r *Rights) Namespaces(ctx context.Context, v *Viewer, among []string) (Seen, error) {
 	list := Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}

@@ -12,6 +12,9 @@ import (
 // PageSize is how many releases are on one page of the list.
 const PageSize = 50
 
+// mostPages is more than anybody has.
+const mostPages = 1_000_000
+
 // Query says which releases somebody wants to see. The zero value means all.
 type Query struct {
 	// Namespace and Standing are those of the releases; empty means any.
@@ -27,7 +30,7 @@ type Query struct {
 // QueryOf reads a query from the parameters of an address.
 func QueryOf(values url.Values) Query {
 	page, err := strconv.Atoi(values.Get("page"))
-	if err != nil || page < 1 {
+	if err != nil || page < 1 || page > mostPages {
 		page = 1
 	}
 	return Query{

@@ -30,7 +30,7 @@ var quiet = []scenario{
 		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0+1x59 59x9 60+1x200",
 		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x59 1+1x3 4x300",
 	})},
-	{name: "ReadEachHour", reason: "a source with a long interval, whose last read but one failed", world: idle().over(series{
+	{name: "ReadEachHour", reason: "a source with a long interval, whose last read but one failed", world: idle().lasting(time.Minute, 240).over(series{
 		ofSluice("sluice_source_syncs_total", git+`, result="Synced"`):      "0x59 1x59 1x4 2x59 3x300",
 		ofSluice("sluice_source_syncs_total", git+`, result="FetchFailed"`): "0x119 1x300",
 	})},
@@ -42,11 +42,11 @@ var quiet = []scenario{
 		ofSluice("sluice_release_stopped", web+`, cause="Suspended"`): constant(1),
 	})},
 	{name: "GateForADay", reason: "a gate may wait until tomorrow", world: idle().over(stands("Blocked")).lasting(10*time.Minute, 144)},
-	{name: "OneOfTwoFailed", reason: "few releases have no rate", world: idle().lasting(10*time.Minute, 1000).over(series{
+	{name: "OneOfTwoFailed", reason: "few releases have no rate", world: idle().lasting(10*time.Minute, 250).over(series{
 		ofSluice("sluice_release_ends_total", shop+`, outcome="Completed"`):  "30x99 34x2000",
 		ofSluice("sluice_release_ends_total", shop+`, outcome="RolledBack"`): "10x99 14x2000",
 	})},
-	{name: "OneInTenFails", reason: "some releases fail everywhere", world: idle().lasting(10*time.Minute, 1000).over(series{
+	{name: "OneInTenFails", reason: "some releases fail everywhere", world: idle().lasting(10*time.Minute, 250).over(series{
 		ofSluice("sluice_release_ends_total", shop+`, outcome="Completed"`):  "30x99 30+1x89 120x2000",
 		ofSluice("sluice_release_ends_total", shop+`, outcome="RolledBack"`): "10x188 20x2000",
 	})},
@@ -156,7 +156,7 @@ var ofReleases = []scenario{
 	{name: "RollbackStuck", reason: "the way back is blocked", world: idle().over(series{
 		ofSluice("sluice_releases", shop+`, phase="RollingBack"`): "0x59 1x300",
 	}), want: []string{`SluiceRollback {` + shop + `} after 1h`, `SluiceRollbackStuck {` + shop + `} after 2h`}},
-	{name: "ManyFail", reason: "every other release fails", world: idle().lasting(10*time.Minute, 1000).over(series{
+	{name: "ManyFail", reason: "every other release fails", world: idle().lasting(10*time.Minute, 250).over(series{
 		ofSluice("sluice_release_ends_total", shop+`, outcome="Completed"`):  "30x99 30+1x9 40x2000",
 		ofSluice("sluice_release_ends_total", shop+`, outcome="RolledBack"`): "10x99 10+1x9 20x2000",
 	}), want: []string{`SluiceChangeFailureRate {` + shop + `} after 18h30m`}},

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestDashboardRuns(t *testing.T) {
 		}
 	}()
 	at := time.Unix(0, 0).Add(50 * time.Minute)
-	answers := map[string]float64{}
+	answers := map[string]string{}
 	loader.WithSamplesTill(at, func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -39,17 +40,25 @@ func TestDashboardRuns(t *testing.T) {
 			}
 		}
 	})
-	for title, want := range map[string]float64{
-		"In progress": 1, "Waiting": 1, "Oldest waiting": 30 * 60, "In progress, or needs somebody": 30 * 60, "Active": 1, "Answering": 2, "Failed": 0,
+	for title, want := range map[string]string{
+		"In progress":                    "{} 1",
+		"Waiting":                        "{} 1",
+		"Oldest waiting":                 "{} 1800",
+		"In progress, or needs somebody": `{namespace="shop", release="web", state="Blocked"} 1800`,
+		"Active":                         "{} 1",
+		"Answering":                      "{} 2",
+		"Failed":                         "{} 0",
+		"Stalled":                        "",
+		"Budget left":                    `{namespace="shop", source="shop"} 0.98`,
 	} {
-		if got, is := answers[title]; !is || got != want {
-			t.Errorf("%s: want %v, got %v, %v", title, want, got, is)
+		if got := answers[title]; got != want {
+			t.Errorf("%s: want %s, got %s", title, want, got)
 		}
 	}
 }
 
-// ask returns the first value of a query; 0 if there is none.
-func ask(t *testing.T, loader *promqltest.LazyLoader, title, expression string, at time.Time) float64 {
+// ask returns the first answer to a query, with its labels.
+func ask(t *testing.T, loader *promqltest.LazyLoader, title, expression string, at time.Time) string {
 	t.Helper()
 	query, err := loader.QueryEngine().NewInstantQuery(t.Context(), loader.Queryable(), nil, filled(expression), at)
 	if err != nil {
@@ -62,7 +71,7 @@ func ask(t *testing.T, loader *promqltest.LazyLoader, title, expression string, 
 		t.Errorf("%s: %v", title, err)
 	}
 	if len(vector) == 0 {
-		return 0
+		return ""
 	}
-	return vector[0].F
+	return fmt.Sprintf("%s %v", vector[0].Metric, vector[0].F)
 }

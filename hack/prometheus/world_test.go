@@ -75,7 +75,7 @@ func idle() world {
 	for phase, releases := range map[string]int64{"Initial": 0, "RollingUpdate": 0, "Finalizing": 0, "Completed": 3, "RollingBack": 0, "Failed": 0} {
 		all[ofSluice("sluice_releases", fmt.Sprintf("namespace=%q, phase=%q", "shop", phase))] = constant(releases)
 	}
-	return world{step: time.Minute, steps: 240, series: all}
+	return world{step: time.Minute, steps: 150, series: all}
 }
 
 // stands is the release web in a state, for good, since the first minute.

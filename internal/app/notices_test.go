@@ -37,6 +37,8 @@ type arrived struct {
 	ID   string         `json:"id"`
 	Data notices.Notice `json:"data"`
 	Text string         `json:"text"`
+
+	raw string
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -59,6 +61,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
+	one.raw = string(body)
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.got = append(r.got, one)

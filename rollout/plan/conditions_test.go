@@ -70,7 +70,7 @@ func TestAnnounceTellsPeopleOnce(t *testing.T) {
 		"a template is refused":            {completed(10).but(refused), []string{"warning InvalidTemplate"}},
 		"it is still refused":              {again(completed(10).but(refused)), nil},
 		"a rollback starts":                {held(10).but(rollback("true")), []string{"RollingBack"}},
-		"a release starts":                 {running(10), nil},
+		"a release starts":                 {running(10), []string{"TakingOver"}},
 		"a release ends":                   {handedBack(10), []string{"Completed"}},
 		"there is nothing to roll back to": {completed(10).resolved("v1").but(rollback("v7")), []string{"warning RollbackRevisionNotFound"}},
 		"the workload is missing":          {running(10).but(func(o *Observation) { o.Workload = nil }), []string{"warning WorkloadNotFound"}},

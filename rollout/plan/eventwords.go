@@ -45,7 +45,7 @@ func (j jumpRefused) words() string {
 	case InRollback:
 		return "a rollback has its own steps"
 	case NoSuchStep:
-		return fmt.Sprintf("the steps are 0 to %d", j.steps-1)
+		return fmt.Sprintf("the batches 1 to %d are 0 to %d there", j.steps, j.steps-1)
 	case PresentStep:
 		return "this is the current step"
 	default:

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,7 +11,7 @@ import (
 
 // news is what the new status means to people, told once.
 func (t *telling) news() []Event {
-	var events []Event
+	events := t.progressed()
 	if stalled := t.stalled(); stalled.cause != "" && !stalled.told && !t.toldStalled(stalled) {
 		events = append(events, *stalled.event())
 	}
@@ -29,7 +31,11 @@ func (t *telling) news() []Event {
 	if !t.worthTelling(told) {
 		return events
 	}
-	return append(events, Event{told.warning || t.turnedBack(), t.status.Reason, t.status.Message})
+	event := Event{told.warning || t.turnedBack(), t.status.Reason, t.status.Message}
+	if slices.Contains(events, event) { // that a batch of a rollback begins
+		return events
+	}
+	return append(events, event)
 }
 
 // preflightBegins reports whether preflight finds something that it did not find before, or finds now that there is no room, or is
@@ -42,8 +48,7 @@ func (t *telling) preflightBegins() bool {
 	return told == nil || (told.Status == metav1.ConditionTrue) != t.Preflight.Fails()
 }
 
-// notice is how a state becomes an event. That a release has started and which batch it is at are in the status; each event
-// would cost a request.
+// notice is how a state becomes an event. That a release begins, and each batch of it, is told beside.
 type notice struct {
 	tell    when
 	warning bool

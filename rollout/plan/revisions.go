@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -31,6 +33,8 @@ type Record struct {
 	Attempt int64
 	// Commit brought the template, with its author, as it claims, and the first line of its message.
 	Commit, Author, Subject string
+	// CommittedAt is when the commit was made, as its committer claims, as RFC 3339; empty where that is not known.
+	CommittedAt string
 	// StartedAt is when the release or rollback began that made it so, as RFC 3339.
 	StartedAt string
 	// ReleasedAt is when the template became stable, as RFC 3339; empty if it never did.
@@ -206,12 +210,21 @@ func (l *look) origin(commit string) Record {
 	case annotations[v1alpha1.CommitAnnotation]:
 		return Record{
 			Commit: commit, Author: annotations[v1alpha1.AuthorAnnotation], Subject: annotations[v1alpha1.SubjectAnnotation],
+			CommittedAt: instant(v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], l.Now)),
 		}
 	case before.Commit:
-		return Record{Commit: commit, Author: before.CommitAuthor, Subject: before.CommitSubject}
+		return Record{Commit: commit, Author: before.CommitAuthor, Subject: before.CommitSubject, CommittedAt: instant(before.CommitTime)}
 	default:
 		return Record{Commit: commit}
 	}
+}
+
+// instant is a time as RFC 3339; empty where there is none.
+func instant(t *metav1.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // maxApprovers is how long the list of those who passed gates may be, in bytes.

@@ -60,12 +60,12 @@ func TestPreflightIsAnEventWhenItBegins(t *testing.T) {
 		want  []string
 	}{
 		"a warning":                         {ready().finding(nil, budget), []string{v1alpha1.ReasonWarnings}},
-		"told before":                       {ready().finding(nil, budget).saved(), nil},
+		"told before":                       {ready().finding(nil, budget).saved(), []string{v1alpha1.ReasonTakingOver}},
 		"it does not fit, and goes on":      {ready().but(warns).finding(full, nil), []string{v1alpha1.ReasonWillNotFit}},
 		"it does not fit any more":          {ready().but(warns).finding(nil, budget).saved().finding(full, budget), []string{v1alpha1.ReasonWillNotFit}},
 		"it does not fit, and waits":        {ready().finding(full, nil), []string{v1alpha1.ReasonWillNotFit}},
 		"it waits for less, and says so":    {ready().finding(full, nil).saved().finding([]string{"the quota is nearly full"}, nil), []string{v1alpha1.ReasonWillNotFit}},
-		"of an earlier version, it goes on": {ready().finding(nil, nil), nil},
+		"of an earlier version, it goes on": {ready().finding(nil, nil), []string{v1alpha1.ReasonTakingOver}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

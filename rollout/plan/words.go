@@ -302,8 +302,8 @@ func (t *telling) shiftingWords() string {
 }
 
 func (l *look) pauseWords(at *v1alpha1.PausePoint) string {
-	return fmt.Sprintf("batch %s: paused before pod %s on node %s, which has a pause point: remove its annotation, or confirm it",
-		l.batchWord(), at.Pod, orWord(at.Node, "none"))
+	return fmt.Sprintf("batch %s: paused before pod %s on node %s, which has a pause point; to continue: sluice approve %s -n %s",
+		l.batchWord(), at.Pod, orWord(at.Node, "none"), l.Release.Name, l.Release.Namespace)
 }
 
 // blockedWords say what the step waits for.

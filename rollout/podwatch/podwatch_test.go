@@ -411,3 +411,35 @@ func named(name, version string) *corev1.Pod {
 	p.ResourceVersion = version
 	return p
 }
+
+// Of a pod that does not serve it is known why: in a few words, without the messages that anybody may have written.
+func TestWhyPodsDontServe(t *testing.T) {
+	t.Parallel()
+	s, w, told := watches(t)
+	s.begin(w, ofWeb)
+	receive(t, told)
+	receive(t, told)
+	crash, well := pod("crash"), pod("well")
+	status := corev1.ContainerStatus{
+		Name: "web", Image: "web:2", ImageID: "sha256:1", RestartCount: 3,
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "long"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "long"}},
+	}
+	crash.Status.Conditions = nil
+	crash.Status.ContainerStatuses, well.Status.ContainerStatuses = []corev1.ContainerStatus{status}, []corev1.ContainerStatus{status}
+	well.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	for _, p := range []*corev1.Pod{crash, well} {
+		s.events <- watch.Event{Type: watch.Added, Object: p}
+		receive(t, told)
+	}
+	status.ImageID, status.RestartCount, status.State.Waiting.Message, status.LastTerminationState.Terminated.Message = "", 0, "", ""
+	want := map[string][]corev1.ContainerStatus{"crash": {status}, "well": nil}
+	pods, _, _ := w.Of(web, ofWeb)
+	for _, p := range pods {
+		if expected, is := want[p.Name]; is {
+			if diff := cmp.Diff(expected, p.Status.ContainerStatuses); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", p.Name, diff)
+			}
+		}
+	}
+}

@@ -148,7 +148,11 @@ func (x *pass) Plan() plan.Plan {
 	if x.mishaps.Next != nil {
 		next = x.mishaps.Next
 	}
-	p := next(x.observation())
+	seen := x.observation()
+	p := next(seen)
+	for _, v := range plan.Violations(seen, p) {
+		x.world.breach("the process sees no broken invariant: "+v.Invariant, v.How)
+	}
 	x.intent, x.timed = &p.Status, p.Timed
 	return p
 }

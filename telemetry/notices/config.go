@@ -199,7 +199,7 @@ func (f *receiverFields) receiver(files *reader) (*receiver, error) {
 	report("namespaces", checkNamespaces(f.Namespaces))
 	address, field, err := f.address(files)
 	report(field, err)
-	made.address = secret(address)
+	made.address = conceal(address)
 	if err == nil {
 		made.loopback, err = checkAddress(address, f.AllowHTTP)
 		report(field, err)
@@ -330,7 +330,7 @@ func (s *signingFields) read(files *reader) ([]secret, error) {
 		if !marked || err != nil || len(key) < 24 || len(key) > 64 {
 			return nil, fmt.Errorf("key %d must be whsec_ followed by 24 to 64 bytes in base64: echo \"whsec_$(openssl rand -base64 32)\"", i+1)
 		}
-		keys = append(keys, secret(key))
+		keys = append(keys, conceal(string(key)))
 	}
 	return keys, nil
 }

@@ -65,7 +65,7 @@ func deliver(ctx context.Context, client *http.Client, r *receiver, p *pending, 
 	if err != nil {
 		return outcome{final: true, words: "the notice can't be written: check the template"}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, string(r.address), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.address.reveal(), bytes.NewReader(body))
 	if err != nil {
 		return outcome{final: true, words: "the URL can't be used"}
 	}

@@ -1,7 +1,6 @@
 package notices
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -32,7 +31,7 @@ type desk struct {
 	dirty  chan struct{}
 }
 
-// newDesk goes on from a record; nil if there is none, and then nothing is told of what was before.
+// newDesk goes on from a record; nil if there is none, and then no notice is about what was before.
 func newDesk(cluster string, last *record) *desk {
 	d := &desk{
 		cluster: cluster, posts: map[string]*post{}, seen: map[types.UID]*entry{}, first: last == nil,
@@ -97,25 +96,20 @@ func (d *desk) gate(gate *v1alpha1.Gate, release *v1alpha1.BatchRelease, initial
 		return
 	}
 	d.note(gate.UID)
-	decision := cmp.Or(gate.Status.Decision, v1alpha1.DecisionWaiting)
 	was, told := one.Gates[gate.UID]
 	if one.Gates == nil {
 		one.Gates = map[types.UID]v1alpha1.Decision{}
 	}
-	one.Gates[gate.UID] = decision
+	one.Gates[gate.UID] = gate.Status.Decision
 	if !told && initial && (d.first || d.quiet[gate.Spec.ReleaseRef.UID]) {
 		return
 	}
-	var facts []story.Fact
-	if !told {
-		facts, was = story.OfGate(nil, gate, now), v1alpha1.DecisionWaiting
-	}
-	if was != decision {
-		before := gate.DeepCopy()
+	var before *v1alpha1.Gate
+	if told {
+		before = gate.DeepCopy()
 		before.Status.Decision = was
-		facts = append(facts, story.OfGate(before, gate, now)...)
 	}
-	d.tell(facts, one, release)
+	d.tell(story.OfGate(before, gate, now), one, release)
 }
 
 // gateGone forgets a gate.

@@ -55,7 +55,7 @@ func eventRequest(id string, n *Notice, keys []secret, now time.Time) ([]byte, h
 func signatures(id, at string, body []byte, keys []secret) string {
 	var signed []byte
 	for _, key := range keys {
-		hasher := hmac.New(sha256.New, []byte(key))
+		hasher := hmac.New(sha256.New, []byte(key.reveal()))
 		hasher.Write([]byte(id + "." + at + "."))
 		hasher.Write(body)
 		signed = append(signed, " v1,"...)

@@ -16,14 +16,16 @@ type kind struct {
 	emoji string
 	// usual says that receivers which name no kinds get it.
 	usual bool
+	// batch says that it is about a batch.
+	batch bool
 	// repeats says that the same can happen to one attempt again.
 	repeats bool
 }
 
 var kinds = map[story.Kind]kind{
 	story.ReleaseStarted:    {event: "dev.sluice.release.started.v1", emoji: ":rocket:", usual: true},
-	story.BatchStarted:      {event: "dev.sluice.batch.started.v1", emoji: ":arrow_forward:"},
-	story.BatchDone:         {event: "dev.sluice.batch.done.v1", emoji: ":ballot_box_with_check:"},
+	story.BatchStarted:      {event: "dev.sluice.batch.started.v1", emoji: ":arrow_forward:", batch: true},
+	story.BatchDone:         {event: "dev.sluice.batch.done.v1", emoji: ":ballot_box_with_check:", batch: true},
 	story.GateOpened:        {event: "dev.sluice.gate.opened.v1", emoji: ":raised_hand:", usual: true},
 	story.GatePassed:        {event: "dev.sluice.gate.passed.v1", emoji: ":ok:"},
 	story.GateRejected:      {event: "dev.sluice.gate.rejected.v1", emoji: ":no_entry:", usual: true},

@@ -82,6 +82,9 @@ func text(s string, size int) string {
 	return plain.UpTo(plain.Line(plain.UpTo(s, 4*size)), size)
 }
 
+// word is one that the API defines, or that somebody has put in its place.
+func word[T ~string](w T) T { return T(text(string(w), sizeWord)) }
+
 // noticeOf makes a fact fit to be told. Release is the object that it is about, as far as it is known.
 func noticeOf(fact *story.Fact, release *v1alpha1.BatchRelease, cluster string) Notice {
 	f := complete(*fact, release)
@@ -89,7 +92,7 @@ func noticeOf(fact *story.Fact, release *v1alpha1.BatchRelease, cluster string) 
 		Kind: f.Kind, Cluster: text(cluster, sizeWord), Namespace: text(f.Release.Namespace, sizeName), Release: text(f.Release.Name, sizeName),
 		Attempt: f.Attempt, Revision: text(f.Revision, sizeWord), From: text(f.From, sizeWord),
 		Commit: text(f.Commit, sizeWord), Author: text(f.Author, sizeWord), Subject: text(f.Subject, sizeSubject),
-		Batch: f.Batch, Batches: f.Batches, Trigger: f.Trigger, StoppedBy: f.StoppedBy, StalledBy: f.StalledBy,
+		Batch: f.Batch, Batches: f.Batches, Trigger: word(f.Trigger), StoppedBy: word(f.StoppedBy), StalledBy: word(f.StalledBy),
 		Message: text(f.Message, sizeMessage), Seconds: int64(f.Took() / time.Second), Time: f.Time.UTC().Truncate(time.Second),
 	}
 	if f.Workload.Name != "" {
@@ -97,7 +100,7 @@ func noticeOf(fact *story.Fact, release *v1alpha1.BatchRelease, cluster string) 
 	}
 	if f.Gate != nil {
 		n.Gate = &Gate{
-			Name: text(f.Gate.Name, sizeName), Type: v1alpha1.GateType(text(string(f.Gate.Type), sizeWord)),
+			Name: text(f.Gate.Name, sizeName), Type: word(f.Gate.Type),
 			By: text(f.Gate.By, sizeWord), Forced: f.Gate.Forced, URL: webAddress(f.Gate.URL),
 		}
 	}
@@ -144,9 +147,14 @@ func command(n *Notice) string {
 	return ""
 }
 
-// idOf tells a notice from all others, whichever process sends it: the facts of an attempt that can happen again are counted.
+// idOf tells a notice from all others, whichever process sends it. Facts of an attempt that can happen again are counted; those that are of
+// no batch are told from others without it, since a process that has missed them may not know in which batch they happened.
 func idOf(fact *story.Fact, count int64) string {
-	id := fact.ID()
+	named := *fact
+	if how := kinds[fact.Kind]; !how.batch && !how.repeats && fact.Gate == nil {
+		named.Batch = 0
+	}
+	id := named.ID()
 	if count > 0 {
 		id += "/" + strconv.FormatInt(count, 10)
 	}

@@ -35,7 +35,7 @@ const (
 	usualPoll = 10 * time.Second
 	// between is the least time between two writes of the record.
 	between = time.Second
-	// farewell is how long requests may take once the process is told to stop.
+	// farewell is how long requests may take once the process has to stop.
 	farewell = 2 * time.Second
 	// saving bounds one write of the record.
 	saving = 3 * time.Second
@@ -121,7 +121,7 @@ func (n *Notifier) use(stop, kill context.Context, all *posts, config *Config) e
 	return nil
 }
 
-// recall reads the record. Without one, nothing is told of what was before: so it is at the first start.
+// recall reads the record. Without one, no notice is about what was before: so it is at the first start.
 func (n *Notifier) recall(ctx context.Context) *record {
 	ctx, end := context.WithTimeout(ctx, patience)
 	defer end()
@@ -251,7 +251,7 @@ func (n *Notifier) keep(ctx context.Context, desk *desk) {
 	}
 }
 
-// save writes the record. A write that has begun comes to an answer even when the process is told to stop: without it, nobody knows on which
+// save writes the record. A write that has begun comes to an answer even when the process has to stop: without it, nobody knows on which
 // version the next one has to be based.
 func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), saving)

@@ -24,15 +24,20 @@ type post struct {
 	queue    queue
 	// away says that the last request was in vain, which was logged.
 	away bool
+	// full says that notices were dropped, which was logged, and that the queue is not empty since.
+	full bool
 }
 
 // add queues a notice.
 func (p *post) add(one *pending) {
 	if dropped := p.queue.add(one); dropped != nil {
 		sent.WithLabelValues(p.receiver.name, resultDropped).Inc()
-		p.logger.Info("Notice dropped: the queue of the receiver is full", about(dropped)...)
+		if !p.full {
+			p.logger.Info("Notices are dropped: the queue of the receiver is full", about(dropped)...)
+		}
+		p.full = true
 	}
-	waiting.WithLabelValues(p.receiver.name).Set(float64(len(p.queue.all())))
+	waiting.WithLabelValues(p.receiver.name).Set(float64(p.queue.size()))
 	p.rouse()
 }
 
@@ -61,6 +66,7 @@ func (p *post) take() (*queued, *receiver, *http.Client, time.Duration) {
 	p.desk.lock.Lock()
 	defer p.desk.lock.Unlock()
 	one, wait := p.queue.take(p.clock.Now())
+	p.full = p.full && p.queue.size() > 0
 	return one, p.receiver, p.client, wait
 }
 
@@ -109,7 +115,7 @@ func (p *post) conclude(one *queued, o outcome) {
 		return // it is not configured any more
 	}
 	sent.WithLabelValues(p.receiver.name, result).Inc()
-	waiting.WithLabelValues(p.receiver.name).Set(float64(len(p.queue.all())))
+	waiting.WithLabelValues(p.receiver.name).Set(float64(p.queue.size()))
 	if result != resultRetried {
 		p.desk.touch()
 	}

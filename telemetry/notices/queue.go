@@ -28,50 +28,76 @@ type queued struct {
 }
 
 // queue has what one receiver is still to get, the oldest first. Of each release only the oldest is sent, so that their order holds, and a
-// notice that the receiver can't take delays those of its release alone.
+// notice that the receiver can't take delays those of its release alone. Namespaces take turns, so that one with many notices delays others
+// by one request each, and drops its own alone.
 type queue struct {
 	waiting []*queued
+	// turns are when namespaces were last sent something, as a count of what was sent.
+	turns   map[string]int
+	turn    int
 	sending *queued
 	// paused is until when the receiver wants nothing.
 	paused   time.Time
 	failures int
 }
 
-// add appends a notice. If there is no room for it, the oldest is dropped and returned.
+// add appends a notice. If there is no room for it, the oldest of the namespace that has most is dropped and returned.
 func (q *queue) add(p *pending) (dropped *pending) {
 	if len(q.waiting) >= maxQueue {
-		dropped = q.waiting[0].pending
-		q.waiting = slices.Delete(q.waiting, 0, 1)
+		i := q.excess()
+		dropped = q.waiting[i].pending
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	q.waiting = append(q.waiting, &queued{pending: p})
 	return dropped
 }
 
+// excess is the oldest notice of the namespace that has most.
+func (q *queue) excess() int {
+	counts, most := map[string]int{}, ""
+	for _, one := range q.waiting {
+		namespace := one.Notice.Namespace
+		if counts[namespace]++; counts[namespace] > counts[most] {
+			most = namespace
+		}
+	}
+	return slices.IndexFunc(q.waiting, func(one *queued) bool { return one.Notice.Namespace == most })
+}
+
 // take is the notice to send now; or else, how long to wait for one. A negative wait is for something that is added.
 func (q *queue) take(now time.Time) (next *queued, wait time.Duration) {
 	if len(q.waiting) == 0 {
+		q.turns, q.turn = nil, 0
 		return nil, -1
 	}
 	if left := q.paused.Sub(now); left > 0 {
 		return nil, left
 	}
-	wait = longestPause
-	blocked := map[string]bool{}
+	best, wait := -1, longestPause
+	first := map[string]bool{}
 	for i, one := range q.waiting {
-		release := one.release()
-		if blocked[release] {
+		if release := one.release(); first[release] {
 			continue
+		} else {
+			first[release] = true
 		}
-		left := one.next.Sub(now)
-		if left <= 0 {
-			q.waiting = slices.Delete(q.waiting, i, i+1)
-			q.sending = one
-			return one, 0
+		if left := one.next.Sub(now); left > 0 {
+			wait = min(wait, left)
+		} else if best < 0 || q.turns[one.Notice.Namespace] < q.turns[q.waiting[best].Notice.Namespace] {
+			best = i
 		}
-		blocked[release] = true
-		wait = min(wait, left)
 	}
-	return nil, wait
+	if best < 0 {
+		return nil, wait
+	}
+	q.sending = q.waiting[best]
+	q.waiting = slices.Delete(q.waiting, best, best+1)
+	if q.turns == nil {
+		q.turns = map[string]int{}
+	}
+	q.turn++
+	q.turns[q.sending.Notice.Namespace] = q.turn
+	return q.sending, 0
 }
 
 // done forgets what was being sent: it was delivered, or never will be. The receiver has answered.
@@ -118,4 +144,12 @@ func (q *queue) all() []*pending {
 		all = append(all, one.pending)
 	}
 	return all
+}
+
+// size is how many that are.
+func (q *queue) size() int {
+	if q.sending != nil {
+		return len(q.waiting) + 1
+	}
+	return len(q.waiting)
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -23,8 +24,11 @@ func escaped(n Notice) Notice {
 	} {
 		*field = escape(*field)
 	}
+	n.Trigger = v1alpha1.RollbackTrigger(escape(string(n.Trigger)))
+	n.StoppedBy, n.StalledBy = v1alpha1.StopCause(escape(string(n.StoppedBy))), v1alpha1.StallCause(escape(string(n.StalledBy)))
 	if n.Gate != nil {
 		gate := *n.Gate
+		gate.Type = v1alpha1.GateType(escape(string(gate.Type)))
 		gate.Name, gate.By, gate.URL = escape(gate.Name), escape(gate.By), linkTarget.Replace(gate.URL)
 		n.Gate = &gate
 	}

@@ -57,7 +57,7 @@ func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fac
 	if See(after) == seen {
 		return nil
 	}
-	path := append(passed(seen, after), after)
+	path := append(between(seen, after), after)
 	var facts []Fact
 	for i, from := range path[:len(path)-1] {
 		facts = append(facts, OfRelease(from, path[i+1], now)...)
@@ -65,30 +65,39 @@ func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fac
 	return facts
 }
 
-// passed are the versions of a release that lead from what was seen to what is there now, in order.
-func passed(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
-	path := []*v1alpha1.BatchRelease{seen.release(after)}
-	next := seen.Step
-	if seen.Attempt != after.Status.Attempt {
-		if last := ended(seen, after); last != nil {
-			path = append(path, last)
-		}
-		begun := after.DeepCopy()
-		begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
-		begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
-		begun.Status.CurrentStepIndex, begun.Status.CurrentStepState, begun.Status.StepStartedAt = 0, "", nil
-		path, next = append(path, begun), 0
+// between are the versions of a release that lead from what was seen to what is there now, in order, without the latter. Which batches were
+// left out, OfRelease finds out.
+func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
+	was := seen.release(after)
+	path := []*v1alpha1.BatchRelease{was}
+	if seen.Attempt == after.Status.Attempt {
+		return path
 	}
-	if after.Status.Phase == "" || !after.Status.Entered() || len(after.Status.Jumps()) > 0 {
-		return path // of a release that has jumped, nobody knows which steps were left out
+	if done := ended(seen, was, &after.Status); done != nil {
+		path = append(path, done)
 	}
-	for ; next < after.Status.CurrentStepIndex; next++ {
-		step := path[len(path)-1].DeepCopy()
-		step.Status.CurrentStepIndex, step.Status.CurrentStepState = next, v1alpha1.StepBlocking
-		step.Status.StepStartedAt = &metav1.Time{}
-		path = append(path, step)
+	begun := after.DeepCopy()
+	begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
+	begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
+	begun.Status.CurrentStepIndex, begun.Status.CurrentStepState, begun.Status.StepStartedAt = 0, "", nil
+	return append(path, begun)
+}
+
+// ended is a release that was seen in progress, as it completed before the present one began; nil if the present one took its place.
+func ended(seen Seen, was *v1alpha1.BatchRelease, now *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
+	if !underWay(&was.Status) || len(now.Ended) == 0 {
+		return nil
 	}
-	return path
+	last := now.Ended[len(now.Ended)-1]
+	if now.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
+		return nil
+	}
+	done := was.DeepCopy()
+	done.Status.Phase, done.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
+	if steps := int32(len(was.Spec.Steps(was.Status.Rollback != nil))); steps > seen.Step {
+		done.Status.CurrentStepIndex, done.Status.StepStartedAt = steps-1, &metav1.Time{}
+	}
+	return done
 }
 
 // release is one as it was seen, with what else is known of it now.
@@ -117,20 +126,6 @@ func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 			status.StepStartedAt = timeAt(s.StepStarted)
 		}
 	}
-	return was
-}
-
-// ended is the release that was in progress, as it completed before the present one began; nil if the present one took its place.
-func ended(seen Seen, after *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
-	was := seen.release(after)
-	if !underWay(&was.Status) || len(after.Status.Ended) == 0 {
-		return nil
-	}
-	last := after.Status.Ended[len(after.Status.Ended)-1]
-	if after.Status.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
-		return nil
-	}
-	was.Status.Phase, was.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
 	return was
 }
 

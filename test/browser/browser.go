@@ -15,7 +15,7 @@ import (
 )
 
 // pageTimeout is how long all that is done in one tab may take, on a busy machine.
-const pageTimeout = 2 * time.Minute
+const pageTimeout = 5 * time.Minute
 
 // Browser is a real one, Chromium or Chrome, without a window.
 type Browser struct {
@@ -26,6 +26,13 @@ type Browser struct {
 // has none the test is skipped, but in CI (CI=true) it fails.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	started, end, err := Launch(t.Context())
+	t.Cleanup(end)
+	return Want(t, started, err)
+}
+
+// Launch starts a browser with a profile of its own, which the function that it returns closes: for several tests, or none.
+func Launch(ctx context.Context) (*Browser, func(), error) {
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
 		// It looks at nothing but pages of ours, and many containers have no room for a sandbox.
 		chromedp.NoSandbox,
@@ -33,34 +40,58 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 	)
-	ctx, end := chromedp.NewExecAllocator(t.Context(), flags...)
-	t.Cleanup(end)
+	ctx, end := chromedp.NewExecAllocator(ctx, flags...)
 	ctx, closeTab := chromedp.NewContext(ctx)
-	t.Cleanup(closeTab)
-	err := chromedp.Do(ctx)
+	return &Browser{ctx: ctx}, func() { closeTab(); end() }, chromedp.Do(ctx)
+}
+
+// Want is a browser that Launch has started, or tried to: where the machine has none the test is skipped, but in CI (CI=true) it fails.
+func Want(t testing.TB, started *Browser, err error) *Browser {
+	t.Helper()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true":
 		t.Skip("needs Chromium or Chrome (Debian: apt-get install chromium)")
 	case err != nil:
 		t.Fatalf("start Chromium or Chrome (Debian: apt-get install chromium): %v", err)
 	}
-	return &Browser{ctx: ctx}
+	return started
 }
 
-// Tab is where a person looks at a forge's pages. Whatever fails there ends the test.
+// Tab is where a person looks at pages. Whatever fails there ends the test.
 type Tab struct {
-	t   testing.TB
-	ctx context.Context //nolint:containedctx // chromedp knows a tab by its context
+	t      testing.TB
+	ctx    context.Context //nolint:containedctx // chromedp knows a tab by its context
+	faults *faults
 }
 
 // Tab opens another one. All tabs of a browser share who has signed in where.
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
-	ctx, closeTab := chromedp.NewContext(b.ctx)
+	return b.open(t)
+}
+
+// Person opens a tab of somebody else, who has not signed in anywhere.
+func (b *Browser) Person(t testing.TB) *Tab {
+	t.Helper()
+	return b.open(t, chromedp.WithNewBrowserContext())
+}
+
+func (b *Browser) open(t testing.TB, options ...chromedp.ContextOption) *Tab {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(b.ctx, options...)
 	t.Cleanup(closeTab)
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	t.Cleanup(cancel)
-	return &Tab{t: t, ctx: ctx}
+	tab := &Tab{t: t, ctx: ctx, faults: &faults{}}
+	if err := tab.faults.watch(ctx); err != nil {
+		t.Fatalf("open tab: %v", err)
+	}
+	return tab
+}
+
+// In is the tab in a test that is part of the one that has opened it.
+func (b *Tab) In(t testing.TB) *Tab {
+	return &Tab{t: t, ctx: b.ctx, faults: b.faults}
 }
 
 // Open goes to an address.

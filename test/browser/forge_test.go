@@ -78,9 +78,9 @@ func (w *world) pull() (pull struct {
 }
 
 // openPullIn goes from the front door to the first pull request, as the second user.
-func (w *world) openPullIn(chromium *browser.Browser) *browser.Tab {
+func (w *world) openPullIn(window *browser.Browser) *browser.Tab {
 	w.t.Helper()
-	tab := chromium.Tab(w.t)
+	tab := window.Person(w.t)
 	tab.Open(w.URL() + "/" + repository + "/pulls")
 	tab.SignIn("bob", w.tokens["bob"])
 	w.reads(tab, "after signing in, what was asked for", "Signed in as bob", "#1 Add topic open topic into main, by ada")
@@ -101,7 +101,7 @@ func (w *world) reads(tab *browser.Tab, reason string, texts ...string) {
 
 func TestMergingInChromium(t *testing.T) {
 	t.Parallel()
-	chromium := browser.Start(t)
+	window := chromium(t)
 	tests := map[string]struct {
 		reason           string
 		parents, commits int
@@ -114,7 +114,7 @@ func TestMergingInChromium(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "topic.txt", "two.txt")
-			tab := w.openPullIn(chromium)
+			tab := w.openPullIn(window)
 			tab.Type("body", "looks fine")
 			tab.Click("Approve")
 			w.reads(tab, "after approving", "bob APPROVED at", "looks fine")
@@ -140,10 +140,10 @@ func TestMergingInChromium(t *testing.T) {
 
 func TestClosingInChromium(t *testing.T) {
 	t.Parallel()
-	chromium := browser.Start(t)
+	window := chromium(t)
 	w := newWorld(t, "topic.txt")
 	before := w.tip("main")
-	tab := w.openPullIn(chromium)
+	tab := w.openPullIn(window)
 	for _, step := range []struct{ button, state string }{
 		{"Close pull request", "closed"}, {"Reopen pull request", "open"}, {"Close pull request", "closed"},
 	} {

@@ -41,7 +41,7 @@ func TestTroubleOfPods(t *testing.T) {
 		says     string
 	}{
 		"CrashLoop":     {podTemplate("web:2", behaving(controlplane.CrashLoop)), v1alpha1.PodsCrash, "2 of 2 pods crash: "},
-		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), v1alpha1.PodsLackImage, "2 of 2 pods can't pull their image: ImagePullBackOff: web:2"},
+		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), v1alpha1.PodsLackImage, "2 of 2 pods can't pull the image: ImagePullBackOff: web:2"},
 		"Unschedulable": {unschedulable, v1alpha1.PodsUnschedulable, "2 of 2 pods can't be scheduled: "},
 	}
 	for name, c := range cases {

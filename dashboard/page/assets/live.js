@@ -22,8 +22,8 @@
     reading = true;
     try {
       const answer = await fetch(location.href, { credentials: "same-origin", redirect: "manual", headers: { "Sluice-Live": "1" } });
-      // Whoever is not known any more is sent to log in.
-      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) { location.reload(); return; }
+      // Whoever is not known any more is sent to log in; what is gone, or hidden now, is told by a page of its own.
+      if (answer.type === "opaqueredirect" || [401, 403, 404].includes(answer.status)) { location.reload(); return; }
       if (!answer.ok) throw new Error(String(answer.status));
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const main = fresh.querySelector("main");
@@ -43,17 +43,18 @@
     if (stream || document.hidden) return;
     stream = new EventSource("/live?" + topic);
     stream.addEventListener("changed", read);
-    stream.onopen = () => say("on");
+    // What has changed since the page was made, or while the stream was away, has been told to nobody.
+    stream.onopen = () => { say("on"); read(); };
     stream.onerror = () => {
       say("interrupted, trying again");
-      if (stream.readyState === EventSource.CLOSED) { close(); setTimeout(() => { read(); open(); }, 3000); }
+      if (stream.readyState === EventSource.CLOSED) { close(); setTimeout(open, 3000); }
     };
   };
   const close = () => { if (stream) stream.close(); stream = undefined; };
 
   // A hidden page takes no connection; browsers have few for each server.
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) close(); else { read(); open(); }
+    if (document.hidden) close(); else open();
   });
   window.addEventListener("pagehide", close);
 

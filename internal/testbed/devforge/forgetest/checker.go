@@ -33,7 +33,7 @@ type Checker struct {
 
 // loadDocument reads the description once for all checkers of a process.
 var loadDocument = sync.OnceValues(func() (*document, error) {
-	data, err := openAPIPackage.read(context.Background())
+	data, err := openAPIPackage.Read(context.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 var loadExamples = sync.OnceValues(func() (map[string][]json.RawMessage, error) {
-	data, err := examplesPackage.read(context.Background())
+	data, err := examplesPackage.Read(context.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-package forgetest
+// Package npm reads single files of packages of the npm registry, each pinned by its digest, for tests and demo. What was read once is in the
+// user's cache.
+package npm
 
 import (
 	"archive/tar"
@@ -19,39 +21,38 @@ import (
 	"strings"
 )
 
-// npmPackage is one release of an npm package, and the file of it that is used.
-type npmPackage struct {
-	scope, name, version string
-	// integrity is the digest of the archive as the registry publishes it, in Base64.
-	integrity string
-	file      string
-	// kept is what the file is called in the cache, and shrink, if not nil, what it is made there.
-	kept   string
-	shrink func([]byte) ([]byte, error)
+// Package is one release of an npm package, and the file of it that is used.
+type Package struct {
+	// Scope is what is before the slash of its name, with the @; empty if it has none.
+	Scope, Name, Version string
+	// Integrity is the SHA-512 of the archive as the registry publishes it, in Base64.
+	Integrity string
+	// File is the file's path in the archive.
+	File string
+	// Folder and Kept are what the file is called in the cache.
+	Folder, Kept string
+	// Shrink, if not nil, is what the file is made before it is kept.
+	Shrink func([]byte) ([]byte, error)
 }
 
-// What GitHub publishes: the description of its API and webhooks, and recorded payloads.
-var (
-	openAPIPackage = npmPackage{
-		"@octokit", "openapi", "23.0.2",
-		"pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg==",
-		"package/generated/api.github.com.json", "openapi-23.0.2-schemas.json", schemasOnly,
-	}
-	examplesPackage = npmPackage{
-		"@octokit", "webhooks-examples", "7.6.1",
-		"De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ==",
-		"package/api.github.com/index.json", "webhooks-examples-7.6.1.json", nil,
-	}
-)
+// String is the package as npm names it.
+func (p Package) String() string { return p.path() + "@" + p.Version }
 
-// read gives the file, from the cache if it is there.
-func (p npmPackage) read(ctx context.Context) ([]byte, error) {
+func (p Package) path() string {
+	if p.Scope == "" {
+		return p.Name
+	}
+	return p.Scope + "/" + p.Name
+}
+
+// Read gives the file, from the cache if it is there.
+func (p Package) Read(ctx context.Context) ([]byte, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("find cache folder: %w", err)
 	}
-	folder := filepath.Join(cache, "sluice", "github-description")
-	kept := filepath.Join(folder, p.kept)
+	folder := filepath.Join(cache, "sluice", p.Folder)
+	kept := filepath.Join(folder, p.Kept)
 	if data, err := os.ReadFile(kept); err == nil {
 		return data, nil
 	}
@@ -60,8 +61,8 @@ func (p npmPackage) read(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	data, err := p.extract(archive)
-	if err == nil && p.shrink != nil {
-		data, err = p.shrink(data)
+	if err == nil && p.Shrink != nil {
+		data, err = p.Shrink(data)
 	}
 	if err != nil {
 		return nil, err
@@ -90,30 +91,30 @@ func keep(folder, name string, data []byte) error {
 
 // fetch gives the archive, whose digest it checks. It is npm that knows how to reach the user's
 // registry; without npm the archive is requested directly.
-func (p npmPackage) fetch(ctx context.Context) ([]byte, error) {
+func (p Package) fetch(ctx context.Context) ([]byte, error) {
 	fetch := p.download
 	if _, err := exec.LookPath("npm"); err == nil {
 		fetch = p.pack
 	}
 	archive, err := fetch(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("fetch %s/%s@%s: %w", p.scope, p.name, p.version, err)
+		return nil, fmt.Errorf("fetch %s: %w", p, err)
 	}
 	digest := sha512.Sum512(archive)
-	if got := base64.StdEncoding.EncodeToString(digest[:]); subtle.ConstantTimeCompare([]byte(got), []byte(p.integrity)) != 1 {
-		return nil, fmt.Errorf("fetch %s/%s@%s: digest is %s, want %s", p.scope, p.name, p.version, got, p.integrity)
+	if got := base64.StdEncoding.EncodeToString(digest[:]); subtle.ConstantTimeCompare([]byte(got), []byte(p.Integrity)) != 1 {
+		return nil, fmt.Errorf("fetch %s: digest is %s, want %s", p, got, p.Integrity)
 	}
 	return archive, nil
 }
 
-func (p npmPackage) pack(ctx context.Context) ([]byte, error) {
-	folder, err := os.MkdirTemp("", "forgetest-")
+func (p Package) pack(ctx context.Context) ([]byte, error) {
+	folder, err := os.MkdirTemp("", "npm-")
 	if err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
 	defer os.RemoveAll(folder)
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "npm", "pack", fmt.Sprintf("%s/%s@%s", p.scope, p.name, p.version), "--pack-destination", folder)
+	cmd := exec.CommandContext(ctx, "npm", "pack", p.String(), "--pack-destination", folder)
 	cmd.Dir, cmd.Stderr = folder, &stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("run npm pack: %w: %s", err, strings.TrimSpace(stderr.String()))
@@ -125,9 +126,9 @@ func (p npmPackage) pack(ctx context.Context) ([]byte, error) {
 	return os.ReadFile(archives[0])
 }
 
-func (p npmPackage) download(ctx context.Context) ([]byte, error) {
+func (p Package) download(ctx context.Context) ([]byte, error) {
 	registry := strings.TrimSuffix(cmp.Or(os.Getenv("NPM_CONFIG_REGISTRY"), "https://registry.npmjs.org"), "/")
-	url := fmt.Sprintf("%s/%s/%s/-/%s-%s.tgz", registry, p.scope, p.name, p.name, p.version)
+	url := fmt.Sprintf("%s/%s/-/%s-%s.tgz", registry, p.path(), p.Name, p.Version)
 	//nolint:gosec // G704: the registry is the user's own setting
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -145,7 +146,7 @@ func (p npmPackage) download(ctx context.Context) ([]byte, error) {
 }
 
 // extract finds the one file in the archive.
-func (p npmPackage) extract(archive []byte) ([]byte, error) {
+func (p Package) extract(archive []byte) ([]byte, error) {
 	unpacked, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		return nil, fmt.Errorf("unpack archive: %w", err)
@@ -154,9 +155,9 @@ func (p npmPackage) extract(archive []byte) ([]byte, error) {
 	for {
 		header, err := files.Next()
 		if err != nil {
-			return nil, fmt.Errorf("find %s in archive: %w", p.file, err)
+			return nil, fmt.Errorf("find %s in archive: %w", p.File, err)
 		}
-		if header.Name == p.file {
+		if header.Name == p.File {
 			return io.ReadAll(io.LimitReader(files, 100<<20))
 		}
 	}

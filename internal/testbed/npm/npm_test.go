@@ -1,4 +1,4 @@
-package forgetest
+package npm
 
 import (
 	"archive/tar"
@@ -46,11 +46,11 @@ func pack(t *testing.T, name, content string) []byte {
 	return archive.Bytes()
 }
 
-func thing(archive []byte) npmPackage {
+func thing(archive []byte) Package {
 	digest := sha512.Sum512(archive)
-	return npmPackage{
-		scope: "@scope", name: "thing", version: "1.0.0", integrity: base64.StdEncoding.EncodeToString(digest[:]),
-		file: "package/a.json", kept: "a.json",
+	return Package{
+		Scope: "@scope", Name: "thing", Version: "1.0.0", Integrity: base64.StdEncoding.EncodeToString(digest[:]),
+		File: "package/a.json", Folder: "test", Kept: "a.json",
 	}
 }
 
@@ -60,7 +60,7 @@ func TestAPackageIsFetchedOnce(t *testing.T) {
 	archive := pack(t, "package/a.json", `{"a":1}`)
 	asked := registry(t, archive)
 	for range 2 {
-		got, err := thing(archive).read(t.Context())
+		got, err := thing(archive).Read(t.Context())
 		if err != nil || string(got) != `{"a":1}` {
 			t.Fatalf("the file is what is in the archive: got %q, %v", got, err)
 		}
@@ -74,17 +74,17 @@ func TestAPackageThatIsNotTheOnePinned(t *testing.T) {
 	archive := pack(t, "package/a.json", `{"a":1}`)
 	registry(t, archive)
 	other := thing([]byte("another archive"))
-	if _, err := other.read(t.Context()); err == nil || !strings.Contains(err.Error(), "digest") {
+	if _, err := other.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "digest") {
 		t.Errorf("another archive than the one pinned is refused: %v", err)
 	}
 	without := thing(archive)
-	without.file = "package/b.json"
-	if _, err := without.read(t.Context()); err == nil || !strings.Contains(err.Error(), "b.json") {
+	without.File = "package/b.json"
+	if _, err := without.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "b.json") {
 		t.Errorf("a file that is missing is told: %v", err)
 	}
 	missing := thing(archive)
-	missing.version = "2.0.0"
-	if _, err := missing.read(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
+	missing.Version = "2.0.0"
+	if _, err := missing.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("a release that is missing is told: %v", err)
 	}
 }

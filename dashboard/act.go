@@ -1,0 +1,239 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/dashboard/access"
+	"github.com/sluice-dev/sluice/dashboard/page"
+	"github.com/sluice-dev/sluice/dashboard/view"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/steer"
+)
+
+// handleActions serves the pages that ask, and what they send.
+func (d *Dashboard) handleActions(mux *http.ServeMux) {
+	mux.Handle("GET /releases/{namespace}/{name}/{action}", d.page(named(d.confirmAction)))
+	mux.Handle("POST /releases/{namespace}/{name}/{action}", d.page(named(d.act)))
+}
+
+// formField names the field by which a form that is sent twice is known.
+const formField = "form"
+
+// confirmAction shows the page that asks.
+func (d *Dashboard) confirmAction(r *http.Request, viewer *access.Viewer) (*answer, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	what := deedOf(r.PathValue("action"))
+	if what == nil {
+		return nil, errNoPage
+	}
+	query := r.URL.Query()
+	batch, _ := strconv.ParseInt(query.Get("batch"), 10, 32) // none is chosen
+	return d.confirm(ctx, r, viewer, what, asked{by: viewer.Name, to: query.Get("to"), batch: int32(batch)}, nil)
+}
+
+// mistake is what is wrong with a form: with its text, or with the rest.
+type mistake struct{ words, form string }
+
+func (m *mistake) Error() string { return m.words + m.form }
+
+// confirm is the page that asks, with what was typed and what was wrong with that.
+func (d *Dashboard) confirm(ctx context.Context, r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
+	sight, err := lookup.Visible(ctx, viewer.Client, keyOf(r))
+	if err != nil {
+		return nil, err
+	}
+	may, err := d.rights.May(ctx, viewer, sight.Release.Namespace, what.needs)
+	if err != nil {
+		return nil, err
+	}
+	if !may {
+		resource := schema.GroupResource{Group: what.needs.Group, Resource: strings.TrimSuffix(what.needs.Resource+"/"+what.needs.Subresource, "/")}
+		return nil, apierrors.NewForbidden(resource, sight.Release.Name, fmt.Errorf("you may not %s them", what.needs.Verb))
+	}
+	now := situationOf(sight)
+	if !what.possible(now, viewer.Name) {
+		return d.unwanted(what, now, viewer)
+	}
+	shown := view.ConfirmOf(what.verb, sight, what.offered(now, viewer.Name), viewer.Name)
+	shown.Hidden = append(seenOf(sight.Release).fields(), view.Field{Name: formField, Value: rand.Text()})
+	if err := d.fill(shown, what, sight, now, a); err != nil {
+		return nil, err
+	}
+	made := &answer{name: page.Confirm, frame: page.Frame{Title: shown.Title, Content: shown}}
+	if wrong != nil {
+		made.status = http.StatusUnprocessableEntity
+		keepTyped(shown, a, wrong)
+	}
+	return made, nil
+}
+
+// fill adds what only some verbs have.
+func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *lookup.Sight, now situation, a asked) error {
+	switch what.verb {
+	case view.Jump:
+		shown.Batches = view.BatchesOf(sight.Release, a.batch)
+	case view.RollBack:
+		shown.Targets = targets(now, a.to)
+		if !slices.ContainsFunc(shown.Targets, func(c view.Choice) bool { return c.Checked }) {
+			if a.to != "" {
+				return errNoPage
+			}
+			shown.Targets[0].Checked, a.to = true, shown.Targets[0].Value
+		}
+		shown.Hidden = append(shown.Hidden, view.Field{Name: "to", Value: a.to})
+		shown.Preview = d.preview(sight, a.to)
+	default:
+	}
+	return nil
+}
+
+// preview is what a rollback would do.
+func (d *Dashboard) preview(sight *lookup.Sight, to string) *view.Rollback {
+	if to == "" {
+		to = plan.Before(sight.Release)
+	}
+	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
+	preview := view.RollbackOf(sight, to, pods)
+	if !d.acting.simulate(func() { preview.Simulate = view.SimulationOf(sight, to, pods) }) {
+		preview.Simulate = &view.Simulation{Missing: "Too many people ask for one at the moment. Load the page again."}
+	}
+	return preview
+}
+
+// keepTyped puts back what was typed, and says what is wrong with it.
+func keepTyped(shown *view.Confirm, a asked, wrong *mistake) {
+	shown.Problem = wrong.form
+	if shown.Words != nil {
+		shown.Words.Value, shown.Words.Problem = a.words, wrong.words
+	}
+	for i := range shown.Gates {
+		if shown.Pick {
+			shown.Gates[i].Checked = slices.Contains(a.gates, shown.Gates[i].UID)
+		}
+	}
+}
+
+// offered are the gates that a form can answer.
+func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
+	if d.compares != everyFact || view.AtPausePoint(now.release) && d.verb == view.Approve {
+		return nil
+	}
+	changes, err := d.decide(now, asked{by: who, gates: uids(now.gates)})
+	if err != nil {
+		return nil
+	}
+	var gates []v1alpha1.Gate
+	for i := range changes {
+		gates = append(gates, changes[i].Decides...)
+	}
+	return gates
+}
+
+// unwanted says why something makes no sense now.
+func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
+	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
+	return d.explain(now.release.Namespace, now.release.Name, err)
+}
+
+// act does what a form asks for.
+func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	what, key := deedOf(r.PathValue("action")), keyOf(r)
+	if what == nil {
+		return nil, errNoPage
+	}
+	if !d.acting.allow(viewer.Name, d.options.Clock.Now()) {
+		return &answer{name: page.Problem, status: http.StatusTooManyRequests, frame: page.Frame{
+			Title: "Too many at once", Content: "You have sent many forms in a short time, and nothing was done for this one. Wait a few seconds and send it again.",
+		}}, nil
+	}
+	if err := r.ParseForm(); err != nil { // the door has done it, within bounds
+		return nil, fmt.Errorf("read form: %w", err)
+	}
+	a, wrong := readAsked(what, viewer, r)
+	if wrong != nil {
+		return d.confirm(ctx, r, viewer, what, a, wrong)
+	}
+	do := func() (told, error) { return d.perform(ctx, viewer, key, what, a, readSeen(r.PostForm)) }
+	came, err := told{}, error(nil)
+	if form := r.PostForm.Get(formField); form != "" {
+		came, err = d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form}, "\x00"), do)
+	} else {
+		came, err = do()
+	}
+	if err != nil {
+		return d.explain(key.Namespace, key.Name, err)
+	}
+	return &answer{to: came.sealed("/releases/"+key.Namespace+"/"+key.Name, viewer)}, nil
+}
+
+// readAsked reads what a form asks for, or says what is wrong with it.
+func readAsked(what *deed, viewer *access.Viewer, r *http.Request) (asked, *mistake) {
+	form := r.PostForm
+	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before")}
+	typed := form.Get("message")
+	if what.verb == view.Reject || what.verb == view.Force {
+		typed = form.Get("reason")
+	}
+	a.words = strings.Join(strings.Fields(strings.ToValidUTF8(typed, "")), " ")
+	batch, err := strconv.ParseInt(form.Get("batch"), 10, 32)
+	if err == nil {
+		a.batch = int32(batch)
+	}
+	switch length := utf8.RuneCountInString(a.words); {
+	case length > view.MostWords:
+		return a, &mistake{words: fmt.Sprintf("It has %d characters. Shorten it to %d or less.", length, view.MostWords)}
+	case length == 0 && (what.verb == view.Reject || what.verb == view.Force):
+		return a, &mistake{words: "Say why: the reason is required."}
+	case what.verb == view.Jump && a.batch < 1:
+		return a, &mistake{form: "Choose a batch."}
+	case what.verb == view.Force && len(a.gates) == 0:
+		return a, &mistake{form: "Choose the gates to force."}
+	}
+	return a, nil
+}
+
+// changed is the page that says why nothing was written.
+type changed struct {
+	Namespace, Name string
+	Lead            string
+	What            []string
+}
+
+// explain is the page for what kept something from being done; other errors are returned.
+func (d *Dashboard) explain(namespace, name string, err error) (*answer, error) {
+	content := changed{Namespace: namespace, Name: name}
+	made := &answer{name: page.Changed, status: http.StatusConflict, frame: page.Frame{Title: "The release has changed"}}
+	var differs *changedError
+	var refused *steer.RefusedError
+	switch {
+	case errors.As(err, &differs):
+		content.Lead, content.What = "Nothing was done: the release is not as you saw it any more.", differs.what
+	case errors.As(err, &refused):
+		made.frame.Title, content.Lead, content.What = "Not possible now", "Nothing was done.", []string{refused.Error()}
+	case apierrors.IsConflict(err):
+		content.Lead = "Nothing was done: the release changes all the time at the moment. Try again."
+	case apierrors.IsInvalid(err):
+		made.status, made.frame.Title, content.Lead = http.StatusUnprocessableEntity, "Not accepted", "The API server does not take it."
+		content.What = []string{statusMessage(err)}
+	default:
+		return nil, err
+	}
+	made.frame.Content = content
+	return made, nil
+}

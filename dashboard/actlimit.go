@@ -1,0 +1,116 @@
+package dashboard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/sluice-dev/sluice/internal/lru"
+)
+
+// What a viewer may do in a time: a person who clicks in an emergency is below it.
+const (
+	actsPerSecond = 1
+	actsBurst     = 15
+	maxActors     = 4096
+	// maxForms that were sent lately are remembered.
+	maxForms = 4096
+	// maxSimulations that run at the same time: each keeps a processor busy.
+	maxSimulations = 2
+)
+
+// acting bounds what viewers do, and remembers the forms that they have sent.
+type acting struct {
+	lock sync.Mutex
+	// limits are by viewer, sent by viewer, address and form.
+	limits *lru.Cache[string, *rate.Limiter]
+	sent   *lru.Cache[string, *sending]
+	// simulating has a place for each simulation.
+	simulating chan struct{}
+}
+
+// sending is a form on its way, or one that has been dealt with.
+type sending struct {
+	over chan struct{}
+	// came is what came of it; nil if it failed.
+	came *told
+}
+
+func newActing() *acting {
+	return &acting{
+		limits: lru.New[string, *rate.Limiter](maxActors), sent: lru.New[string, *sending](maxForms),
+		simulating: make(chan struct{}, maxSimulations),
+	}
+}
+
+// allow reports whether a viewer may send a form now.
+func (a *acting) allow(viewer string, now time.Time) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	limit := a.limits.Get(viewer)
+	if limit == nil {
+		limit = rate.NewLimiter(actsPerSecond, actsBurst)
+		a.limits.Put(viewer, limit, 1)
+	}
+	return limit.AllowN(now, 1)
+}
+
+// once does what a form asks for, unless that has been done: a form that is sent twice, by a double click or a reload, waits for the first and
+// tells of what came of that. One that failed may be sent again.
+func (a *acting) once(ctx context.Context, form string, do func() (told, error)) (told, error) {
+	for {
+		mine, first := a.send(form)
+		if first {
+			return a.dealWith(form, mine, do)
+		}
+		select {
+		case <-ctx.Done():
+			return told{}, ctx.Err()
+		case <-mine.over:
+		}
+		if mine.came != nil {
+			came := *mine.came
+			if came.outcome == written {
+				came.outcome = again
+			}
+			return came, nil
+		}
+	}
+}
+
+// send reports whether a form is sent for the first time.
+func (a *acting) send(form string) (*sending, bool) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if before := a.sent.Get(form); before != nil {
+		return before, false
+	}
+	mine := &sending{over: make(chan struct{})}
+	a.sent.Put(form, mine, 1)
+	return mine, true
+}
+
+func (a *acting) dealWith(form string, mine *sending, do func() (told, error)) (told, error) {
+	defer close(mine.over)
+	came, err := do()
+	if err != nil {
+		a.sent.Take(form)
+		return told{}, err
+	}
+	mine.came = &came
+	return came, nil
+}
+
+// simulate runs a simulation, if there is a place for it.
+func (a *acting) simulate(run func()) bool {
+	select {
+	case a.simulating <- struct{}{}:
+		defer func() { <-a.simulating }()
+		run()
+		return true
+	default:
+		return false
+	}
+}

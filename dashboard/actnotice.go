@@ -1,0 +1,163 @@
+package dashboard
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/dashboard/access"
+	"github.com/sluice-dev/sluice/dashboard/page"
+	"github.com/sluice-dev/sluice/dashboard/view"
+)
+
+// outcome is what came of an action.
+type outcome string
+
+// The outcomes.
+const (
+	// written: the request is on record.
+	written outcome = "written"
+	// again: it was so already.
+	again outcome = "already"
+	// declined: the controller did not do it.
+	declined outcome = "declined"
+)
+
+// noticeKept is how long an address tells of an action: who comes back to it later reads how the release is then.
+const noticeKept = 2 * time.Minute
+
+// told is what the address after an action says. It is sealed for one viewer and one release, so that nobody can make a link that says
+// that something was done.
+type told struct {
+	verb    view.Verb
+	outcome outcome
+	// to is a revision, or a batch.
+	to string
+	at time.Time
+}
+
+// sealed is the address of a release that tells of an action.
+func (t told) sealed(release string, viewer *access.Viewer) string {
+	values := url.Values{"did": {string(t.verb)}, "outcome": {string(t.outcome)}, "at": {strconv.FormatInt(t.at.Unix(), 10)}}
+	if t.to != "" {
+		values.Set("to", t.to)
+	}
+	values.Set("seal", t.seal(release, viewer))
+	return release + "?" + values.Encode()
+}
+
+// seal is keyed by the token of the viewer's forms, which nobody else knows.
+func (t told) seal(release string, viewer *access.Viewer) string {
+	mac := hmac.New(sha256.New, []byte("sluice dashboard notice\x00"+viewer.CSRF))
+	mac.Write([]byte(strings.Join([]string{release, string(t.verb), string(t.outcome), t.to, strconv.FormatInt(t.at.Unix(), 10)}, "\x00")))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// readTold reads what an address tells. It reports false for one that was not made for the viewer, or long ago.
+func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool) {
+	query := r.URL.Query()
+	seconds, err := strconv.ParseInt(query.Get("at"), 10, 64)
+	if err != nil || viewer.CSRF == "" {
+		return told{}, false
+	}
+	t := told{view.Verb(query.Get("did")), outcome(query.Get("outcome")), query.Get("to"), time.Unix(seconds, 0)}
+	if age := now.Sub(t.at); age < -noticeKept || age > noticeKept {
+		return told{}, false
+	}
+	return t, hmac.Equal([]byte(query.Get("seal")), []byte(t.seal(r.URL.Path, viewer)))
+}
+
+// noticeOf is what an action that led here did, and whether the controller has acted on it by now.
+func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *lookup.Sight) *page.Notice {
+	t, genuine := readTold(r, viewer, d.options.Clock.Now())
+	if !genuine {
+		return nil
+	}
+	switch t.outcome {
+	case declined:
+		return &page.Notice{Mark: view.Bad, Text: declinedWords[t.verb] + " The events of the release say why."}
+	case again:
+		return &page.Notice{Mark: view.Plain, Text: "Nothing was written: " + againWords(t)}
+	case written:
+	}
+	if pending(t.verb, situationOf(sight), viewer.Name) {
+		return &page.Notice{Mark: view.Waiting, Text: writtenWords(t) + " The controller has not acted on it yet."}
+	}
+	return &page.Notice{Mark: view.Good, Text: writtenWords(t)}
+}
+
+var declinedWords = map[view.Verb]string{
+	view.RollBack: "The controller has not rolled the release back.", view.Jump: "The controller has not moved the release to another batch.",
+}
+
+func writtenWords(t told) string {
+	switch t.verb {
+	case view.Approve:
+		return "You have approved " + t.to + "."
+	case view.Reject:
+		return "You have rejected " + t.to + "."
+	case view.Force:
+		return "You have forced the gates of " + t.to + "."
+	case view.Pause:
+		return "You have paused the release."
+	case view.Resume:
+		return "You have resumed the release."
+	case view.Jump:
+		return "You have asked for a jump to batch " + t.to + "."
+	case view.RollBack:
+		if t.to == "" {
+			return "You have asked for a rollback to the version before."
+		}
+		return "You have asked for a rollback to revision " + t.to + "."
+	case view.Retry:
+		return "You have asked for another try."
+	}
+	return ""
+}
+
+func againWords(t told) string {
+	switch t.verb {
+	case view.Approve, view.Reject, view.Force:
+		return "you have answered already."
+	case view.Pause:
+		return "the release is paused already."
+	case view.Resume:
+		return "the release is not paused."
+	case view.Jump:
+		return "the jump to batch " + t.to + " has been asked for already."
+	case view.RollBack:
+		return "the rollback has been asked for already."
+	case view.Retry:
+		return "another try has been asked for already."
+	}
+	return ""
+}
+
+// pending reports whether the controller still has to act on what a viewer has written.
+func pending(verb view.Verb, now situation, who string) bool {
+	switch verb {
+	case view.Approve, view.Reject:
+		own := slices.ContainsFunc(now.release.Status.Answers, func(a v1alpha1.Answer) bool { return a.By == who })
+		at := now.release.Status.PausePoint
+		return own || verb == view.Approve && at != nil && at.Confirmed == at.Pod
+	case view.Force:
+		return slices.ContainsFunc(now.gates, func(g v1alpha1.Gate) bool {
+			return g.Status.Force != nil && g.Status.Decision == v1alpha1.DecisionWaiting
+		})
+	default:
+		one := deedOf(string(verb))
+		if one == nil || one.taken == nil {
+			return false
+		}
+		taken, err := one.taken(now.release)
+		return err == nil && !taken
+	}
+}

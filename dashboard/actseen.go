@@ -1,0 +1,131 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/dashboard/view"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// facts say which parts of what a person saw must still hold.
+type facts int
+
+// How far what a person does depends on what they saw. Whoever pauses, or rolls back, in an emergency is not kept from it because a pod
+// has become ready meanwhile.
+const (
+	// releaseFacts: the same release, with the same template.
+	releaseFacts facts = iota
+	// phaseFacts: also in the same phase, and with the same version before it.
+	phaseFacts
+	// batchFacts: also at the same batch.
+	batchFacts
+	// everyFact: also waiting for the same gates, or before the same pod.
+	everyFact
+)
+
+// seen is what a person saw of a release when they decided.
+type seen struct {
+	uid, revision, phase, before, pod string
+	attempt                           int64
+	step                              int32
+}
+
+func seenOf(release *v1alpha1.BatchRelease) seen {
+	status := &release.Status
+	s := seen{
+		uid: string(release.UID), attempt: status.Attempt, revision: status.UpdateRevision, phase: string(status.Phase),
+		before: plan.Before(release), step: status.CurrentStepIndex,
+	}
+	if view.AtPausePoint(release) {
+		s.pod = status.PausePoint.Pod
+	}
+	return s
+}
+
+// fields are what a form carries of it.
+func (s seen) fields() []view.Field {
+	return []view.Field{
+		{Name: "uid", Value: s.uid}, {Name: "attempt", Value: strconv.FormatInt(s.attempt, 10)}, {Name: "revision", Value: s.revision},
+		{Name: "phase", Value: s.phase}, {Name: "before", Value: s.before}, {Name: "step", Value: strconv.Itoa(int(s.step))}, {Name: "pod", Value: s.pod},
+	}
+}
+
+// readSeen reads what a form carries. A form without it matches no release.
+func readSeen(form url.Values) seen {
+	attempt, err := strconv.ParseInt(form.Get("attempt"), 10, 64)
+	if err != nil {
+		attempt = -1
+	}
+	step, err := strconv.ParseInt(form.Get("step"), 10, 32)
+	if err != nil {
+		step = -1
+	}
+	return seen{
+		uid: form.Get("uid"), attempt: attempt, revision: form.Get("revision"), phase: form.Get("phase"), before: form.Get("before"),
+		step: int32(step), pod: form.Get("pod"),
+	}
+}
+
+// changedError says what has changed since a person looked.
+type changedError struct{ what []string }
+
+func (c *changedError) Error() string { return strings.Join(c.what, " ") }
+
+// compare returns a changedError if a release is not as it was seen, as far as it matters.
+func (s seen) compare(now situation, a asked, which facts) error {
+	is := seenOf(now.release)
+	if s.uid != is.uid {
+		return &changedError{[]string{"The release was deleted, and another one has its name now."}}
+	}
+	var what []string
+	tell := func(differs bool, text string, args ...any) {
+		if differs {
+			what = append(what, fmt.Sprintf(text, args...))
+		}
+	}
+	switch {
+	case s.revision != is.revision:
+		tell(true, "It is about revision %s now; you saw %s.", is.revision, orNone(s.revision))
+	case s.attempt != is.attempt:
+		tell(true, "A new attempt of revision %s has begun.", is.revision)
+	}
+	tell(which >= phaseFacts && s.phase != is.phase, "Its phase is %s now; you saw %s.", is.phase, orNone(s.phase))
+	tell(which >= phaseFacts && s.before != is.before, "The version before is %s now; you saw %s.", orNone(is.before), orNone(s.before))
+	tell(which >= batchFacts && s.step != is.step, "It is at batch %d now; you saw batch %d.", is.step+1, s.step+1)
+	tell(which >= everyFact && s.pod != is.pod, "It does not wait before that pod any more.")
+	if which >= everyFact {
+		what = append(what, gatesChanged(now, a)...)
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	return &changedError{what}
+}
+
+// gatesChanged says which of the gates that a form answers are not open any more.
+func gatesChanged(now situation, a asked) []string {
+	var what []string
+	for _, uid := range a.gates {
+		i := slices.IndexFunc(now.gates, func(g v1alpha1.Gate) bool { return string(g.UID) == uid })
+		if i < 0 {
+			what = append(what, "A gate that you saw is not open any more.")
+			continue
+		}
+		if decision := now.gates[i].Status.Decision; decision == v1alpha1.DecisionPassed {
+			what = append(what, fmt.Sprintf("The %s gate has passed meanwhile.", now.gates[i].Spec.Type))
+		}
+	}
+	return what
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

@@ -1,0 +1,227 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/dashboard/access"
+	"github.com/sluice-dev/sluice/dashboard/view"
+)
+
+// standing is a release that waits at a manual gate of its second batch.
+func standing() situation {
+	now := situation{release: &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "r1"},
+		Spec:       v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: make([]v1alpha1.Step, 3)}},
+		Status: v1alpha1.BatchReleaseStatus{
+			Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateBlocked, CurrentStepState: v1alpha1.StepBlocking, CurrentStepIndex: 1,
+			Attempt: 4, StepStartedAt: &metav1.Time{}, UpdateRevision: "v2", StableRevision: "v1", Message: "waits",
+		},
+	}}
+	now.gates = []v1alpha1.Gate{{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-g", UID: "g1"},
+		Spec:       v1alpha1.GateSpec{Type: v1alpha1.GateManual, Policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}, Step: 1},
+		Status:     v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting},
+	}}
+	now.all = now.gates
+	return now
+}
+
+// TestWhatHasChanged: what a person saw is compared as far as it matters for what they do.
+func TestWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	before := seenOf(standing().release)
+	cases := map[string]struct {
+		change func(*situation)
+		// from is the least that notices.
+		from facts
+		says string
+	}{
+		"another release":    {func(s *situation) { s.release.UID = "r2" }, releaseFacts, "another one has its name"},
+		"another template":   {func(s *situation) { s.release.Status.UpdateRevision = "v3" }, releaseFacts, "It is about revision v3 now; you saw v2."},
+		"another attempt":    {func(s *situation) { s.release.Status.Attempt = 5 }, releaseFacts, "A new attempt of revision v2 has begun."},
+		"another phase":      {func(s *situation) { s.release.Status.Phase = v1alpha1.PhaseFailed }, phaseFacts, "Its phase is Failed now; you saw RollingUpdate."},
+		"another before":     {func(s *situation) { s.release.Status.StableRevision = "v0" }, phaseFacts, "The version before is v0 now; you saw v1."},
+		"another batch":      {func(s *situation) { s.release.Status.CurrentStepIndex = 2 }, batchFacts, "It is at batch 3 now; you saw batch 2."},
+		"a gate that is new": {func(s *situation) { s.gates[0].UID = "g2" }, everyFact, "A gate that you saw is not open any more."},
+		"a gate that passed": {func(s *situation) { s.gates[0].Status.Decision = v1alpha1.DecisionPassed }, everyFact, "The manual gate has passed meanwhile."},
+		"a pause point": {func(s *situation) {
+			s.release.Status.State, s.release.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-1"}
+		}, everyFact, "It does not wait before that pod any more."},
+	}
+	for name, c := range cases {
+		now := standing()
+		c.change(&now)
+		for which := releaseFacts; which <= everyFact; which++ {
+			err := before.compare(now, asked{gates: []string{"g1"}}, which)
+			if noticed := err != nil; noticed != (which >= c.from) {
+				t.Errorf("%s: facts %d: got %v", name, which, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: want %q, got %v", name, c.says, err)
+			}
+		}
+	}
+	if err := before.compare(standing(), asked{gates: []string{"g1"}}, everyFact); err != nil {
+		t.Errorf("want nothing changed, got %v", err)
+	}
+	if err := (seen{}).compare(standing(), asked{}, releaseFacts); !errors.As(err, new(*changedError)) {
+		t.Errorf("want a form that carries nothing refused, got %v", err)
+	}
+}
+
+// TestFormCarriesWhatWasSeen: what a form carries is read back as it was.
+func TestFormCarriesWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	saw := seen{uid: "r1", revision: "v2", phase: "RollingUpdate", before: "v1", pod: "web-1", attempt: 4, step: 1}
+	form := map[string][]string{}
+	for _, field := range saw.fields() {
+		form[field.Name] = []string{field.Value}
+	}
+	if diff := cmp.Diff(saw, readSeen(form), cmp.AllowUnexported(seen{})); diff != "" {
+		t.Errorf("(-sent +read):\n%s", diff)
+	}
+}
+
+// TestAnswersCountOnceEach: what has been answered by the same person is not answered again.
+func TestAnswersCountOnceEach(t *testing.T) {
+	t.Parallel()
+	ada := asked{by: "ada", gates: []string{"g1"}}
+	said := func(by string, verdict v1alpha1.Verdict) situation {
+		now := standing()
+		now.release.Status.Answers = []v1alpha1.Answer{{Gate: types.UID("g1"), By: by, Verdict: verdict}}
+		return now
+	}
+	passed := standing()
+	passed.gates[0].Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionPassed, Evidence: []v1alpha1.Evidence{{Actor: "ada"}}}
+	cases := map[string]struct {
+		now  situation
+		want bool
+	}{
+		"nothing said":      {standing(), false},
+		"said":              {said("ada", v1alpha1.VerdictApprove), true},
+		"said the opposite": {said("ada", v1alpha1.VerdictReject), false},
+		"said by another":   {said("grace", v1alpha1.VerdictApprove), false},
+		"taken up":          {passed, true},
+	}
+	for name, c := range cases {
+		if got := deedOf("approve").done(c.now, ada); got != c.want {
+			t.Errorf("%s: want %t, got %t", name, c.want, got)
+		}
+	}
+	if deedOf("approve").done(passed, asked{by: "ada"}) {
+		t.Error("want a form without gates to have answered none")
+	}
+}
+
+// TestNoticesAreSealed: an address tells of an action to the person who did it, for a while.
+func TestNoticesAreSealed(t *testing.T) {
+	t.Parallel()
+	now, ada, eve := time.Unix(1_800_000_000, 0), &access.Viewer{Name: "ada", CSRF: "hers"}, &access.Viewer{Name: "eve", CSRF: "other"}
+	did := told{verb: view.Jump, outcome: written, to: "3", at: now}
+	address := did.sealed("/releases/shop/web", ada)
+	read := func(address string, who *access.Viewer, at time.Time) bool {
+		found, genuine := readTold(httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil), who, at)
+		return genuine && found.verb == view.Jump && found.to == "3"
+	}
+	for name, c := range map[string]struct {
+		address string
+		who     *access.Viewer
+		at      time.Time
+		want    bool
+	}{
+		"as it was made":  {address, ada, now.Add(time.Minute), true},
+		"later":           {address, ada, now.Add(3 * time.Minute), false},
+		"by another":      {address, eve, now, false},
+		"without a token": {address, &access.Viewer{Name: "ada"}, now, false},
+		"another release": {strings.Replace(address, "web?", "api?", 1), ada, now, false},
+		"another batch":   {strings.Replace(address, "to=3", "to=4", 1), ada, now, false},
+		"no seal":         {"/releases/shop/web?did=jump&outcome=written&to=3&at=1800000000", ada, now, false},
+	} {
+		if got := read(c.address, c.who, c.at); got != c.want {
+			t.Errorf("%s: want %t, got %t", name, c.want, got)
+		}
+	}
+}
+
+// TestOnce: a form is dealt with once, unless that failed.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	a, did := newActing(), 0
+	fails := errors.New("the API server is away")
+	try := func(form string, result error) (told, error) {
+		return a.once(context.Background(), form, func() (told, error) {
+			did++
+			return told{verb: view.Pause, outcome: written}, result
+		})
+	}
+	if _, err := try("one", fails); !errors.Is(err, fails) {
+		t.Errorf("want the failure, got %v", err)
+	}
+	if came, err := try("one", nil); err != nil || came.outcome != written {
+		t.Errorf("want a form that failed sent again, got %v, %v", came, err)
+	}
+	if came, err := try("one", nil); err != nil || came.outcome != again {
+		t.Errorf("want to hear that it was sent, got %v, %v", came, err)
+	}
+	if _, err := try("two", nil); err != nil || did != 3 {
+		t.Errorf("want another form dealt with, got %d, %v", did, err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	inside := make(chan struct{})
+	go func() {
+		_, _ = a.once(context.Background(), "slow", func() (told, error) {
+			close(inside)
+			<-ended.Done()
+			return told{}, nil
+		})
+	}()
+	<-inside
+	impatient, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := a.once(impatient, "slow", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("want nobody to wait longer than their request, got %v", err)
+	}
+	cancel()
+}
+
+// TestFormsPerPerson: a burst is let through, then one each second; others are not kept waiting.
+func TestFormsPerPerson(t *testing.T) {
+	t.Parallel()
+	a, now, sent := newActing(), time.Unix(1_800_000_000, 0), 0
+	for a.allow("eve", now) {
+		sent++
+	}
+	if sent != actsBurst {
+		t.Errorf("want %d forms at once, got %d", actsBurst, sent)
+	}
+	if !a.allow("ada", now) || !a.allow("eve", now.Add(time.Second)) || a.allow("eve", now.Add(time.Second)) {
+		t.Error("want others let through, and one form each second")
+	}
+}
+
+// TestSimulationsAtOnce: beyond a few there is none.
+func TestSimulationsAtOnce(t *testing.T) {
+	t.Parallel()
+	a, ran := newActing(), 0
+	var nested func()
+	nested = func() {
+		if ran++; ran < 10 {
+			a.simulate(nested)
+		}
+	}
+	a.simulate(nested)
+	if ran != maxSimulations {
+		t.Errorf("want %d at once, got %d", maxSimulations, ran)
+	}
+}

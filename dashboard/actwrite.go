@@ -1,0 +1,113 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
+	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/dashboard/access"
+	"github.com/sluice-dev/sluice/dashboard/view"
+	"github.com/sluice-dev/sluice/rollout/steer"
+)
+
+// controllerActs is how long a page waits for the controller to take up what was written.
+const controllerActs = 3 * time.Second
+
+// errDone says that what is asked for is so already.
+var errDone = errors.New("it is done already")
+
+// perform writes what a person asks for, as that person, if the release is still as they saw it.
+func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, what *deed, a asked, saw seen) (told, error) {
+	release := &v1alpha1.BatchRelease{}
+	if err := viewer.Client.Get(ctx, key, release); err != nil {
+		return told{}, err
+	}
+	came := told{verb: what.verb, outcome: written, to: subjectOf(what, a, release), at: d.options.Clock.Now()}
+	writer := act.Writer{Client: viewer.Client, Owner: dashboardOwner}
+	changes, objects, err := writer.Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
+		now, err := situationNow(ctx, viewer, what, release)
+		if err != nil {
+			return nil, err
+		}
+		if what.done(now, a) {
+			return nil, errDone
+		}
+		if err := saw.compare(now, a, what.compares); err != nil {
+			return nil, err
+		}
+		return what.decide(now, a)
+	})
+	if errors.Is(err, errDone) {
+		came.outcome = again
+		return came, nil
+	}
+	if err != nil {
+		return told{}, err
+	}
+	d.options.Logger.Info("A viewer has acted on a release", "viewer", viewer.Name, "action", what.verb, "namespace", key.Namespace, "release", key.Name)
+	if err := d.await(ctx, viewer, what, changes, objects); errors.As(err, new(*act.DeclinedError)) {
+		came.outcome = declined
+	}
+	return came, nil
+}
+
+// subjectOf is what an action was about, for the notice.
+func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
+	switch {
+	case what.verb == view.RollBack:
+		return a.to
+	case what.verb == view.Jump:
+		return strconv.Itoa(int(a.batch))
+	case what.verb == view.Approve && view.AtPausePoint(release):
+		return "going on past pod " + release.Status.PausePoint.Pod
+	case what.compares == everyFact:
+		return view.BatchWords(release)
+	default:
+		return ""
+	}
+}
+
+// situationNow reads what a deed goes by.
+func situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
+	sight := &lookup.Sight{Whole: &show.Whole{Release: release}}
+	var err error
+	switch {
+	case what.compares == everyFact:
+		sight.Gates, err = lookup.Gates(ctx, viewer.Client, client.ObjectKeyFromObject(release))
+	case what.verb == view.RollBack:
+		sight.Kept, err = lookup.Kept(ctx, viewer.Client, release)
+	}
+	if err != nil {
+		return situation{}, fmt.Errorf("read what belongs to release: %w", err)
+	}
+	return situationOf(sight), nil
+}
+
+// await waits a moment for the controller to act on what was written, so that the page that comes next shows it. Who may not watch does not wait.
+func (d *Dashboard) await(ctx context.Context, viewer *access.Viewer, what *deed, changes []steer.Change, objects []client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, controllerActs)
+	defer cancel()
+	for i, change := range changes {
+		for j := range change.Decides {
+			if _, err := act.AwaitGate(ctx, viewer.Client, &change.Decides[j]); err != nil {
+				return err
+			}
+		}
+		release, is := objects[i].(*v1alpha1.BatchRelease)
+		if !is || what.taken == nil {
+			continue
+		}
+		if _, err := act.AwaitRelease(ctx, viewer.Client, release, what.taken); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
+)
+
+// midway is a release of ten pods, of which three run the new version.
+func midway(t *testing.T) (*lookup.Sight, Pods) {
+	t.Helper()
+	replicas := int32(10)
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas},
+	}
+	release := &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "r"},
+		Spec: v1alpha1.BatchReleaseSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{Kind: "Deployment", Name: "web"},
+			Strategy: v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{
+				{Replicas: intstr.FromInt32(3)}, {Replicas: intstr.FromString("100%")},
+			}},
+		},
+		Status: v1alpha1.BatchReleaseStatus{
+			Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateBlocked, CurrentStepState: v1alpha1.StepBlocking, StepStartedAt: &metav1.Time{},
+			StableRevision: "aaa", UpdateRevision: "bbb", Replicas: replicas,
+			Held: &v1alpha1.HeldWorkload{Strategy: `{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}`},
+		},
+	}
+	kept := func(revision, image string, number int64) appsv1.ControllerRevision {
+		return appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.RevisionLabel: revision}, Annotations: map[string]string{
+				v1alpha1.CommitAnnotation: strings.Repeat("c", 40), v1alpha1.SubjectAnnotation: "subject of " + revision,
+			}},
+			Revision: number, Data: runtime.RawExtension{Raw: []byte(`{"spec":{"containers":[{"name":"web","image":"` + image + `"}]}}`)},
+		}
+	}
+	pods := Pods{Known: true, Wanted: 10, NewAvailable: 2, NewPending: 1, OldAvailable: 7, Versions: []Version{
+		{Revision: "bbb", Pods: 3, Available: 2, New: true}, {Revision: "aaa", Pods: 7, Available: 7},
+	}}
+	return &lookup.Sight{
+		Whole: &show.Whole{Release: release, Workload: deployment, Pods: []corev1.Pod{{}}},
+		Kept:  []appsv1.ControllerRevision{kept("aaa", "web:1", 1), kept("bbb", "web:2", 2)},
+	}, pods
+}
+
+// TestRollbackPreview: which pods are replaced, to what, by which steps, and what becomes of Git.
+func TestRollbackPreview(t *testing.T) {
+	t.Parallel()
+	sight, pods := midway(t)
+	sight.Release.Labels = map[string]string{v1alpha1.SourceLabel: "git"}
+	sight.Source = &v1alpha1.ReleaseSource{Spec: v1alpha1.ReleaseSourceSpec{Forge: &v1alpha1.Forge{}}}
+	sight.Release.Spec.Strategy.Traffic, sight.Release.Status.Traffic = &v1alpha1.Traffic{}, &v1alpha1.TrafficStatus{Weight: 30}
+	got := RollbackOf(sight, "aaa", pods)
+	diff := got.Diff
+	got.Diff = nil
+	want := &Rollback{
+		From: "bbb", To: "aaa", FromImages: "web:2", ToImages: "web:1", Commit: "ccccccc", Subject: "subject of aaa",
+		Pods:    []string{"3 pods of revision bbb are replaced (2 available)", "7 pods of revision aaa stay (7 available)"},
+		Steps:   []RollbackStep{{Number: 1, Share: "1", Pods: 1}, {Number: 2, Share: "100%", Pods: 10}},
+		Traffic: "All requests go back to the version before first: the new one gets 30% of them now. Pods follow.",
+		Git: []string{
+			"Revision bbb is quarantined: it is not released again until Git changes.",
+			"Sluice opens a pull request that restores the good template in Git. It never merges it.",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("preview (-want +got):\n%s", diff)
+	}
+	if diff == nil || len(diff.Lines) == 0 || diff.From != "bbb" || diff.To != "aaa" {
+		t.Errorf("want a diff from bbb to aaa, got %+v", diff)
+	}
+}
+
+// TestSimulationBeginsWithThePodsThatThereAre: the first row is how things are, the last how they will be; the limits are those of the workload's
+// own strategy.
+func TestSimulationBeginsWithThePodsThatThereAre(t *testing.T) {
+	t.Parallel()
+	sight, pods := midway(t)
+	got := SimulationOf(sight, "aaa", pods)
+	if got.Missing != "" || len(got.Rows) < 3 {
+		t.Fatalf("want a simulation, got %+v", got)
+	}
+	if first := got.Rows[0]; first.To != 8 || first.From != 3 || first.Available != 10 || first.What != "rollback" {
+		t.Errorf("want it to begin with 8 and 3 pods, of which 10 are available, got %+v", first)
+	}
+	if last := got.Rows[len(got.Rows)-1]; last.To != 10 || last.From != 0 || last.Available != 10 || last.State != "Completed" {
+		t.Errorf("want it to end with 10 pods, got %+v", last)
+	}
+	for _, row := range got.Rows {
+		if row.To+row.From > 11 {
+			t.Errorf("want at most 11 pods, as the workload says, got %+v", row)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*lookup.Sight, *Pods)
+		says   string
+	}{
+		"too many pods": {func(_ *lookup.Sight, p *Pods) { p.Wanted = mostSimulated + 1 }, "It is made for up to"},
+		"no pods":       {func(_ *lookup.Sight, p *Pods) { p.Wanted = 0 }, "The workload has no pods."},
+		"no new pods":   {func(_ *lookup.Sight, p *Pods) { p.NewAvailable, p.NewPending = 0, 0 }, "No pod runs the new version yet"},
+		"hidden":        {func(s *lookup.Sight, _ *Pods) { s.Workload = nil }, "You may not see the workload."},
+	} {
+		sight, pods := midway(t)
+		c.change(sight, &pods)
+		if got := SimulationOf(sight, "aaa", pods); !strings.Contains(got.Missing, c.says) {
+			t.Errorf("%s: want %q, got %q", name, c.says, got.Missing)
+		}
+	}
+}
+
+// TestConfirmSaysWhatWillHappen: in plain words, for what stands in the release.
+func TestConfirmSaysWhatWillHappen(t *testing.T) {
+	t.Parallel()
+	manual := func(onReject v1alpha1.RejectPolicy) []v1alpha1.Gate {
+		return []v1alpha1.Gate{{
+			ObjectMeta: metav1.ObjectMeta{Name: "web-g", UID: "g"},
+			Spec:       v1alpha1.GateSpec{Type: v1alpha1.GateManual, Policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}, OnReject: onReject}},
+		}}
+	}
+	cases := map[string]struct {
+		verb   Verb
+		gates  []v1alpha1.Gate
+		change func(*v1alpha1.BatchRelease)
+		want   []string
+	}{
+		"approve":                    {Approve, manual(""), nil, []string{"1 manual gate of batch 1 of 2 passes, with your name", "batch 2 of 2 begins: 100%."}},
+		"approve while it is paused": {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Spec.Suspend = true }, []string{"The release is paused: nothing else happens"}},
+		"the last batch":             {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This was the last batch"}},
+		"a pause point": {Approve, nil, func(r *v1alpha1.BatchRelease) {
+			r.Status.State, r.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-7"}
+		}, []string{"goes on past pod web-7"}},
+		"reject":                   {Reject, manual(""), nil, []string{"This is final", "No pod is replaced now."}},
+		"reject, which rolls back": {Reject, manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
+		"a refused write": {Retry, nil, func(r *v1alpha1.BatchRelease) {
+			r.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet"}
+		}, []string{"once more: create the ReplicaSet."}},
+		"jump back": {Jump, nil, func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, []string{"pods beyond its share go back"}},
+	}
+	for name, c := range cases {
+		sight, _ := midway(t)
+		if c.change != nil {
+			c.change(sight.Release)
+		}
+		page := ConfirmOf(c.verb, sight, c.gates, "ada")
+		for _, part := range c.want {
+			if !strings.Contains(strings.Join(page.What, "\n"), part) {
+				t.Errorf("%s: want %q in %q", name, part, page.What)
+			}
+		}
+		if len(page.Gates) != len(c.gates) {
+			t.Errorf("%s: want %d gates, got %+v", name, len(c.gates), page.Gates)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package view
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// Rollback is what a rollback would do now.
+type Rollback struct {
+	// From is the revision that is left, To the one that it goes to; empty where the release does not tell.
+	From, To             string
+	FromImages, ToImages string
+	Commit, Subject      string
+	Author               string
+	// Pods says how many pods are replaced.
+	Pods     []string
+	Steps    []RollbackStep
+	Traffic  string
+	Git      []string
+	Diff     *Diff
+	Simulate *Simulation
+}
+
+// RollbackStep is a step of a rollback.
+type RollbackStep struct {
+	Number int
+	// Share is as the strategy has it, Pods how many that is now.
+	Share string
+	Pods  int32
+	Gates []string
+}
+
+// RollbackOf is what a rollback to a revision would do to a release as it is. The simulation is made apart: it takes time.
+func RollbackOf(sight *lookup.Sight, to string, pods Pods) *Rollback {
+	release := sight.Release
+	preview := &Rollback{From: cell(release.Status.UpdateRevision), To: cell(to)}
+	if left := keptOf(sight.Kept, release.Status.UpdateRevision); left != nil {
+		preview.FromImages = revisionOf(left).Images
+	}
+	if target := keptOf(sight.Kept, to); target != nil {
+		shown := revisionOf(target)
+		preview.ToImages, preview.Commit, preview.Subject, preview.Author = shown.Images, shown.Commit, shown.Subject, shown.Author
+	}
+	preview.Pods = podWords(pods, to)
+	preview.Steps = rollbackSteps(release, pods.Wanted)
+	preview.Traffic = trafficWords(release, to)
+	preview.Git = gitWords(sight)
+	if diff, found := DiffOf(release, sight.Kept, release.Status.UpdateRevision, to); found && release.Status.UpdateRevision != to {
+		preview.Diff = diff
+	}
+	return preview
+}
+
+func keptOf(kept []appsv1.ControllerRevision, revision string) *appsv1.ControllerRevision {
+	for i := range kept {
+		if revision != "" && kept[i].Labels[v1alpha1.RevisionLabel] == revision {
+			return &kept[i]
+		}
+	}
+	return nil
+}
+
+// podWords say which pods are replaced, and which stay.
+func podWords(pods Pods, to string) []string {
+	if !pods.Known {
+		return nil
+	}
+	replaced, words := 0, []string(nil)
+	for _, version := range pods.Versions {
+		switch {
+		case version.Pods == 0:
+		case version.Revision == to:
+			words = append(words, fmt.Sprintf("%s of revision %s stay (%d available)", plain.Count(version.Pods, "pod"), version.Revision, version.Available))
+		default:
+			replaced += version.Pods
+			words = append(words, fmt.Sprintf("%s of revision %s are replaced (%d available)", plain.Count(version.Pods, "pod"), version.Revision, version.Available))
+		}
+	}
+	if replaced == 0 {
+		return append(words, "No pod has to be replaced.")
+	}
+	return words
+}
+
+// rollbackSteps are the steps, for a workload that keeps its size.
+func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
+	kind := workload.New(release.Spec.WorkloadRef.Kind)
+	if kind == nil {
+		return nil
+	}
+	forecast := plan.ForecastOf(release, &plan.Workload{Replicas: int32(replicas), Mover: hold.Mover(kind)}, true)
+	shares := plan.Shares(release, true)
+	steps := make([]RollbackStep, 0, len(forecast.Batches))
+	for i, batch := range forecast.Batches {
+		step := RollbackStep{Number: i + 1, Share: cell(shares[i]), Pods: batch.Pods}
+		for _, gate := range batch.Gates {
+			step.Gates = append(step.Gates, string(gate.Type())+": "+line(show.Needs(gate)))
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+func trafficWords(release *v1alpha1.BatchRelease, to string) string {
+	status := &release.Status
+	switch {
+	case release.Spec.Strategy.Traffic == nil:
+		return ""
+	case status.Traffic != nil && status.Phase != v1alpha1.PhaseCompleted:
+		return fmt.Sprintf("All requests go back to the version before first: the new one gets %d%% of them now. Pods follow.", status.Traffic.Weight)
+	default:
+		return "Requests are not shared in this rollback: pods of revision " + cell(to) + " get requests as soon as they are ready."
+	}
+}
+
+// gitWords say what becomes of what Git has.
+func gitWords(sight *lookup.Sight) []string {
+	release := sight.Release
+	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}
+	switch source := sight.Source; {
+	case release.Labels[v1alpha1.SourceLabel] == "":
+		return append(words, "The release comes from no ReleaseSource: no pull request is opened.")
+	case source == nil:
+		return append(words, "If the repository is on a forge, Sluice opens a pull request that restores the good template in Git.")
+	case source.Spec.Forge == nil:
+		return append(words, "The source has no forge: restore the good template in Git yourself, or nothing else is released.")
+	default:
+		return append(words, "Sluice opens a pull request that restores the good template in Git. It never merges it.")
+	}
+}

@@ -1,0 +1,240 @@
+package app_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/app"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/telemetry/notices"
+)
+
+// cable connects a controller with the API server, until it is cut.
+type cable struct {
+	next http.RoundTripper
+	cut  *atomic.Bool
+}
+
+func (c cable) RoundTrip(request *http.Request) (*http.Response, error) {
+	if c.cut.Load() {
+		return nil, errors.New("the cable is cut")
+	}
+	return c.next.RoundTrip(request)
+}
+
+// TestNoticesOfAKilledController: a controller that writes nothing any more, as one that is killed, loses no notice: the next one sends what may
+// not have been delivered, with the same ID where it was.
+func TestNoticesOfAKilledController(t *testing.T) {
+	t.Parallel()
+	c, namespace := newClient(t), cptest.Namespace(t)
+	r := newReceiver(t)
+	options := noticesTo(t, namespace, r)
+	var cut atomic.Bool
+	cfg := cptest.Config(t)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return cable{next, &cut} })
+	first := start(t, cfg, options)
+	awaitRecord(t, c, namespace)
+	release := newRelease(t, namespace)
+	create(t, c, newDeployment(namespace), release)
+	r.await(t, "ReleaseStarted", "GateOpened")
+	cut.Store(true)
+	_ = first.stop()
+
+	start(t, cptest.Config(t), options)
+	awaitRelease(t, c, release, "blocking", blocking)
+	confirm(t, c, release)
+	cptest.Eventually(t, soon, func() error {
+		ids := map[string]string{}
+		for _, one := range r.all() {
+			if before, is := ids[string(one.Data.Kind)]; is && before != one.ID {
+				t.Errorf("want the same ID each time, %s has %s and %s", one.Data.Kind, before, one.ID)
+			}
+			ids[string(one.Data.Kind)] = one.ID
+		}
+		if ids["ReleaseCompleted"] == "" || len(ids) != 3 {
+			return fmt.Errorf("want all kinds, got %v", ids)
+		}
+		return nil
+	})
+}
+
+// all are the notices that came.
+func (r *receiver) all() []arrived {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return append([]arrived{}, r.got...)
+}
+
+// page is what several goroutines write to.
+type page struct {
+	lock sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *page) Write(line []byte) (int, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.text.Write(line)
+}
+
+func (p *page) String() string {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.text.String()
+}
+
+// TestNoticesKeepSecrets: the address of a receiver is in no log, metric, event or record, whatever goes wrong with it; and what a commit says does
+// nothing in Slack.
+func TestNoticesKeepSecrets(t *testing.T) {
+	t.Parallel()
+	c, namespace := newClient(t), cptest.Namespace(t)
+	chat, away := newReceiver(t), newReceiver(t)
+	away.away.Store(true)
+	options := noticesTo(t, namespace, away)
+	configure := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(options.NoticesConfig, []byte(text), 0o600); err != nil {
+			t.Fatalf("write configuration: %v", err)
+		}
+	}
+	receivers := fmt.Sprintf("receivers:\n- {name: chat, type: slack, url: %q}\n- {name: away, type: slack, url: %q}\n"+
+		"- {name: nowhere, type: slack, url: 'http://127.0.0.1:1/very-secret'}\n", chat.url, away.url)
+	configure(receivers)
+	log := &page{}
+	options.Logger = logr.FromSlogHandler(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug - 10}))
+	mgr, err := app.New(cptest.Config(t), options)
+	if err != nil {
+		t.Fatalf("make controller: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	defer func() { cancel(); <-ended }()
+
+	awaitRecord(t, c, namespace)
+	release := newRelease(t, namespace)
+	release.Annotations = map[string]string{
+		v1alpha1.CommitAnnotation:  "0123456789abcdef0123456789abcdef01234567",
+		v1alpha1.SubjectAnnotation: "<!channel> see <https://evil.example|this>",
+	}
+	create(t, c, newDeployment(namespace), release)
+	cptest.Eventually(t, soon, func() error {
+		texts := ""
+		for _, one := range chat.all() {
+			texts += one.Text
+		}
+		if !strings.Contains(texts, "waits for approval") || !strings.Contains(log.String(), "not delivered, trying again") {
+			return fmt.Errorf("want the release to wait, and receivers that are away in the log, got %q", texts)
+		}
+		return nil
+	})
+	for _, one := range chat.all() {
+		if body := one.raw; strings.Contains(body, "<!") || strings.Contains(body, "<https") || !strings.Contains(body, "&lt;!channel&gt; see") {
+			t.Errorf("want the subject as text, got %s", body)
+		}
+	}
+	configure(receivers + "  very-secret: x\n")
+	cptest.Eventually(t, soon, func() error {
+		if !strings.Contains(log.String(), "is invalid: the one before stays in use") {
+			return errors.New("want the invalid configuration in the log")
+		}
+		return nil
+	})
+	for where, text := range map[string]string{
+		"log": log.String(), "metrics": metricsText(t), "events": eventsText(t, c, namespace), "record": recordText(t, c, namespace),
+	} {
+		if strings.Contains(text, "very-secret") || text == "" {
+			t.Errorf("want the %s without the address, got %.2000s", where, text)
+		}
+	}
+}
+
+func metricsText(t *testing.T) string {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatalf("gather metrics: %v", err)
+	}
+	return fmt.Sprint(families)
+}
+
+func eventsText(t *testing.T, c client.Client, namespace string) string {
+	t.Helper()
+	var events corev1.EventList
+	if err := c.List(t.Context(), &events, client.InNamespace(namespace)); err != nil {
+		t.Fatalf("list events: %v", err)
+	}
+	text, _ := json.Marshal(events)
+	return string(text)
+}
+
+func recordText(t *testing.T, c client.Client, namespace string) string {
+	t.Helper()
+	var record corev1.ConfigMap
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: notices.RecordName}, &record); err != nil {
+		t.Fatalf("read record: %v", err)
+	}
+	text := fmt.Sprint(record.ObjectMeta, record.Data)
+	for _, packed := range record.BinaryData {
+		zipped, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatalf("unpack record: %v", err)
+		}
+		inner, _ := io.ReadAll(zipped)
+		text += string(inner)
+	}
+	return text
+}
+
+// TestNoticesLeastPrivilege: the rights of config/rbac and config/components/notices are enough; the API server refuses nothing.
+func TestNoticesLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	c, namespace := newClient(t), cptest.Namespace(t)
+	r := newReceiver(t)
+	options := noticesTo(t, namespace, r)
+	options.Version, options.LeaseNamespace = namespace, "sluice-system"
+	account := controllerAccount(t)
+	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
+		rights, err := controlplane.InCheckout(filepath.Join("config/components/notices", file))
+		if err != nil {
+			t.Fatalf("find rights: %v", err)
+		}
+		if err := controlplane.Apply(t.Context(), cptest.Config(t), rights); err != nil {
+			t.Fatalf("apply rights: %v", err)
+		}
+	}
+	start(t, account, options)
+	awaitRecord(t, c, "sluice-system")
+	release := newRelease(t, namespace)
+	create(t, c, newDeployment(namespace), release)
+	r.await(t, "ReleaseStarted", "GateOpened")
+	cptest.Eventually(t, soon, func() error {
+		if !strings.Contains(recordText(t, c, "sluice-system"), string(release.UID)) {
+			return errors.New("want the release in the record")
+		}
+		return nil
+	})
+	if refused := refusals(t, "sluice/"+namespace); len(refused) > 0 {
+		t.Errorf("the controller was refused: %s", strings.Join(refused, ", "))
+	}
+}

@@ -1,0 +1,132 @@
+package story
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+var began = metav1.NewTime(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
+
+// at is a release of three steps with that status.
+func at(status v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
+	r := &v1alpha1.BatchRelease{Status: status}
+	r.UID, r.Namespace, r.Name = "uid", "shop", "web"
+	r.Spec.Strategy.Steps = []v1alpha1.Step{{Replicas: intstr.FromInt32(1)}, {Replicas: intstr.FromInt32(2)}, {Replicas: intstr.FromString("100%")}}
+	return r
+}
+
+// course is a whole release, then a rollback, then one that drifts: each version of the status that a watch sees.
+func course() []*v1alpha1.BatchRelease {
+	s := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, State: v1alpha1.StateCompleted, Attempt: 1}
+	versions := []*v1alpha1.BatchRelease{at(s)}
+	next := func(change func(s *v1alpha1.BatchReleaseStatus)) {
+		s = *s.DeepCopy()
+		change(&s)
+		versions = append(versions, at(s))
+	}
+	next(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Attempt, s.Phase, s.State, s.UpdateRevision, s.Commit, s.StartedAt = 2, v1alpha1.PhaseInitial, v1alpha1.StateStarting, "new", "c2", &began
+	})
+	for step := range int32(3) {
+		next(func(s *v1alpha1.BatchReleaseStatus) {
+			s.Phase, s.State, s.CurrentStepState = v1alpha1.PhaseRollingUpdate, v1alpha1.StateRolling, v1alpha1.StepUpgrade
+			s.CurrentStepIndex, s.StepStartedAt = step, &began
+		})
+		next(func(s *v1alpha1.BatchReleaseStatus) {
+			s.State, s.CurrentStepState = v1alpha1.StateBlocked, v1alpha1.StepBlocking
+		})
+	}
+	next(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Phase, s.State, s.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, v1alpha1.StepCompleted
+	})
+	next(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Attempt, s.Phase, s.State, s.UpdateRevision, s.StartedAt, s.StepStartedAt = 3, v1alpha1.PhaseInitial, v1alpha1.StateStarting, "old", &began, nil
+		s.CurrentStepIndex, s.CurrentStepState = 0, ""
+		s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "new"}
+		s.Ended = []v1alpha1.EndedRelease{{Commit: "c2", Revision: "new"}}
+	})
+	next(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Phase, s.State, s.CurrentStepState, s.StepStartedAt = v1alpha1.PhaseRollingBack, v1alpha1.StateRolling, v1alpha1.StepUpgrade, &began
+	})
+	next(func(s *v1alpha1.BatchReleaseStatus) {
+		s.Phase, s.State, s.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, v1alpha1.StepCompleted
+	})
+	next(func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateDrifted })
+	return versions
+}
+
+func idsOf(facts []Fact) []string {
+	var ids []string
+	for i := range facts {
+		ids = append(ids, facts[i].ID())
+	}
+	return ids
+}
+
+// TestSinceMissesNothing: whoever misses versions of a release, from any one to any other up to the next attempt but one, is told the same facts with the
+// same IDs as one who has seen them all, from what outlives a process.
+func TestSinceMissesNothing(t *testing.T) {
+	t.Parallel()
+	versions, now := course(), began.Time
+	for first := range versions {
+		for last := first; last < len(versions); last++ {
+			from, to := versions[first], versions[last]
+			if to.Status.Attempt > from.Status.Attempt+1 {
+				continue // the status no longer says how a rollback began and ended whose next release has begun
+			}
+			var want []string
+			for i := first; i < last; i++ {
+				want = append(want, idsOf(OfRelease(versions[i], versions[i+1], now))...)
+			}
+			var seen Seen
+			if kept, err := json.Marshal(See(from)); err != nil || json.Unmarshal(kept, &seen) != nil {
+				t.Fatalf("keep what was seen: %v", err)
+			}
+			if diff := cmp.Diff(want, idsOf(Since(seen, nil, to, now))); diff != "" {
+				t.Errorf("from version %d to %d: -want +got:\n%s", first, last, diff)
+			}
+			if again := Since(See(to), to, to, now); len(again) > 0 {
+				t.Errorf("version %d: want nothing twice, got %v", last, idsOf(again))
+			}
+		}
+	}
+}
+
+// TestSinceOfSuperseded: a release that ended is told from one whose place another took, by what the status lists as ended.
+func TestSinceOfSuperseded(t *testing.T) {
+	t.Parallel()
+	running := at(v1alpha1.BatchReleaseStatus{
+		Attempt: 2, Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRolling, UpdateRevision: "two", StartedAt: &began,
+	})
+	next := func(ended ...v1alpha1.EndedRelease) *v1alpha1.BatchRelease {
+		return at(v1alpha1.BatchReleaseStatus{
+			Attempt: 3, Phase: v1alpha1.PhaseInitial, State: v1alpha1.StateStarting, UpdateRevision: "three", StartedAt: &began, Ended: ended,
+		})
+	}
+	for reason, tc := range map[string]struct {
+		after *v1alpha1.BatchRelease
+		want  []Kind
+	}{
+		"nothing ended":        {next(), []Kind{ReleaseSuperseded, ReleaseStarted}},
+		"another one ended":    {next(v1alpha1.EndedRelease{Revision: "one"}), []Kind{ReleaseSuperseded, ReleaseStarted}},
+		"it ended":             {next(v1alpha1.EndedRelease{Revision: "two"}), []Kind{ReleaseCompleted, ReleaseStarted}},
+		"a rollback to it did": {next(v1alpha1.EndedRelease{Revision: "two", Trigger: v1alpha1.TriggerDrift}), []Kind{ReleaseSuperseded, ReleaseStarted}},
+	} {
+		var got []Kind
+		for _, fact := range Since(See(running), nil, tc.after, began.Time) {
+			if fact.Kind != BatchStarted && fact.Kind != BatchDone {
+				got = append(got, fact.Kind)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", reason, diff)
+		}
+	}
+}
