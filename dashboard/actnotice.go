@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
 	"github.com/sluice-dev/sluice/dashboard/view"
@@ -76,7 +76,7 @@ func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool
 }
 
 // noticeOf is what an action that led here did, and whether the controller has acted on it by now.
-func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *lookup.Sight) *page.Notice {
+func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *show.Sight) *page.Notice {
 	t, genuine := readTold(r, viewer, d.options.Clock.Now())
 	if !genuine {
 		return nil

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -33,12 +33,12 @@ type RollbackStep struct {
 	Number int
 	// Share is as the strategy has it, Pods how many that is now.
 	Share string
-	Pods  int32
+	Pods  int
 	Gates []string
 }
 
 // RollbackOf is what a rollback to a revision would do to a release as it is. The simulation is made apart: it takes time.
-func RollbackOf(sight *lookup.Sight, to string, pods Pods) *Rollback {
+func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	release := sight.Release
 	preview := &Rollback{From: cell(release.Status.UpdateRevision), To: cell(to)}
 	if left := keptOf(sight.Kept, release.Status.UpdateRevision); left != nil {
@@ -91,17 +91,27 @@ func podWords(pods Pods, to string) []string {
 
 // rollbackSteps are the steps, for a workload that keeps its size.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
-	forecast := plan.ForecastOf(release, &plan.Workload{Replicas: int32(replicas)}, true)
-	shares := plan.Shares(release, true)
-	steps := make([]RollbackStep, 0, len(forecast.Batches))
-	for i, batch := range forecast.Batches {
-		step := RollbackStep{Number: i + 1, Share: cell(shares[i]), Pods: batch.Pods}
-		for _, gate := range batch.Gates {
+	var steps []RollbackStep
+	for i, share := range plan.Shares(release, true) {
+		step := RollbackStep{Number: i + 1, Share: cell(share), Pods: podsOfShare(&release.Spec.Steps(true)[i].Replicas, replicas)}
+		for _, gate := range release.Spec.Gates(true, i) {
 			step.Gates = append(step.Gates, string(gate.Type())+": "+line(show.Needs(gate)))
 		}
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// podsOfShare is how many pods a share comes to: rounded up, and short of 100% one stays.
+func podsOfShare(share *intstr.IntOrString, replicas int) int {
+	pods, err := intstr.GetScaledValueFromIntOrPercent(share, replicas, true)
+	if err != nil {
+		return 0
+	}
+	if share.Type == intstr.String && share.StrVal != "100%" {
+		pods = min(pods, max(replicas-1, 1))
+	}
+	return min(pods, replicas)
 }
 
 func trafficWords(release *v1alpha1.BatchRelease, to string) string {
@@ -117,7 +127,7 @@ func trafficWords(release *v1alpha1.BatchRelease, to string) string {
 }
 
 // gitWords say what becomes of what Git has.
-func gitWords(sight *lookup.Sight) []string {
+func gitWords(sight *show.Sight) []string {
 	release := sight.Release
 	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}
 	switch source := sight.Source; {
