@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/act"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
@@ -145,7 +146,9 @@ func againWords(t told) string {
 func pending(verb view.Verb, now situation, who string) bool {
 	switch verb {
 	case view.Approve, view.Reject:
-		own := slices.ContainsFunc(now.release.Status.Answers, func(a v1alpha1.Answer) bool { return a.By == who })
+		own := slices.ContainsFunc(now.release.Status.Answers, func(a v1alpha1.Answer) bool {
+			return a.By == who && slices.ContainsFunc(now.gates, func(g v1alpha1.Gate) bool { return g.UID == a.Gate && !act.GateDecided(&g) })
+		})
 		at := now.release.Status.PausePoint
 		return own || verb == view.Approve && at != nil && at.Confirmed == at.Pod
 	case view.Force:

@@ -20,7 +20,9 @@ func midway(t *testing.T) (*show.Sight, Pods) {
 	t.Helper()
 	replicas := int32(10)
 	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:2"}}},
+		}},
 	}
 	release := &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "r"},
@@ -49,7 +51,7 @@ func midway(t *testing.T) (*show.Sight, Pods) {
 	}}
 	return &show.Sight{
 		Whole: &show.Whole{Release: release, Workload: deployment, Pods: []corev1.Pod{{}}},
-		Kept:  []appsv1.ControllerRevision{kept("aaa", "web:1", 1), kept("bbb", "web:2", 2)},
+		Kept:  []appsv1.ControllerRevision{kept("aaa", "web:1", 1)},
 	}, pods
 }
 

@@ -1,9 +1,13 @@
 package view
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -39,12 +43,12 @@ type RollbackStep struct {
 
 // RollbackOf is what a rollback to a revision would do to a release as it is. The simulation is made apart: it takes time.
 func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
-	release := sight.Release
+	release, kept := sight.Release, withReleased(sight)
 	preview := &Rollback{From: cell(release.Status.UpdateRevision), To: cell(to)}
-	if left := keptOf(sight.Kept, release.Status.UpdateRevision); left != nil {
+	if left := keptOf(kept, release.Status.UpdateRevision); left != nil {
 		preview.FromImages = revisionOf(left).Images
 	}
-	if target := keptOf(sight.Kept, to); target != nil {
+	if target := keptOf(kept, to); target != nil {
 		shown := revisionOf(target)
 		preview.ToImages, preview.Commit, preview.Subject, preview.Author = shown.Images, shown.Commit, shown.Subject, shown.Author
 	}
@@ -52,10 +56,34 @@ func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	preview.Steps = rollbackSteps(release, pods.Wanted)
 	preview.Traffic = trafficWords(release, to)
 	preview.Git = gitWords(sight)
-	if diff, found := DiffOf(release, sight.Kept, release.Status.UpdateRevision, to); found && release.Status.UpdateRevision != to {
+	if diff, found := DiffOf(release, kept, release.Status.UpdateRevision, to); found && release.Status.UpdateRevision != to {
 		preview.Diff = diff
 	}
 	return preview
+}
+
+// withReleased are the templates in the history, and the one that is being released: the workload has it while it is held.
+func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
+	status := &sight.Release.Status
+	if status.Held == nil || keptOf(sight.Kept, status.UpdateRevision) != nil {
+		return sight.Kept
+	}
+	var template *corev1.PodTemplateSpec
+	switch w := sight.Workload.(type) {
+	case *appsv1.Deployment:
+		template = &w.Spec.Template
+	case *appsv1.DaemonSet:
+		template = &w.Spec.Template
+	default: // a StatefulSet may be held with the template that it had
+		return sight.Kept
+	}
+	raw, err := json.Marshal(template)
+	if err != nil {
+		return sight.Kept
+	}
+	released := appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: raw}}
+	released.Labels = map[string]string{v1alpha1.RevisionLabel: status.UpdateRevision}
+	return append(slices.Clip(sight.Kept), released)
 }
 
 func keptOf(kept []appsv1.ControllerRevision, revision string) *appsv1.ControllerRevision {
