@@ -113,7 +113,7 @@ func TestQueriesSurviveTheirAddress(t *testing.T) {
 	}
 }
 
-func rowsOf(n int) []*Row {
+func manyRows(n int) []*Row {
 	var rows []*Row
 	for i := range n {
 		one := release(fmt.Sprintf("web-%03d", i), []v1alpha1.Phase{v1alpha1.PhaseCompleted, v1alpha1.PhaseFailed}[i%2])
@@ -133,7 +133,7 @@ func nobody() Viewer {
 
 func TestListsAreCutIntoPages(t *testing.T) {
 	t.Parallel()
-	rows := rowsOf(120)
+	rows := manyRows(120)
 	tests := map[string]struct {
 		query        Query
 		rows, total  int
