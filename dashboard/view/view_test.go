@@ -367,3 +367,21 @@ func TestPodsAreDrawnUpToABound(t *testing.T) {
 		t.Errorf("got %d pods drawn, %d only counted, %d in all", drawn, pods.More, pods.Total())
 	}
 }
+
+// A rollback of each kind is foreseen with the bounds that its kind has.
+func TestStepsOfARollback(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		one := release("web", v1alpha1.PhaseRollingUpdate)
+		one.Spec.WorkloadRef.Kind = kind
+		one.Spec.Strategy.Steps = []v1alpha1.Step{{Replicas: intstr.FromString("50%")}, {Replicas: intstr.FromString("100%")}}
+		if steps := rollbackSteps(one, 10); len(steps) == 0 || steps[len(steps)-1].Pods != 10 {
+			t.Errorf("%s: a rollback ends with all pods: %+v", kind, steps)
+		}
+	}
+	one := release("web", v1alpha1.PhaseRollingUpdate)
+	one.Spec.WorkloadRef.Kind = "Job"
+	if steps := rollbackSteps(one, 10); steps != nil {
+		t.Errorf("nothing is foreseen for a kind that nobody knows: %+v", steps)
+	}
+}
