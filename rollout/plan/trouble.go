@@ -192,16 +192,16 @@ func later(a, b time.Time) time.Time {
 
 // troubleWords say what is wrong with updated pods; empty if nothing is, or if the state says it.
 func (t *telling) troubleWords() string {
+	trouble := t.record.PodTrouble
 	switch t.state.(type) {
 	case Rolling, Shifting, Blocked, Paused, Stopped:
-	default:
-		return ""
+		if trouble != nil {
+			return trouble.Words(t.record.TargetReplicas)
+		}
+	case Absent, Arriving, Completed, Drifted, Entering, Failed, Finishing, Idle, Leaving, PastGit, Preparing, Replaced, Starting, Unsecured, Waiting,
+		WorkloadHeld:
 	}
-	trouble := t.record.PodTrouble
-	if trouble == nil {
-		return ""
-	}
-	return trouble.Words(t.record.TargetReplicas)
+	return ""
 }
 
 // troubleBegins is the event of trouble that was not told before; nil if there is none.
