@@ -47,10 +47,23 @@ func (c *change) facts() []Fact {
 	switch {
 	case c.after.Attempt < c.before.Attempt: // somebody has taken the status away: what it told has happened all the same
 		return nil
+	case c.adopted():
+		return nil
 	case c.after.Attempt > c.before.Attempt:
 		return append(c.left(), c.begun()...)
 	}
 	return slices.Concat(c.batches(), c.stops(), c.ends())
+}
+
+// adopted reports whether a release began and completed at once, as its workload ran the template before: nothing was released.
+func (c *change) adopted() bool {
+	return c.before.Attempt == 0 && c.after.Phase == v1alpha1.PhaseCompleted && c.after.Rollback == nil
+}
+
+// jumpedBack reports whether the next attempt is at the same release, from an earlier batch.
+func (c *change) jumpedBack() bool {
+	return underWay(c.before) && c.before.UpdateRevision == c.after.UpdateRevision && c.before.StartedAt.Equal(c.after.StartedAt) &&
+		len(c.after.Jumps()) > 0
 }
 
 // left is what became of the release that another one has taken the place of.
@@ -62,7 +75,11 @@ func (c *change) left() []Fact {
 	if c.after.Rollback != nil && c.before.Rollback == nil {
 		return nil
 	}
-	fact := c.fact(ReleaseSuperseded, c.before)
+	kind := ReleaseSuperseded
+	if c.jumpedBack() {
+		kind = JumpedBack
+	}
+	fact := c.fact(kind, c.before)
 	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	return []Fact{fact}
 }
@@ -81,7 +98,11 @@ func (c *change) begun() []Fact {
 	// Several steps of a release can be one write of its status.
 	fresh := *c
 	fresh.before = &v1alpha1.BatchReleaseStatus{Attempt: c.after.Attempt, Phase: v1alpha1.PhaseInitial, Rollback: c.after.Rollback}
-	return slices.Concat([]Fact{begun}, fresh.batches(), fresh.stops(), fresh.ends())
+	facts := slices.Concat(fresh.batches(), fresh.stops(), fresh.ends())
+	if c.jumpedBack() {
+		return facts
+	}
+	return slices.Insert(facts, 0, begun)
 }
 
 // batches are those that began and ended.
