@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,17 +17,19 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
 	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/steer"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // handleActions serves the pages that ask, and what they send.
 func (d *Dashboard) handleActions(mux *http.ServeMux) {
-	mux.Handle("GET /releases/{namespace}/{name}/{action}", d.page(d.confirmAction))
-	mux.Handle("POST /releases/{namespace}/{name}/{action}", d.page(d.act))
+	mux.Handle("GET /releases/{namespace}/{name}/{action}", d.page(named(d.confirmAction)))
+	mux.Handle("POST /releases/{namespace}/{name}/{action}", d.page(named(d.act)))
 }
 
 // formField names the field by which a form that is sent twice is known.
@@ -82,7 +85,7 @@ func (d *Dashboard) confirm(ctx context.Context, r *http.Request, viewer *access
 }
 
 // fill adds what only some verbs have.
-func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *lookup.Sight, now situation, a asked) error {
+func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *show.Sight, now situation, a asked) error {
 	switch what.verb {
 	case view.Jump:
 		shown.Batches = view.BatchesOf(sight.Release, a.batch)
@@ -102,16 +105,31 @@ func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *lookup.Sight, n
 }
 
 // preview is what a rollback would do.
-func (d *Dashboard) preview(sight *lookup.Sight, to string) *view.Rollback {
+func (d *Dashboard) preview(sight *show.Sight, to string) *view.Rollback {
 	if to == "" {
 		to = plan.Before(sight.Release)
 	}
 	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
 	preview := view.RollbackOf(sight, to, pods)
-	if !d.acting.simulate(func() { preview.Simulate = view.SimulationOf(sight, to, pods) }) {
+	if !d.acting.simulate(func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
 		preview.Simulate = &view.Simulation{Missing: "Too many people ask for one at the moment. Load the page again."}
 	}
 	return preview
+}
+
+// limited is a release with the limits that its workload has when nobody holds it.
+func limited(sight *show.Sight) *show.Sight {
+	held, of := sight.Release.Status.Held, workload.New(sight.Release.Spec.WorkloadRef.Kind)
+	if held == nil || of == nil {
+		return sight
+	}
+	release := sight.Release.DeepCopy()
+	strategy := &release.Spec.Strategy
+	surge, unavailable := of.Limits(held.Strategy)
+	strategy.MaxSurge, strategy.MaxUnavailable = cmp.Or(strategy.MaxSurge, surge), cmp.Or(strategy.MaxUnavailable, unavailable)
+	whole := *sight.Whole
+	whole.Release = release
+	return &show.Sight{Whole: &whole, Kept: sight.Kept}
 }
 
 // keepTyped puts back what was typed, and says what is wrong with it.

@@ -11,9 +11,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 var buttonText = regexp.MustCompile(`<a class="button[^"]*" href="[^"]*">([^<]*)</a>`)
@@ -195,7 +199,7 @@ func TestForceByButton(t *testing.T) {
 		t.Errorf("want no page for who may not force, got %d", got.code)
 	}
 	form, page := rescuer.form("force")
-	want(t, page, "Force the gates of batch 1 of 3", "<strong>soak</strong> gate of batch 1", "For emergencies"[4:], `class="danger"`)
+	want(t, page, "Force the gates of batch 1 of 3", "<strong>soak</strong> gate of batch 1", "emergencies only", `class="danger"`)
 	form.Set("reason", "INC-42")
 	if got := rescuer.post(rescuer.path("force"), form); got.code != http.StatusUnprocessableEntity {
 		t.Errorf("want a gate chosen, got %d", got.code)
@@ -439,4 +443,56 @@ func TestTooManyForms(t *testing.T) {
 		t.Errorf("want somebody stopped after %d forms, got %d", actsBurst, last)
 	}
 	want(t, ada.click("pause"), "You have paused the release.")
+}
+
+// TestControllerIsAway: what is asked for is on record, and the notice says that nobody has acted on it. It is written by the dashboard's field manager.
+func TestControllerIsAway(t *testing.T) {
+	t.Parallel()
+	a := &acts{T: t, namespace: cptest.Namespace(t), admin: cptest.Client(t)}
+	a.guard()
+	a.serve()
+	olga := a.person("olga", "view", "sluice-operator")
+	a.create(&v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "web"},
+		Spec: v1alpha1.BatchReleaseSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+			Strategy:    v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}},
+		},
+	})
+	const later = " The controller has not acted on it yet."
+	form, _ := olga.form("pause")
+	want(t, olga.does("pause", form), "You have paused the release."+later)
+	form.Del(formField)
+	want(t, olga.does("pause", form), "Nothing was written: the release is paused already.")
+
+	a.standAs(`{"phase":"Failed","message":"no progress","updateRevision":"v2"}`)
+	want(t, olga.click("retry"), "You have asked for another try."+later)
+	a.standAs(`{"phase":"RollingUpdate","state":"PausePoint","updateRevision":"v2","pausePoint":{"pod":"web-7","uid":"u","since":"2026-11-21T12:00:00Z"}}`)
+	form, page := olga.form("approve")
+	want(t, page, "The release goes on past pod web-7.")
+	wantNot(t, page, "<textarea")
+	want(t, olga.does("approve", form), "You have approved going on past pod web-7."+later)
+	release := a.await("asked", func(r *v1alpha1.BatchRelease) bool {
+		return r.Spec.Suspend && r.Annotations[v1alpha1.RetryAnnotation] == "true" && r.Status.PausePoint.Confirmed == "web-7"
+	})
+	owners := ""
+	for _, entry := range release.ManagedFields {
+		owners += entry.Manager + " " + entry.Subresource + "\n"
+	}
+	want(t, owners, "sluice-dashboard \n", "sluice-dashboard status\n")
+}
+
+// standAs writes a status as the controller would.
+func (a *acts) standAs(status string) {
+	a.Helper()
+	cfg := cptest.Config(a.T)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	controller, err := client.New(cfg, cptest.ClientOptions(a.T, cfg))
+	if err != nil {
+		a.Fatal(err)
+	}
+	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "web"}}
+	if err := controller.Status().Patch(a.Context(), release, client.RawPatch(types.MergePatchType, []byte(`{"status":`+status+`}`))); err != nil {
+		a.Fatal(err)
+	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/act"
-	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -73,7 +73,7 @@ func deedOf(verb string) *deed {
 }
 
 // actions are what a viewer may do with a release as it stands.
-func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *lookup.Sight) ([]Action, error) {
+func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *show.Sight) ([]Action, error) {
 	var actions []Action
 	now := situationOf(sight)
 	for i := range deeds {
@@ -111,7 +111,7 @@ func addressOf(release *v1alpha1.BatchRelease, verb string) string {
 }
 
 // situationOf is how a release is, as a viewer sees it.
-func situationOf(sight *lookup.Sight) situation {
+func situationOf(sight *show.Sight) situation {
 	now := situation{release: sight.Release, all: sight.Gates, kept: act.Templates(sight.Kept)}
 	for _, reference := range sight.Release.Status.Gates {
 		for i := range sight.Gates {

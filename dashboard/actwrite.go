@@ -77,7 +77,7 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 
 // situationNow reads what a deed goes by.
 func situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
-	sight := &lookup.Sight{Whole: &show.Whole{Release: release}}
+	sight := &show.Sight{Whole: &show.Whole{Release: release}}
 	var err error
 	switch {
 	case what.compares == everyFact:

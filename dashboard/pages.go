@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -110,6 +111,12 @@ func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	key := keyOf(r)
+	select {
+	case d.reads <- struct{}{}:
+		defer func() { <-d.reads }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait to read a release: %w", ctx.Err())
+	}
 	sight, err := lookup.Visible(ctx, viewer.Client, key)
 	if err != nil {
 		return nil, err

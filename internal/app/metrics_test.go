@@ -51,6 +51,7 @@ var documented = map[string]string{
 	"sluice_source_syncs_total":                    "namespace result source",
 	"sluice_spans_dropped_total":                   "reason",
 	"sluice_forge_limited_until_timestamp_seconds": "namespace source",
+	"sluice_forge_queue_depth":                     "",
 	"sluice_forge_requests":                        "namespace source",
 	"sluice_forge_requests_limit":                  "namespace source",
 	"sluice_forge_requests_remaining":              "namespace source",

@@ -325,7 +325,7 @@ func TestGRPC(t *testing.T) {
 }
 
 // TestHostileTexts: whoever writes commits, gates and messages can't make a span large, nor control a terminal that shows it, nor have it lead
-// people to a script, nor have it last from before the epoch to the year 9999.
+// people to a script, nor have it last from before the epoch to the year 2250.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	nasty := "\x1b[2J\u202e::error::##vso[task]\r\n\xff<script>" + strings.Repeat("é", 1<<20)
@@ -344,7 +344,7 @@ func TestHostileTexts(t *testing.T) {
 	for i := range s.facts { // whoever writes a Gate is not held to what the API server would take
 		if g := s.facts[i].Gate; g != nil {
 			g.Name, g.UID, g.Type = nasty, types.UID(nasty), v1alpha1.GateType(nasty)
-			s.facts[i].Since, s.facts[i].Time = time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+			s.facts[i].Since, s.facts[i].Time = time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2250, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 	}
 	spans := told(t, s.facts)
@@ -362,7 +362,8 @@ func TestHostileTexts(t *testing.T) {
 			}
 		}
 		begun, ended := time.Unix(0, int64(span.StartTimeUnixNano)), time.Unix(0, int64(span.EndTimeUnixNano))
-		if ended.Before(begun) || ended.Year() > 2200 {
+		wrong := strings.HasPrefix(span.Name, "gate") && (begun.Unix() != 0 || ended.Unix() != 0) // whose times are none
+		if wrong || ended.Before(begun) || ended.Year() > 2200 {
 			t.Errorf("%.20q lasts from %v to %v", span.Name, begun, ended)
 		}
 	}
