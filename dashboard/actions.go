@@ -50,6 +50,8 @@ type asked struct {
 	batch int32
 	// to is the revision of a rollback; empty for the one before, which was before when the person looked.
 	to, before string
+	// saw is how the release was when the person decided.
+	saw seen
 }
 
 // deeds are in the order of their buttons.
