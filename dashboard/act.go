@@ -161,7 +161,7 @@ func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
 	return gates
 }
 
-// unwanted says why something makes no sense now.
+// unwanted says why something is not possible now.
 func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
 	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
 	return d.explain(now.release.Namespace, now.release.Name, err)

@@ -21,7 +21,7 @@ import (
 // controllerActs is how long a page waits for the controller to take up what was written.
 const controllerActs = 3 * time.Second
 
-// errDone says that what is asked for is so already.
+// errDone says that what the form requests is so already.
 var errDone = errors.New("it is done already")
 
 // perform writes what a person asks for, as that person, if the release is still as they saw it.
