@@ -25,6 +25,11 @@ var (
 		"Those of the requests that were answered with not modified, which cost nothing.")
 )
 
+// The workers of the controllers bound it: a forge that answers slowly shows.
+var _ = promauto.With(metrics.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+	Name: "sluice_forge_queue_depth", Help: "Requests to forges that wait for their answer.",
+}, func() float64 { return float64(github.Unanswered()) })
+
 func forgeGauge(name, help string) *prometheus.GaugeVec {
 	return promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "source"})
 }

@@ -3,6 +3,7 @@ package charts_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,13 +44,24 @@ func TestDashboardIsComponent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := comparable(cptest.Decode(t, cptest.Kubectl(t, "kustomize", kustomization(t, tc.components))))
-			got := comparable(cptest.Decode(t, template(t, "sluice-system", "--kube-version="+tc.version, "--set="+tc.values)))
+			want := ofDashboard(t, cptest.Kubectl(t, "kustomize", kustomization(t, tc.components)))
+			got := ofDashboard(t, template(t, "sluice-system", "--kube-version="+tc.version, "--set="+tc.values))
+			if len(got) == 0 != (tc.components == nil) {
+				t.Errorf("%s: %d objects", tc.reason, len(got))
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -kustomize +chart:\n%s", tc.reason, diff)
 			}
 		})
 	}
+}
+
+// ofDashboard are the objects of a text that belong to the dashboard; TestIsInstall compares the others.
+func ofDashboard(t *testing.T, text string) map[string]any {
+	t.Helper()
+	objects := comparable(cptest.Decode(t, text))
+	maps.DeleteFunc(objects, func(name string, _ any) bool { return !strings.Contains(name, "dashboard") })
+	return objects
 }
 
 // kustomization is a folder with config and components of it.
@@ -96,8 +108,8 @@ func TestDashboardOfOneNamespace(t *testing.T) {
 		t.Errorf("want the cluster's role for logins alone, got %v", roles)
 	}
 	for _, name := range []string{"sluice-dashboard", "sluice-dashboard-impersonation"} {
-		if own[name] == nil || strings.Contains(fmt.Sprint(own[name].Object["rules"]), "nodes") {
-			t.Errorf("want a role %s of the namespace without nodes, got %v", name, own[name])
+		if own[name] == nil {
+			t.Errorf("want a role %s of the namespace, got %v", name, own)
 		}
 	}
 	if args := dashboardArgs(t, text); !slices.Contains(args, "--namespaces=shop") {

@@ -3,10 +3,12 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,7 +78,11 @@ func (b *board) kept(ctx context.Context) ([]appsv1.ControllerRevision, error) {
 	if err := b.objects.List(ctx, &list, client.HasLabels{v1alpha1.ReleaseLabel}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list histories: %w", err)
 	}
-	return list.Items, nil
+	// The native controller of a StatefulSet gives its own revisions whatever labels and annotations its template has.
+	return slices.DeleteFunc(list.Items, func(kept appsv1.ControllerRevision) bool {
+		owner := metav1.GetControllerOfNoCopy(&kept)
+		return v1alpha1.KeptFor(&kept) == "" || owner.Name != kept.Labels[v1alpha1.ReleaseLabel]
+	}), nil
 }
 
 // sources are those of all namespaces.

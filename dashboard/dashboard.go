@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,8 +48,10 @@ type Dashboard struct {
 	hub     *hub
 	rights  *access.Rights
 	streams *streams
-	files   http.Handler
-	acting  *acting
+	// reads has a place for each release that is read at a time.
+	reads  chan struct{}
+	files  http.Handler
+	acting *acting
 
 	// following is how long pages hear of changes.
 	following  atomic.Pointer[context.Context]
@@ -60,7 +63,7 @@ type Dashboard struct {
 func New(options Options) *Dashboard {
 	return &Dashboard{
 		options: options, board: newBoard(options.Objects, options.Clock), hub: newHub(),
-		rights: access.NewRights(options.Clock), streams: newStreams(), files: newFiles(page.Assets()),
+		rights: access.NewRights(options.Clock), streams: newStreams(), reads: make(chan struct{}, readsAtOnce), files: newFiles(page.Assets()),
 		acting: newActing(),
 	}
 }
@@ -74,6 +77,7 @@ func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (c
 	}
 	options := cache.Options{Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&appsv1.ControllerRevision{}: {Label: carrying, Transform: withoutTemplate},
+		&v1alpha1.BatchRelease{}:     {Transform: withoutSpecTemplate},
 	}}
 	for _, namespace := range namespaces {
 		if options.DefaultNamespaces == nil {
@@ -86,6 +90,15 @@ func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (c
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
 	return objects, nil
+}
+
+// withoutSpecTemplate leaves out of a release what is large and in no list.
+func withoutSpecTemplate(object any) (any, error) {
+	if release, is := object.(*v1alpha1.BatchRelease); is {
+		release.Spec.Template, release.ManagedFields = nil, nil
+		delete(release.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return object, nil
 }
 
 func withoutTemplate(object any) (any, error) {
@@ -214,6 +227,9 @@ func navigation(path string) []page.NavLink {
 	}
 	return links
 }
+
+// readsAtOnce is how many releases are read for pages at a time: each can have many pods.
+const readsAtOnce = 16
 
 // timeout is how long the API server may take for one page.
 const timeout = 20 * time.Second

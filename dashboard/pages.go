@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -110,6 +111,12 @@ func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	key := keyOf(r)
+	select {
+	case d.reads <- struct{}{}:
+		defer func() { <-d.reads }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait to read a release: %w", ctx.Err())
+	}
 	sight, err := lookup.Visible(ctx, viewer.Client, key)
 	if err != nil {
 		return nil, err
@@ -129,7 +136,7 @@ func keyOf(r *http.Request) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
-// named serves a page of a release. No object can have a name that is no part of a path, and the API server need not be asked for one.
+// named serves a page of a release. No object can have a name that is no part of a path, and the API server need not see one that has.
 func named(make func(*http.Request, *access.Viewer) (*answer, error)) func(*http.Request, *access.Viewer) (*answer, error) {
 	return func(r *http.Request, viewer *access.Viewer) (*answer, error) {
 		if !canBe(keyOf(r)) {

@@ -168,7 +168,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 // tell publishes events of a status that is written.
 func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	for _, event := range events {
-		if event.Quiet() {
+		if event.Quiet {
 			kube.LogOnly(r.recorder, release, event.Reason, event.Message)
 			continue
 		}
@@ -214,16 +214,12 @@ const putBackAgain = time.Minute
 // the workload of a release that is deleted is handed back.
 func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 	log.FromContext(ctx).V(1).Info(action.String(), "why", action.Why())
-	switch a := action.(type) {
-	case plan.TakeOver:
-		if again := r.clock.Since(v.process.putBackLogged) < putBackAgain; a.PutBack != "" && !again {
-			v.process.putBackLogged = r.clock.Now()
-			kube.LogOnly(r.recorder, v.release, a.PutBack, string(a.Why()))
-		}
-	case plan.HandBack:
-		if v.release.DeletionTimestamp != nil { // else the end of the release says so
-			kube.LogOnly(r.recorder, v.release, v1alpha1.ReasonHandingBack, fmt.Sprintf("%s: %s", a, a.Why()))
-		}
+	if take, is := action.(plan.TakeOver); is && take.PutBack != "" && r.clock.Since(v.process.putBackLogged) >= putBackAgain {
+		v.process.putBackLogged = r.clock.Now()
+		kube.LogOnly(r.recorder, v.release, take.PutBack, take.Why())
+	}
+	if back, is := action.(plan.HandBack); is && v.release.DeletionTimestamp != nil { // else the end of the release says so
+		kube.LogOnly(r.recorder, v.release, v1alpha1.ReasonHandingBack, fmt.Sprintf("%s: %s", back, back.Why()))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // beyond its object.
 type parts interface {
 	readParts
+	ailingParts
 	seenParts
 	movedParts
 }
@@ -23,12 +24,16 @@ type readParts interface {
 	// observe reads them from what is cached or watched, and read from the API server.
 	observe(context.Context, *Reconciler, *view) error
 	read(context.Context, *Reconciler, *view) error
+	// owns reports whether a pod belongs to the workload.
+	owns(*view, *corev1.Pod) bool
+}
+
+// ailingParts finds out what is wrong with them.
+type ailingParts interface {
 	// failing says in a sentence what keeps updated pods from being available.
 	failing(context.Context, *Reconciler, *view) (string, error)
 	// updatedPods are those of the version that is released, as they are known or read from the API server.
 	updatedPods(context.Context, *Reconciler, *view) ([]*corev1.Pod, error)
-	// owns reports whether a pod belongs to the workload.
-	owns(*view, *corev1.Pod) bool
 }
 
 // seenParts says what was seen.

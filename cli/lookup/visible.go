@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +19,7 @@ type Sight = show.Sight
 
 // Visible reads a release and what belongs to it, as far as the user may. Only the release itself must be readable.
 func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight, error) {
+	c = paged{c}
 	sight := &Sight{Whole: &show.Whole{Release: &v1alpha1.BatchRelease{}}}
 	if err := c.Get(ctx, key, sight.Release); err != nil {
 		return nil, fmt.Errorf("read release in namespace %s: %w", key.Namespace, err)
@@ -53,4 +55,44 @@ func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alph
 		return nil, fmt.Errorf("list gates: %w", err)
 	}
 	return gates.Items, nil
+}
+
+// The bounds of reading pods: how many come at a time, and how many are read.
+const (
+	podPage  = 500
+	mostPods = 5000
+)
+
+// paged reads pods in pages, and keeps of each what people see: a workload may have many, and each can be large.
+type paged struct{ client.Reader }
+
+// List lists pods in pages, and everything else as it is.
+func (p paged) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	pods, are := list.(*corev1.PodList)
+	if !are {
+		return p.Reader.List(ctx, list, options...)
+	}
+	for next := ""; ; {
+		var page corev1.PodList
+		if err := p.Reader.List(ctx, &page, append(options, client.Limit(podPage), client.Continue(next))...); err != nil {
+			return err
+		}
+		for i := range page.Items {
+			pods.Items = append(pods.Items, slim(&page.Items[i]))
+		}
+		next = page.Continue
+		if next == "" || len(pods.Items) >= mostPods {
+			return nil
+		}
+	}
+}
+
+// slim is a pod without what no page shows.
+func slim(pod *corev1.Pod) corev1.Pod {
+	kept := corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: corev1.PodStatus{
+		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, Conditions: pod.Status.Conditions,
+		InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
+	}}
+	kept.Annotations, kept.ManagedFields = nil, nil
+	return kept
 }

@@ -2,14 +2,18 @@ package access
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -409,5 +413,22 @@ func TestClientsAreShared(t *testing.T) {
 	}
 	if !slices.Equal(ada.Groups, []string{"dev"}) {
 		t.Errorf("groups were changed: %v", ada.Groups)
+	}
+}
+
+// quoting stands for an API server, or something before it, whose error repeats what it was sent.
+type quoting struct{ client.Client }
+
+func (quoting) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	return fmt.Errorf("bad gateway: POST %s", object.(*authenticationv1.TokenReview).Spec.Token)
+}
+
+// An error that quotes the token reaches the log without it.
+func TestErrorsHoldNoToken(t *testing.T) {
+	t.Parallel()
+	c := &Cluster{people: &people{own: quoting{}}}
+	_, _, err := c.review(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", nil), "secret-token")
+	if err == nil || strings.Contains(err.Error(), "secret-token") || !strings.Contains(err.Error(), "bad gateway") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,7 @@ func TestRightsOfTheDashboard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.UserAgent, cfg.QPS = t.Name(), -1
+		cfg.UserAgent, cfg.QPS = namespace, -1
 		return cfg
 	}
 	own := account("sluice-dashboard")
@@ -56,6 +57,10 @@ func TestRightsOfTheDashboard(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "grace"}},
 	})
 	release(t, admin, namespace)
+	heard(t, own, authorizationv1.ResourceAttributes{Verb: "list", Group: "rollouts.sluice.dev", Resource: "batchreleases"})
+	heard(t, own, authorizationv1.ResourceAttributes{Verb: "impersonate:serviceaccount", Group: "authentication.k8s.io", Resource: "serviceaccounts"})
+	heard(t, own, authorizationv1.ResourceAttributes{Verb: "impersonate-on:serviceaccount:watch", Resource: "pods"})
+	heard(t, person, authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "list", Resource: "pods"})
 	base, visit := serve(t, own)
 	got := visit(http.MethodPost, base+"/login", url.Values{"token": {person.BearerToken}})
 	if got.status != http.StatusSeeOther {
@@ -72,7 +77,7 @@ func TestRightsOfTheDashboard(t *testing.T) {
 		}
 	}
 	refused, err := cptest.Access(t).CountRequests(func(r controlplane.Request) bool {
-		return r.UserAgent == t.Name() && r.Code == http.StatusForbidden
+		return r.UserAgent == namespace && r.Code == http.StatusForbidden
 	})
 	if err != nil || len(refused) > 0 {
 		t.Errorf("refused were %v, %v", refused, err)
@@ -86,7 +91,25 @@ func create(t *testing.T, admin client.Client, object client.Object) {
 	}
 }
 
-// grantRoles gives the dashboard's account the roles of its component, by names of the test's own, and waits until the API server has heard of them.
+// heard waits until the API server has heard of a right.
+func heard(t *testing.T, cfg *rest.Config, right authorizationv1.ResourceAttributes) {
+	t.Helper()
+	c, err := client.New(cfg, cptest.ClientOptions(t, cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cptest.Eventually(t, time.Minute, func() error {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &right,
+		}}
+		if err := c.Create(t.Context(), review); err != nil || !review.Status.Allowed {
+			return fmt.Errorf("may %s: %v, %w", right.String(), review.Status.Allowed, err)
+		}
+		return nil
+	})
+}
+
+// grantRoles gives the dashboard's account the roles of its component, by names of the test's own.
 func grantRoles(t *testing.T, admin client.Client, namespace string) {
 	t.Helper()
 	path, err := controlplane.InCheckout("config/components/dashboard/role.yaml")

@@ -79,7 +79,7 @@ func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Ti
 	for i := range kept {
 		namespaces[kept[i].Namespace] = true
 		one, ended := pastOf(&kept[i])
-		if !ended || one.Time.Before(from) || one.Time.After(now) || query.Namespace != "" && one.Namespace != query.Namespace {
+		if !ended || !one.Time.After(from) || one.Time.After(now) || query.Namespace != "" && one.Namespace != query.Namespace {
 			continue
 		}
 		past = append(past, one)

@@ -85,7 +85,7 @@ func warningsOf(release *v1alpha1.BatchRelease) []string {
 		v1alpha1.ConditionPreflightFailed: status.State == v1alpha1.StateWillNotFit,
 		v1alpha1.ConditionDrifted:         status.State == v1alpha1.StateDrifted || status.StoppedFor(v1alpha1.StopWorkloadChanged) || status.State == v1alpha1.StateChangedPastGit,
 	} {
-		if found := meta.FindStatusCondition(status.Conditions, condition); found != nil && found.Message != "" && !isSaid {
+		if found := meta.FindStatusCondition(status.Conditions, condition); found != nil && !isSaid {
 			warnings = append(warnings, line(found.Message))
 		}
 	}

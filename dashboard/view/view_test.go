@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
@@ -112,7 +113,7 @@ func TestQueriesSurviveTheirAddress(t *testing.T) {
 	}
 }
 
-func rowsOf(n int) []*Row {
+func manyRows(n int) []*Row {
 	var rows []*Row
 	for i := range n {
 		one := release(fmt.Sprintf("web-%03d", i), []v1alpha1.Phase{v1alpha1.PhaseCompleted, v1alpha1.PhaseFailed}[i%2])
@@ -132,7 +133,7 @@ func nobody() Viewer {
 
 func TestListsAreCutIntoPages(t *testing.T) {
 	t.Parallel()
-	rows := rowsOf(120)
+	rows := manyRows(120)
 	tests := map[string]struct {
 		query        Query
 		rows, total  int
@@ -364,5 +365,23 @@ func TestPodsAreDrawnUpToABound(t *testing.T) {
 	}
 	if drawn != mostPods || pods.More != 500 || pods.Total() != mostPods+500 {
 		t.Errorf("got %d pods drawn, %d only counted, %d in all", drawn, pods.More, pods.Total())
+	}
+}
+
+// A rollback of each kind is foreseen with the bounds that its kind has.
+func TestStepsOfARollback(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		one := release("web", v1alpha1.PhaseRollingUpdate)
+		one.Spec.WorkloadRef.Kind = kind
+		one.Spec.Strategy.Steps = []v1alpha1.Step{{Replicas: intstr.FromString("50%")}, {Replicas: intstr.FromString("100%")}}
+		if steps := rollbackSteps(one, 10); len(steps) == 0 || steps[len(steps)-1].Pods != 10 {
+			t.Errorf("%s: a rollback ends with all pods: %+v", kind, steps)
+		}
+	}
+	one := release("web", v1alpha1.PhaseRollingUpdate)
+	one.Spec.WorkloadRef.Kind = "Job"
+	if steps := rollbackSteps(one, 10); steps != nil {
+		t.Errorf("nothing is foreseen for a kind that nobody knows: %+v", steps)
 	}
 }

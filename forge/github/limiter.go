@@ -34,12 +34,20 @@ type limiter struct {
 	requests, unchanged atomic.Int64
 }
 
+// unanswered counts the requests of this process that no forge has answered yet.
+var unanswered atomic.Int64
+
+// Unanswered is how many requests of this process wait for the answer of a forge.
+func Unanswered() int64 { return unanswered.Load() }
+
 // RoundTrip implements http.RoundTripper. A limit, known or new, is a *forge.LimitedError.
 func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := l.limit.admit(); err != nil {
 		return nil, err
 	}
 	l.requests.Add(1)
+	unanswered.Add(1)
+	defer unanswered.Add(-1)
 	resp, err := l.next.RoundTrip(req)
 	if err != nil {
 		return nil, err

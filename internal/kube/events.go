@@ -92,7 +92,7 @@ func releaseKeys(release *v1alpha1.BatchRelease) []any {
 // mostDeciders are how many people a line names.
 const mostDeciders = 5
 
-// deciders are who decided a gate by its evidence; the kinds of the facts where no person did.
+// deciders are who decided a gate by its evidence; or what decided it where no person did.
 func deciders(gate *v1alpha1.Gate) string {
 	var people, kinds []string
 	for _, fact := range gate.Status.Evidence {

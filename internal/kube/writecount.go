@@ -65,7 +65,7 @@ var written = map[string][]string{
 	"GRPCRoute":            {patchV},
 }
 
-// kindsOf are the kinds by their resources in paths.
+// kindsOf has each kind by its resource in paths.
 var kindsOf = func() map[string]string {
 	kinds := map[string]string{}
 	for kind := range written {

@@ -7,9 +7,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Quiet reports whether an event is for the log alone: it costs no request.
-func (e Event) Quiet() bool { return e.Reason == v1alpha1.ReasonStepDone }
-
 // progressed are the events of a release that goes on: what it leaves behind, that it begins, and that it comes to another batch. Each is told
 // once, as it is about what the status before did not have.
 func (t *telling) progressed() []Event {
@@ -37,7 +34,7 @@ func (t *telling) gaveWay() *Event {
 		what = "the rollback to "
 	}
 	where := ""
-	if was.Batch != "" {
+	if was.StepStartedAt != nil {
 		where = " at batch " + was.Batch
 	}
 	return &Event{Reason: v1alpha1.ReasonSuperseded, Message: bounded(fmt.Sprintf("%s%s%s gives way to %s",
@@ -75,7 +72,7 @@ func (t *telling) stepEnds() *Event {
 	if !on || !rolled || was.StepStartedAt == nil || was.CurrentStepState != v1alpha1.StepUpgrade || t.attempted() || t.turned() != (was.Rollback != nil) {
 		return nil
 	}
-	return &Event{Reason: v1alpha1.ReasonStepDone, Message: fmt.Sprintf("batch %s done with %s of %d", was.Batch, pods(was.TargetReplicas), was.Replicas)}
+	return &Event{Quiet: true, Reason: v1alpha1.ReasonStepDone, Message: fmt.Sprintf("batch %s done with %s of %d", was.Batch, pods(was.TargetReplicas), was.Replicas)}
 }
 
 // turned reports whether the release is a rollback.

@@ -118,7 +118,7 @@ func (s *scene) unchanged() *scene {
 func TestDriftNamesTheKind(t *testing.T) {
 	t.Parallel()
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop).but(func(o *Observation) { o.Release.Spec.WorkloadRef.Kind = "StatefulSet" })
-	want := []Event{{true, v1alpha1.ReasonDrifted, "the StatefulSet was changed out of band: " + image +
+	want := []Event{{Warning: true, Reason: v1alpha1.ReasonDrifted, Message: "the StatefulSet was changed out of band: " + image +
 		"; put it back ('kubectl rollout undo statefulset/web -n shop'), or commit it to Git"}}
 	if diff := cmp.Diff(want, next(t, s).Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -129,7 +129,7 @@ func TestDriftIsToldOnce(t *testing.T) {
 	t.Parallel()
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop)
 	first := next(t, s)
-	want := []Event{{true, v1alpha1.ReasonDrifted, "the Deployment was changed out of band: " + image +
+	want := []Event{{Warning: true, Reason: v1alpha1.ReasonDrifted, Message: "the Deployment was changed out of band: " + image +
 		"; put it back ('kubectl rollout undo deployment/web -n shop'), or commit it to Git"}}
 	if diff := cmp.Diff(want, first.Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

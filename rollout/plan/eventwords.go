@@ -19,23 +19,23 @@ func (t *telling) events() []Event {
 func (t *telling) event(what happening) Event {
 	switch h := what.(type) {
 	case retried:
-		return Event{false, v1alpha1.ReasonRetrying, "continuing: a retry was requested"}
+		return Event{Reason: v1alpha1.ReasonRetrying, Message: "continuing: a retry was requested"}
 	case notFound:
-		return Event{true, v1alpha1.ReasonRevisionNotFound, h.problem.words()}
+		return Event{Warning: true, Reason: v1alpha1.ReasonRevisionNotFound, Message: h.problem.words()}
 	case jumpMade:
-		return Event{false, v1alpha1.ReasonJumped, fmt.Sprintf("from batch %d/%d to batch %d/%d, by %s", h.from+1, h.steps, h.to+1, h.steps, h.by)}
+		return Event{Reason: v1alpha1.ReasonJumped, Message: fmt.Sprintf("from batch %d/%d to batch %d/%d, by %s", h.from+1, h.steps, h.to+1, h.steps, h.by)}
 	case jumpRefused:
-		return Event{true, v1alpha1.ReasonJumpRefused, fmt.Sprintf("%s %d: %s", h.by, h.to, h.words())}
+		return Event{Warning: true, Reason: v1alpha1.ReasonJumpRefused, Message: fmt.Sprintf("%s %d: %s", h.by, h.to, h.words())}
 	case pausedBefore:
-		return Event{false, v1alpha1.ReasonPausePoint, t.pauseWords(&h.at)}
+		return Event{Reason: v1alpha1.ReasonPausePoint, Message: t.pauseWords(&h.at)}
 	case gaveUp:
-		return Event{true, v1alpha1.ReasonGatewaySilent, bounded(h.words())}
+		return Event{Warning: true, Reason: v1alpha1.ReasonGatewaySilent, Message: bounded(h.words())}
 	case pauseEnded:
 		how := "is gone"
 		if h.at.Confirmed == h.at.Pod {
 			how = "was confirmed"
 		}
-		return Event{false, v1alpha1.ReasonPausePoint, "the pause point of pod " + h.at.Pod + " " + how}
+		return Event{Reason: v1alpha1.ReasonPausePoint, Message: "the pause point of pod " + h.at.Pod + " " + how}
 	}
 	return Event{}
 }

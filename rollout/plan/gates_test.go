@@ -422,7 +422,7 @@ func TestARefusedApprovalIsTold(t *testing.T) {
 	if got.Message != want || got.Reason != v1alpha1.ReasonApprovalRefused || got.CurrentStepState != v1alpha1.StepBlocking {
 		t.Errorf("got %s, %s: %s", got.CurrentStepState, got.Reason, got.Message)
 	}
-	if diff := cmp.Diff([]Event{{true, v1alpha1.ReasonApprovalRefused, want}}, result.Events); diff != "" {
+	if diff := cmp.Diff([]Event{{Warning: true, Reason: v1alpha1.ReasonApprovalRefused, Message: want}}, result.Events); diff != "" {
 		t.Errorf("people are warned: -want +got:\n%s", diff)
 	}
 }

@@ -31,7 +31,7 @@ func (t *telling) news() []Event {
 	if !t.worthTelling(told) {
 		return events
 	}
-	event := Event{told.warning || t.turnedBack(), t.status.Reason, t.status.Message}
+	event := Event{Warning: told.warning || t.turnedBack(), Reason: t.status.Reason, Message: t.status.Message}
 	if slices.Contains(events, event) { // that a batch of a rollback begins
 		return events
 	}

@@ -35,7 +35,9 @@ type Plan struct {
 
 // Event tells people what happened.
 type Event struct {
-	Warning         bool
+	Warning bool
+	// Quiet says that it is for the log alone: it costs no request.
+	Quiet           bool
 	Reason, Message string
 }
 

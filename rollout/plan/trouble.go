@@ -7,7 +7,7 @@ import (
 )
 
 // A pod that can't start costs the release its progress deadline. People are told within seconds: while updated pods are missing,
-// they are looked at after a short time, and again in growing intervals. Nothing else is decided by what is seen.
+// they are read after a short time, and again in growing intervals. Nothing else is decided by what is seen.
 
 // Trouble is what is wrong with updated pods. The zero value is nothing.
 type Trouble struct {
@@ -73,7 +73,7 @@ func (l *look) inBatch() bool {
 	return w != nil && !w.Deleting && l.underWay() && l.entered() && l.record.Phase != v1alpha1.PhaseFinalizing && !l.empty
 }
 
-// toldTrouble is what was told of the pods of the same revision; nil if nothing was.
+// toldTrouble is what the status has of the pods of the same revision; nil if nothing.
 func (l *look) toldTrouble() *v1alpha1.PodTrouble {
 	told := l.Release.Status.PodTrouble
 	if told == nil || told.Revision != l.record.UpdateRevision {
@@ -192,16 +192,16 @@ func later(a, b time.Time) time.Time {
 
 // troubleWords say what is wrong with updated pods; empty if nothing is, or if the state says it.
 func (t *telling) troubleWords() string {
+	trouble := t.record.PodTrouble
 	switch t.state.(type) {
 	case Rolling, Shifting, Blocked, Paused, Stopped:
-	default:
-		return ""
+		if trouble != nil {
+			return trouble.Words(t.record.TargetReplicas)
+		}
+	case Absent, Arriving, Completed, Drifted, Entering, Failed, Finishing, Idle, Leaving, PastGit, Preparing, Replaced, Starting, Unsecured, Waiting,
+		WorkloadHeld:
 	}
-	trouble := t.record.PodTrouble
-	if trouble == nil {
-		return ""
-	}
-	return trouble.Words(t.record.TargetReplicas)
+	return ""
 }
 
 // troubleBegins is the event of trouble that was not told before; nil if there is none.

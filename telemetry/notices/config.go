@@ -150,15 +150,20 @@ func decode(text []byte) (*file, error) {
 	if err != nil {
 		return nil, errors.New("a field has a value of the wrong type: " + typeProblem(err))
 	}
-	for _, problem := range strict {
-		path, _ := strings.CutPrefix(problem.Error(), "unknown field ")
-		path = strings.Trim(path, `"`)
-		if last := path[strings.LastIndex(path, ".")+1:]; !fieldName.MatchString(last) {
-			return nil, errors.New("a field has a name that is unknown; check the indentation")
-		}
-		return nil, fmt.Errorf("%s: unknown field", plain.Line(path))
+	if len(strict) > 0 {
+		return nil, unknown(strict[0])
 	}
 	return &fields, nil
+}
+
+// unknown is where a field is that there is none of.
+func unknown(problem error) error {
+	path, _ := strings.CutPrefix(problem.Error(), "unknown field ")
+	path = strings.Trim(path, `"`)
+	if last := path[strings.LastIndex(path, ".")+1:]; !fieldName.MatchString(last) {
+		return errors.New("a field has a name that is unknown; check the indentation")
+	}
+	return fmt.Errorf("%s: unknown field", plain.Line(path))
 }
 
 var yamlLine = regexp.MustCompile(`line \d+`)
@@ -173,10 +178,8 @@ func lineOf(err error) string {
 
 // typeProblem is which field has a wrong type, without its value.
 func typeProblem(err error) string {
-	var wrong interface{ Error() string } = err
-	words := wrong.Error()
-	if at := strings.Index(words, "Go struct field "); at >= 0 {
-		field, _, _ := strings.Cut(words[at+len("Go struct field "):], " ")
+	if _, rest, found := strings.Cut(err.Error(), "Go struct field "); found {
+		field, _, _ := strings.Cut(rest, " ")
 		if _, path, found := strings.Cut(field, "."); found {
 			return plain.Line(path)
 		}

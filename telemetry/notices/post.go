@@ -52,22 +52,29 @@ func (p *post) rouse() {
 // run sends what is in the queue until stop ends. A request that has begun then is finished, unless kill ends, too.
 func (p *post) run(stop, kill context.Context) {
 	for stop.Err() == nil {
-		one, receiver, client, wait := p.take()
-		if one != nil {
-			p.conclude(one, deliver(kill, client, receiver, one.pending, p.clock.Now()))
+		next, wait := p.take()
+		if next.one == nil {
+			p.rest(stop, wait)
 			continue
 		}
-		p.rest(stop, wait)
+		p.conclude(next.one, deliver(kill, next.client, next.receiver, next.one.pending, p.clock.Now()))
 	}
 }
 
-// take is the next notice to send, and how.
-func (p *post) take() (*queued, *receiver, *http.Client, time.Duration) {
+// job is a notice to send, and how.
+type job struct {
+	one      *queued
+	receiver *receiver
+	client   *http.Client
+}
+
+// take is the next job, or else how long to wait for one.
+func (p *post) take() (job, time.Duration) {
 	p.desk.lock.Lock()
 	defer p.desk.lock.Unlock()
 	one, wait := p.queue.take(p.clock.Now())
 	p.full = p.full && p.queue.size() > 0
-	return one, p.receiver, p.client, wait
+	return job{one, p.receiver, p.client}, wait
 }
 
 // rest waits for what is next.

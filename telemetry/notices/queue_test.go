@@ -103,12 +103,14 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	var q queue
 	other := about1("quiet", 0)
 	other.Notice.Namespace = "other"
+	q.add(about1("loud", 0))
+	q.take(time.Unix(0, 0))
+	q.done()
+	q.add(about1("loud", 1))
+	q.add(other)
 	for i := range int64(maxQueue) {
 		q.add(about1(fmt.Sprint("loud", i), i))
 	}
-	q.take(time.Unix(0, 0))
-	q.done()
-	q.add(other)
 	for i := range int64(100) {
 		if dropped := q.add(about1(fmt.Sprint("louder", i), i)); dropped != nil && dropped.Notice.Namespace != "shop" {
 			t.Fatal("want nothing of another namespace dropped")
@@ -116,5 +118,11 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 	if one, _ := q.take(time.Unix(0, 0)); one == nil || one.pending != other {
 		t.Errorf("want the other namespace served next, got %v", one)
+	}
+	q.done()
+	q.add(other)
+	q.add(about1("loud", 2))
+	if one, _ := q.take(time.Unix(0, 0)); one == nil || one.pending == other {
+		t.Errorf("want them in turns, got %v", one)
 	}
 }

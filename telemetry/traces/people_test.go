@@ -16,7 +16,7 @@ import (
 type recorded []string
 
 // Eventf records an event.
-func (r *recorded) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) {
+func (r *recorded) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) { //nolint:revive // the interface has it so
 	*r = append(*r, fmt.Sprintf(note, args...))
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -162,7 +163,7 @@ func lines(spans []collector.Span) []string {
 
 // attemptOf is the attempt whose trace a span is in.
 func attemptOf(s collector.Span) int64 {
-	for attempt := int64(0); attempt < 9; attempt++ {
+	for attempt := range int64(9) {
 		if hex.EncodeToString(s.TraceId) == traces.TraceID("shop", "8b1f3a4e-uid", attempt) {
 			return attempt
 		}
@@ -324,7 +325,7 @@ func TestGRPC(t *testing.T) {
 }
 
 // TestHostileTexts: whoever writes commits, gates and messages can't make a span large, nor control a terminal that shows it, nor have it lead
-// people to a script, nor have it last from before the epoch to the year 9999.
+// people to a script, nor have it last from before the epoch to the year 2250.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	nasty := "\x1b[2J\u202e::error::##vso[task]\r\n\xff<script>" + strings.Repeat("é", 1<<20)
@@ -343,7 +344,7 @@ func TestHostileTexts(t *testing.T) {
 	for i := range s.facts { // whoever writes a Gate is not held to what the API server would take
 		if g := s.facts[i].Gate; g != nil {
 			g.Name, g.UID, g.Type = nasty, types.UID(nasty), v1alpha1.GateType(nasty)
-			s.facts[i].Since, s.facts[i].Time = time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+			s.facts[i].Since, s.facts[i].Time = time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2250, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 	}
 	spans := told(t, s.facts)
@@ -356,12 +357,13 @@ func TestHostileTexts(t *testing.T) {
 			all[one.GetKey()] = span.Text(one.GetKey())
 		}
 		for key, text := range all {
-			if len(text) > 300 || strings.ContainsAny(text, "\x1b\r\n\u202e\xff") || strings.Contains(text, "##vso[") || strings.HasPrefix(text, "javascript") {
+			if len(text) > 300 || strings.ContainsAny(text, "\x1b\r\n\u202e") || !utf8.ValidString(text) || strings.Contains(text, "##vso[") || strings.HasPrefix(text, "javascript") {
 				t.Errorf("%s of %.20q is %d bytes: %.80q", key, span.Name, len(text), text)
 			}
 		}
 		begun, ended := time.Unix(0, int64(span.StartTimeUnixNano)), time.Unix(0, int64(span.EndTimeUnixNano))
-		if ended.Before(begun) || ended.Year() > 2200 {
+		wrong := strings.HasPrefix(span.Name, "gate") && (begun.Unix() != 0 || ended.Unix() != 0) // whose times are none
+		if wrong || ended.Before(begun) || ended.Year() > 2200 {
 			t.Errorf("%.20q lasts from %v to %v", span.Name, begun, ended)
 		}
 	}

@@ -243,6 +243,27 @@ func TestHostileTexts(t *testing.T) {
 			withoutBarriers(t, tab)
 		})
 	}
+	asks := 0
+	for _, address := range actionsOf(tab, dash.at(tab, s.page("web"))) {
+		asks++
+		t.Run("asks "+address[strings.LastIndex(address, "/")+1:], func(t *testing.T) {
+			tab := tab.In(t)
+			tab.Open(address)
+			settled(tab)
+			harmless(t, tab, 200)
+			withoutBarriers(t, tab)
+		})
+	}
+	if asks < 3 {
+		t.Errorf("the release offers %d actions, want some", asks)
+	}
+}
+
+// actionsOf are the addresses of the pages that ask before they do something.
+func actionsOf(tab *browser.Tab, page string) []string {
+	tab.Open(page)
+	settled(tab)
+	return browser.Ask[[]string](tab, `[...document.querySelectorAll("nav.actions a")].map((a) => a.href)`)
 }
 
 // settled waits until a page is whole, and opens what is folded.

@@ -46,6 +46,7 @@ func TestScreenshots(t *testing.T) {
 	}{
 		{"dashboard-releases", "/", browser.Look{Width: 1200, Height: 700}},
 		{"dashboard-release", s.page("web"), browser.Look{Width: 1200, Height: 1010}},
+		{"dashboard-rollback", s.page("web") + "/rollback", browser.Look{Width: 1200, Height: 1010}},
 		{"dashboard-failed", s.page("payments"), browser.Look{Width: 1200, Height: 860}},
 		{"dashboard-dark", s.page("web"), browser.Look{Width: 1200, Height: 1010, Dark: true}},
 		{"dashboard-phone", "/", browser.Look{Width: 390, Height: 844, Phone: true}},
@@ -53,7 +54,7 @@ func TestScreenshots(t *testing.T) {
 	} {
 		tab.Through(picture.look)
 		tab.Open(dash.at(tab, picture.path))
-		tab.Await(`document.readyState === "complete" && document.querySelector("[data-live-state]")?.textContent !== "reload to see changes"`, soon)
+		tab.Await(`document.readyState === "complete" && document.querySelector("[data-live-state]")?.textContent !== "reload to see changes" && document.querySelector("main") !== null`, soon)
 		data := tab.Picture()
 		shown, err := png.DecodeConfig(bytes.NewReader(data))
 		if err != nil || int64(shown.Width) != picture.look.Width || len(data) > mostBytes {

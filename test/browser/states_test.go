@@ -46,6 +46,9 @@ func TestEachStateKeepsNobodyOut(t *testing.T) {
 	s.create(released("web", template("web", "web:2", nil), step(2, manual()), step("100%")))
 	s.blocksAt("web", 0)
 	look("waiting", s.page("web"))
+	for _, address := range actionsOf(page, dash.at(page, s.page("web"))) {
+		look("asks "+address[strings.LastIndex(address, "/")+1:], strings.TrimPrefix(address, dash.at(page, "")))
+	}
 	look("list", "/")
 	s.patch(&v1alpha1.BatchRelease{}, "web", string(encode(map[string]any{"spec": map[string]any{"template": template("web", "web:3", map[string]string{
 		controlplane.BehaviourAnnotation: controlplane.CrashLoop,
@@ -57,6 +60,9 @@ func TestEachStateKeepsNobodyOut(t *testing.T) {
 	s.patch(&v1alpha1.BatchRelease{}, "web", `{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
 	s.await("web", "to fail", func(r *v1alpha1.BatchRelease) bool { return r.Status.Phase == v1alpha1.PhaseFailed })
 	look("failed", s.page("web"))
+	for _, address := range actionsOf(page, dash.at(page, s.page("web"))) {
+		look("failed, asks "+address[strings.LastIndex(address, "/")+1:], strings.TrimPrefix(address, dash.at(page, "")))
+	}
 	look("list with a failure", "/")
 	s.patch(&v1alpha1.BatchRelease{}, "web", `{"metadata":{"annotations":{"rollback":"true"}}}`)
 	s.await("web", "to be rolled back", func(r *v1alpha1.BatchRelease) bool { return r.Status.Phase == v1alpha1.PhaseCompleted })

@@ -67,7 +67,9 @@ func NewGRPC(t testing.TB) *Collector {
 	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		server.Stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Errorf("serve grpc: %v", err)
+		}
 	})
 	return c
 }
