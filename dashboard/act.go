@@ -37,15 +37,13 @@ const formField = "form"
 
 // confirmAction shows the page that asks.
 func (d *Dashboard) confirmAction(r *http.Request, viewer *access.Viewer) (*answer, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	defer cancel()
 	what := deedOf(r.PathValue("action"))
 	if what == nil {
 		return nil, errNoPage
 	}
 	query := r.URL.Query()
 	batch, _ := strconv.ParseInt(query.Get("batch"), 10, 32) // none is chosen
-	return d.confirm(ctx, r, viewer, what, asked{by: viewer.Name, to: query.Get("to"), batch: int32(batch)}, nil)
+	return d.confirm(r, viewer, what, asked{by: viewer.Name, to: query.Get("to"), batch: int32(batch)}, nil)
 }
 
 // mistake is what is wrong with a form: with its text, or with the rest.
@@ -54,7 +52,9 @@ type mistake struct{ words, form string }
 func (m *mistake) Error() string { return m.words + m.form }
 
 // confirm is the page that asks, with what was typed and what was wrong with that.
-func (d *Dashboard) confirm(ctx context.Context, r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
+func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
 	sight, err := lookup.Visible(ctx, viewer.Client, keyOf(r))
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
 	return gates
 }
 
-// unwanted says why something makes no sense now.
+// unwanted says why something is not possible now.
 func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
 	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
 	return d.explain(now.release.Namespace, now.release.Name, err)
@@ -185,15 +185,15 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 	}
 	a, wrong := readAsked(what, viewer, r)
 	if wrong != nil {
-		return d.confirm(ctx, r, viewer, what, a, wrong)
+		return d.confirm(r, viewer, what, a, wrong)
 	}
-	do := func() (told, error) { return d.perform(ctx, viewer, key, what, a, readSeen(r.PostForm)) }
-	came, err := told{}, error(nil)
-	if form := r.PostForm.Get(formField); form != "" {
-		came, err = d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form}, "\x00"), do)
-	} else {
-		came, err = do()
+	form := r.PostForm.Get(formField)
+	if form == "" { // what is sent without it is not known again
+		form = rand.Text()
 	}
+	came, err := d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form}, "\x00"), func() (told, error) {
+		return d.perform(ctx, viewer, key, what, a)
+	})
 	if err != nil {
 		return d.explain(key.Namespace, key.Name, err)
 	}
@@ -203,7 +203,7 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 // readAsked reads what a form asks for, or says what is wrong with it.
 func readAsked(what *deed, viewer *access.Viewer, r *http.Request) (asked, *mistake) {
 	form := r.PostForm
-	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before")}
+	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before"), saw: readSeen(form)}
 	typed := form.Get("message")
 	if what.verb == view.Reject || what.verb == view.Force {
 		typed = form.Get("reason")

@@ -27,7 +27,7 @@ type deed struct {
 	compares facts
 	// decide says what is to be written, by the rules of the command line.
 	decide func(situation, asked) ([]steer.Change, error)
-	// done reports whether what is asked for is so already.
+	// done reports whether what the form requests is so already.
 	done func(situation, asked) bool
 	// taken is nil where there is nothing to wait for but the gates that are decided.
 	taken act.Taken
@@ -50,6 +50,8 @@ type asked struct {
 	batch int32
 	// to is the revision of a rollback; empty for the one before, which was before when the person looked.
 	to, before string
+	// saw is how the release was when the person decided.
+	saw seen
 }
 
 // deeds are in the order of their buttons.

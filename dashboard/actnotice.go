@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// outcome is what came of an action.
+// outcome is the result of an action.
 type outcome string
 
 // The outcomes.

@@ -244,7 +244,7 @@ func retryWords(release *v1alpha1.BatchRelease) []string {
 	status := &release.Status
 	switch {
 	case status.RefusedWrite != nil:
-		return []string{"Sluice sends the write that the API server refuses once more: " + line(status.RefusedWrite.Write) + "."}
+		return []string{"Sluice sends again the write that the API server refuses: " + line(status.RefusedWrite.Write) + "."}
 	case status.StoppedFor(v1alpha1.StopWorkloadChanged):
 		return []string{"Somebody has changed the workload. The release goes on with its own template, from the batch where it stopped."}
 	default:

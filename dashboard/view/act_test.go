@@ -145,7 +145,7 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		"reject, which rolls back": {Reject, manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
 		"a refused write": {Retry, nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet"}
-		}, []string{"once more: create the ReplicaSet."}},
+		}, []string{"sends again the write that the API server refuses: create the ReplicaSet."}},
 		"jump back": {Jump, nil, func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, []string{"pods beyond its share go back"}},
 	}
 	for name, c := range cases {

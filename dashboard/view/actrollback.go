@@ -154,7 +154,7 @@ func trafficWords(release *v1alpha1.BatchRelease, to string) string {
 	}
 }
 
-// gitWords say what becomes of what Git has.
+// gitWords say what happens to the template in Git.
 func gitWords(sight *show.Sight) []string {
 	release := sight.Release
 	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}
