@@ -47,17 +47,10 @@ func (c *change) facts() []Fact {
 	switch {
 	case c.after.Attempt < c.before.Attempt: // somebody has taken the status away: what it told has happened all the same
 		return nil
-	case c.adopted():
-		return nil
 	case c.after.Attempt > c.before.Attempt:
 		return append(c.left(), c.begun()...)
 	}
 	return slices.Concat(c.batches(), c.stops(), c.ends())
-}
-
-// adopted reports whether a release began and completed at once, as its workload ran the template before: nothing was released.
-func (c *change) adopted() bool {
-	return c.before.Attempt == 0 && c.after.Phase == v1alpha1.PhaseCompleted && c.after.Rollback == nil
 }
 
 // jumpedBack reports whether the next attempt is at the same release, from an earlier batch.
