@@ -117,8 +117,13 @@ func podWords(pods Pods, to string) []string {
 	return words
 }
 
-// rollbackSteps are the steps, for a workload that keeps its size.
+// rollbackSteps are the steps, for a workload that keeps its size. A kind that nobody knows is not rolled back.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
+	switch release.Spec.WorkloadRef.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+	default:
+		return nil
+	}
 	var steps []RollbackStep
 	for i, share := range plan.Shares(release, true) {
 		step := RollbackStep{Number: i + 1, Share: cell(share), Pods: podsOfShare(&release.Spec.Steps(true)[i].Replicas, replicas)}
