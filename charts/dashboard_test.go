@@ -223,6 +223,36 @@ func TestServerTakesDashboard(t *testing.T) {
 	}
 }
 
+// TestOthersMayNotLogIn: once somebody is named, the dashboard acts as nobody of a kind that has no names. Groups alone would let in nobody.
+func TestOthersMayNotLogIn(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string][]string{
+		"users={ada}":          {"users"},
+		"serviceAccounts={ci}": {"serviceaccounts"},
+		"users={ada},dashboard.impersonation.groups={dev}": {"groups", "users"},
+		"constrained=auto": {"groups", "serviceaccounts", "users"},
+	} {
+		text := template(t, "sluice-system", "--kube-version=1.35.0", "--set=dashboard.enabled=true,dashboard.impersonation."+set)
+		for _, role := range []string{"sluice-dashboard-login", "sluice-dashboard-unconstrained"} {
+			var got []string
+			for _, rule := range rendered(t, "ClusterRole", text)[role].Object["rules"].([]any) {
+				resource := rule.(map[string]any)["resources"].([]any)[0].(string)
+				if slices.Contains([]string{"users", "groups", "serviceaccounts"}, resource) {
+					got = append(got, resource)
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s with %s acts as: -want +got:\n%s", role, set, diff)
+			}
+		}
+	}
+	out, err := helm(t, "template", "sluice", "sluice", "--set=dashboard.enabled=true,dashboard.impersonation.groups={dev}").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "dashboard.impersonation.users") {
+		t.Errorf("want groups alone refused, got %v:\n%s", err, out)
+	}
+}
+
 // TestDashboardSchema: a login that would be open to others on the way, or to nobody, is refused.
 func TestDashboardSchema(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,10 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/act"
@@ -151,9 +154,15 @@ func (s situation) chosen(by asked) []v1alpha1.Gate {
 	return slices.DeleteFunc(slices.Clone(s.gates), func(g v1alpha1.Gate) bool { return !slices.Contains(by.gates, string(g.UID)) })
 }
 
-// answering decides an answer to the gates that were chosen, and to no others.
+// errNoName is for whom the API server does not name.
+var errNoName = errors.New("it does not say who you are, and an answer has the name of who gave it: allow yourself to create SelfSubjectReviews, or answer with kubectl")
+
+// answering decides an answer to the gates that were chosen, and to no others. Nobody answers who has no name: it stays with the answer.
 func answering(how func(*v1alpha1.BatchRelease, []v1alpha1.Gate, steer.Words) ([]steer.Change, error)) func(situation, asked) ([]steer.Change, error) {
 	return func(now situation, a asked) ([]steer.Change, error) {
+		if a.by == "" {
+			return nil, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("gates").GroupResource(), now.release.Name, errNoName)
+		}
 		return how(now.release, now.chosen(a), steer.Words{By: a.by, Text: a.words})
 	}
 }

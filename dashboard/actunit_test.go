@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -223,5 +224,24 @@ func TestSimulationsAtOnce(t *testing.T) {
 	a.simulate(nested)
 	if ran != maxSimulations {
 		t.Errorf("want %d at once, got %d", maxSimulations, ran)
+	}
+}
+
+// TestNobodyAnswersWithoutName: whom the API server does not name is offered no answer to a gate, and none is written of theirs.
+func TestNobodyAnswersWithoutName(t *testing.T) {
+	t.Parallel()
+	now := standing()
+	for _, verb := range []view.Verb{view.Approve, view.Reject, view.Force} {
+		what := deedOf(string(verb))
+		if !what.possible(now, "ada") || what.possible(now, "") {
+			t.Errorf("%s: ada can: %v, nobody can: %v", verb, what.possible(now, "ada"), what.possible(now, ""))
+		}
+		changes, err := what.decide(now, asked{words: "well", gates: []string{"g1"}})
+		if len(changes) > 0 || !apierrors.IsForbidden(err) {
+			t.Errorf("%s in nobody's name: %v, %v", verb, changes, err)
+		}
+	}
+	if pause := deedOf(string(view.Pause)); !pause.possible(now, "") {
+		t.Error("what carries no name is still possible")
 	}
 }

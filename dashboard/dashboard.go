@@ -178,7 +178,7 @@ func (d *Dashboard) page(make func(*http.Request, *access.Viewer) (*answer, erro
 func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, viewer *access.Viewer, status int, made *answer) {
 	frame := made.frame
 	frame.Nav = navigation(r.URL.Path)
-	frame.Cluster, frame.Viewer, frame.Version = d.options.Cluster, viewer.Name, d.options.Version
+	frame.Cluster, frame.Viewer, frame.Version = d.options.Cluster, cmp.Or(viewer.Name, "you"), d.options.Version
 	frame.CSRF, frame.Leaves, frame.Now = viewer.CSRF, viewer.Leaves, view.Moment{Time: d.options.Clock.Now()}
 	body, err := page.Render(made.name, &frame)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,8 +32,10 @@ const (
 	// watchAgain is how long a watch that ended waits before the next.
 	watchAgain = 2 * time.Second
 
-	mostStreams    = 1000
-	mostOfOneParty = 30
+	mostStreams     = 1000
+	mostOfOneViewer = 30
+	// mostOfOneParty are those of all service accounts of a namespace: whoever may make one makes many.
+	mostOfOneParty = mostStreams / 10
 )
 
 // streams counts those that are open.
@@ -46,21 +49,40 @@ func newStreams() *streams { return &streams{of: map[string]int{}} }
 
 // take takes a place, and returns what gives it back; nil if there is none.
 func (s *streams) take(viewer string) func() {
+	party := partyOf(viewer)
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.all >= mostStreams || s.of[viewer] >= mostOfOneParty {
+	if s.all >= mostStreams || s.of[viewer] >= mostOfOneViewer || s.of[party] >= mostOfOneParty {
 		return nil
 	}
-	s.all++
-	s.of[viewer]++
+	s.count(1, viewer, party)
 	return func() {
 		s.lock.Lock()
 		defer s.lock.Unlock()
-		s.all--
-		if s.of[viewer]--; s.of[viewer] == 0 {
-			delete(s.of, viewer)
+		s.count(-1, viewer, party)
+	}
+}
+
+func (s *streams) count(by int, viewer, party string) {
+	s.all += by
+	for _, who := range []string{viewer, party} {
+		if who == "" { // a person is a party of their own
+			continue
+		}
+		if s.of[who] += by; s.of[who] == 0 {
+			delete(s.of, who)
 		}
 	}
+}
+
+// partyOf is whom a service account is counted with: all of its namespace. It is empty for a person, and no viewer's name.
+func partyOf(viewer string) string {
+	account, is := strings.CutPrefix(viewer, "system:serviceaccount:")
+	namespace, _, named := strings.Cut(account, ":")
+	if !is || !named {
+		return ""
+	}
+	return "system:serviceaccounts:" + namespace
 }
 
 // live tells a page that it has changed, for as long as it is open.

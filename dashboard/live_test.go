@@ -93,7 +93,7 @@ func TestStreamsAreLimited(t *testing.T) {
 	all := newStreams()
 	var leave []func()
 	for i := range mostStreams {
-		one := all.take(fmt.Sprint("viewer ", i/mostOfOneParty))
+		one := all.take(fmt.Sprint("viewer ", i/mostOfOneViewer))
 		if one == nil {
 			t.Fatalf("stream %d finds no place", i)
 		}
@@ -110,13 +110,42 @@ func TestStreamsAreLimited(t *testing.T) {
 	if all.all != 0 || len(all.of) != 0 {
 		t.Errorf("places are given back: %d, %v", all.all, all.of)
 	}
-	for i := range mostOfOneParty + 1 {
-		if got := all.take("greedy") != nil; got != (i < mostOfOneParty) {
+	for i := range mostOfOneViewer + 1 {
+		if got := all.take("greedy") != nil; got != (i < mostOfOneViewer) {
 			t.Errorf("stream %d of one viewer finds a place: %v", i, got)
 		}
 	}
 	if all.take("modest") == nil {
 		t.Error("others still find one")
+	}
+}
+
+// The service accounts of one namespace have a share of the streams, however many they are. A name with the look of such an account is nobody else's.
+func TestStreamsOfOneNamespace(t *testing.T) {
+	t.Parallel()
+	all, taken := newStreams(), 0
+	var leave []func()
+	for i := range mostStreams {
+		if one := all.take(fmt.Sprintf("system:serviceaccount:shop:tab-%d", i)); one != nil {
+			leave = append(leave, one)
+			taken++
+		}
+	}
+	if taken != mostOfOneParty {
+		t.Errorf("accounts of one namespace have %d streams, want %d of %d", taken, mostOfOneParty, mostStreams)
+	}
+	for _, other := range []string{"system:serviceaccount:bank:web", "system:serviceaccounts:bank", "system:serviceaccount:shop", "ada", ""} {
+		one := all.take(other)
+		if one == nil {
+			t.Fatalf("%q finds no place", other)
+		}
+		leave = append(leave, one)
+	}
+	for _, one := range leave {
+		one()
+	}
+	if all.all != 0 || len(all.of) != 0 {
+		t.Errorf("places are given back: %d, %v", all.all, all.of)
 	}
 }
 

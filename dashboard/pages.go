@@ -70,7 +70,7 @@ func (d *Dashboard) listReleases(r *http.Request, viewer *access.Viewer) (*answe
 	var failed error
 	may := func(what access.Verb) func(string) bool {
 		return func(namespace string) bool {
-			allowed, err := d.rights.May(ctx, viewer, namespace, what)
+			allowed, err := d.rights.In(ctx, viewer, namespace, what)
 			if err != nil {
 				failed = err
 			}

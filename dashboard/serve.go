@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-dev/sluice/dashboard/access"
@@ -15,6 +16,9 @@ import (
 
 // shutdown is how long requests in progress may take once the dashboard is to end.
 const shutdown = 3 * time.Second
+
+// mostConnections of clients that are open at a time; others wait. Each of the streams has one.
+const mostConnections = 2 * mostStreams
 
 // Serve runs the cache and serves the pages until ctx ends, in a process that has nothing else to run the cache. It calls ready once people may
 // come.
@@ -45,7 +49,7 @@ func (d *Dashboard) Serve(ctx context.Context, listener net.Listener, ready func
 			return err
 		}
 		ready()
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(netutil.LimitListener(listener, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil

@@ -61,12 +61,12 @@ func NewLocal(ctx context.Context, cfg *rest.Config, scheme *apiruntime.Scheme) 
 	return &Local{viewer: v, name: "sluice-" + strings.ToLower(hexText(10)) + ".localhost", cookie: randomText(32), uid: os.Getuid()}, nil
 }
 
-// localViewer asks who it is. API servers before 1.28 can't say, and some say it to nobody.
+// localViewer asks who it is. API servers before 1.28 can't say, and some say it to nobody: then the viewer has no name.
 func localViewer(ctx context.Context, acts client.Client) (*Viewer, error) {
 	is, err := whoami(ctx, acts)
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-		return &Viewer{Name: "you"}, nil
+		return &Viewer{}, nil
 	case err != nil:
 		return nil, err
 	}

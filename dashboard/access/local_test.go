@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -9,6 +10,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
@@ -208,4 +213,20 @@ func TestListenOnLoopbackAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
+}
+
+// unnamed is an API server that does not say who asks.
+type unnamed struct{ client.Client }
+
+func (unnamed) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "", errors.New("you may not"))
+}
+
+// Whom the API server does not name has no name, and not one that others could have.
+func TestWithoutName(t *testing.T) {
+	t.Parallel()
+	v, err := localViewer(t.Context(), unnamed{})
+	if err != nil || v.Name != "" {
+		t.Errorf("got %+v, %v", v, err)
+	}
 }

@@ -1,11 +1,15 @@
 package access
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 
@@ -19,8 +23,9 @@ const (
 	rightsKept = 10 * time.Second
 	closedKept = 30 * time.Second
 	maxRights  = 50_000
-	// reviewsAtOnce of all viewers.
-	reviewsAtOnce = 32
+	// reviewsAtOnce of all viewers. A review may wait for the limit of who asks, with its turn: so one person has a few of the turns at most.
+	reviewsAtOnce   = 32
+	personsOwnTurns = 8
 )
 
 // Verb is what somebody wants to do, as RBAC says it.
@@ -33,8 +38,20 @@ type Rights struct {
 	clock clock.PassiveClock
 	kept  *lru.Cache[question, *answer]
 	turns chan struct{}
-	// asking has one turn for each person, or for a few of them.
-	asking [64]chan struct{}
+	// joined has the questions that are being asked, so that others who ask the same wait for the same answer.
+	joined singleflight.Group
+
+	lock sync.Mutex
+	// people are those who ask now: no more than there are requests.
+	people map[string]*asking
+}
+
+// asking is what one person has.
+type asking struct {
+	requests int
+	// pages has one turn: what several pages ask of many namespaces is asked once.
+	pages chan struct{}
+	turns chan struct{}
 }
 
 type question struct {
@@ -49,11 +66,39 @@ type answer struct {
 
 // NewRights knows nothing yet.
 func NewRights(now clock.PassiveClock) *Rights {
-	r := &Rights{clock: now, kept: lru.New[question, *answer](maxRights), turns: make(chan struct{}, reviewsAtOnce)}
-	for i := range r.asking {
-		r.asking[i] = make(chan struct{}, 1)
+	return &Rights{
+		clock: now, kept: lru.New[question, *answer](maxRights), turns: make(chan struct{}, reviewsAtOnce), people: map[string]*asking{},
 	}
-	return r
+}
+
+// enter is what a person has, and what to call once they ask no more.
+func (r *Rights) enter(v *Viewer) (*asking, func()) {
+	person := v.identifies()
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	own := r.people[person]
+	if own == nil {
+		own = &asking{pages: make(chan struct{}, 1), turns: make(chan struct{}, personsOwnTurns)}
+		r.people[person] = own
+	}
+	own.requests++
+	return own, func() {
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		if own.requests--; own.requests == 0 {
+			delete(r.people, person)
+		}
+	}
+}
+
+// take waits for a turn, which whoever has taken it gives back.
+func take(ctx context.Context, turns chan struct{}) error {
+	select {
+	case turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // May reports whether a viewer may do something in a namespace; in all of them if none is given. It asks with the viewer's client, so that
@@ -62,25 +107,75 @@ func (r *Rights) May(ctx context.Context, v *Viewer, namespace string, what Verb
 	return r.may(ctx, v, namespace, what, rightsKept)
 }
 
+// In is May for many namespaces, one call for each: whoever may do it everywhere is not asked for in each.
+func (r *Rights) In(ctx context.Context, v *Viewer, namespace string, what Verb) (bool, error) {
+	if everywhere, err := r.may(ctx, v, "", what, rightsKept); err != nil || everywhere {
+		return everywhere, err
+	}
+	return r.may(ctx, v, namespace, what, rightsKept)
+}
+
+// errLeft says that who asked first has gone, and whoever has joined asks again.
+var errLeft = errors.New("who asked has gone")
+
 func (r *Rights) may(ctx context.Context, v *Viewer, namespace string, what Verb, closed time.Duration) (bool, error) {
 	asked := question{v.identifies(), namespace, what}
+	for {
+		if known := r.known(asked); known != nil {
+			return known.may, nil
+		}
+		answers := r.joined.DoChan(fmt.Sprintf("%q", asked), func() (any, error) {
+			may, err := r.review(ctx, v, asked, closed)
+			if err != nil && ctx.Err() != nil {
+				err = errLeft
+			}
+			return may, err
+		})
+		select {
+		case came := <-answers:
+			if errors.Is(came.Err, errLeft) && ctx.Err() == nil {
+				continue
+			}
+			may, _ := came.Val.(bool)
+			if came.Err != nil {
+				return false, fmt.Errorf("ask the API server what %s may: %w", v.Name, cmp.Or(ctx.Err(), came.Err))
+			}
+			return may, nil
+		case <-ctx.Done():
+			return false, fmt.Errorf("ask the API server what %s may: %w", v.Name, ctx.Err())
+		}
+	}
+}
+
+// known is an answer that is still good.
+func (r *Rights) known(asked question) *answer {
 	if known := r.kept.Get(asked); known != nil && r.clock.Now().Before(known.until) {
+		return known
+	}
+	return nil
+}
+
+// review asks the API server once it is this viewer's turn, if the answer has not come in the meantime.
+func (r *Rights) review(ctx context.Context, v *Viewer, asked question, closed time.Duration) (bool, error) {
+	own, leave := r.enter(v)
+	defer leave()
+	for _, turns := range []chan struct{}{own.turns, r.turns} { // one's own first: who waits for it holds up nobody else
+		if err := take(ctx, turns); err != nil {
+			return false, err
+		}
+		defer func() { <-turns }()
+	}
+	if known := r.known(asked); known != nil {
 		return known.may, nil
 	}
-	select {
-	case r.turns <- struct{}{}:
-		defer func() { <-r.turns }()
-	case <-ctx.Done():
-		return false, fmt.Errorf("ask the API server what %s may: %w", v.Name, ctx.Err())
-	}
-	at := r.clock.Now()
+	at, what := r.clock.Now(), asked.what
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: what.Verb, Group: what.Group, Resource: what.Resource, Subresource: what.Subresource, Name: what.Name,
+			Namespace: asked.namespace, Verb: what.Verb, Group: what.Group, Resource: what.Resource, Subresource: what.Subresource, Name: what.Name,
 		},
 	}}
 	if err := v.Client.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("ask the API server what %s may: %w", v.Name, err)
+		return false, err
 	}
 	may := review.Status.Allowed && !review.Status.Denied
 	until := at.Add(rightsKept)
@@ -105,19 +200,18 @@ func (s Seen) Has(namespace string) bool { return s.All || s.names[namespace] }
 // a viewer that ask at the same time ask once.
 func (r *Rights) Namespaces(ctx context.Context, v *Viewer, among []string) (Seen, error) {
 	list := Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}
-	turn := r.asking[int(v.identifies()[0])%len(r.asking)]
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	case <-ctx.Done():
-		return Seen{}, fmt.Errorf("ask the API server what %s may: %w", v.Name, ctx.Err())
+	own, leave := r.enter(v)
+	defer leave()
+	if err := take(ctx, own.pages); err != nil {
+		return Seen{}, fmt.Errorf("ask the API server what %s may: %w", v.Name, err)
 	}
+	defer func() { <-own.pages }()
 	if all, err := r.may(ctx, v, "", list, closedKept); err != nil || all {
 		return Seen{All: all}, err
 	}
 	seen := make([]bool, len(among))
 	asked, ctx := errgroup.WithContext(ctx)
-	asked.SetLimit(reviewsAtOnce)
+	asked.SetLimit(personsOwnTurns)
 	for i, namespace := range among {
 		asked.Go(func() (err error) {
 			seen[i], err = r.may(ctx, v, namespace, list, closedKept)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -131,12 +132,164 @@ func TestManyNamespaces(t *testing.T) {
 		})
 	}
 	pages.Wait()
-	if api.asked.Load() != 2001 || api.most.Load() > reviewsAtOnce {
-		t.Errorf("asked %d times, %d at once, want 2001 and at most %d", api.asked.Load(), api.most.Load(), reviewsAtOnce)
+	if api.asked.Load() != 2001 || api.most.Load() > personsOwnTurns {
+		t.Errorf("asked %d times, %d at once, want 2001 and at most %d", api.asked.Load(), api.most.Load(), personsOwnTurns)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if seen, err := NewRights(testingclock.NewFakeClock(time.Now())).Namespaces(ended, ada, among); err != nil && (seen.All || seen.Has("shop-7")) {
 		t.Errorf("after an error sees %v", seen)
+	}
+}
+
+// stuck answers no review before it is let go or who asks has gone, as a client does whose limit is used up.
+type stuck struct {
+	client.WithWatch
+
+	asked atomic.Int32
+	let   chan struct{}
+}
+
+func (s *stuck) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+	s.asked.Add(1)
+	select {
+	case <-s.let:
+		object.(*authorizationv1.SelfSubjectAccessReview).Status.Allowed = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var listThem = Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}
+
+// However many pages one person opens, others are answered, and of the one nothing is left once they have gone.
+func TestNobodyHoldsUpOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := NewRights(testingclock.NewFakeClock(time.Now()))
+		slow, open := &stuck{let: make(chan struct{})}, &reviewer{allowed: func(*authorizationv1.ResourceAttributes) bool { return true }}
+		greedy, modest := &Viewer{Name: "greedy", Client: slow}, &Viewer{Name: "modest", Client: open}
+		ctx, leave := context.WithCancel(t.Context())
+		for i := range 1700 {
+			go func() { _, _ = rights.May(ctx, greedy, fmt.Sprintf("shop-%d", i), listThem) }()
+		}
+		synctest.Wait()
+		if got := slow.asked.Load(); got != personsOwnTurns {
+			t.Errorf("one person has %d reviews at a time, want %d", got, personsOwnTurns)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if may, err := rights.May(soon, modest, "shop", listThem); !may || err != nil {
+			t.Errorf("another waits for their turn: %v, %v", may, err)
+		}
+		leave()
+		synctest.Wait()
+		if len(rights.people) > 0 || len(rights.turns) > 0 {
+			t.Errorf("left of those who have gone: %v and %d turns", rights.people, len(rights.turns))
+		}
+	})
+}
+
+// Who asks what is being asked waits for the same answer, and asks themselves if whoever asked first goes.
+func TestEqualQuestionsAreAskedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights, api := NewRights(testingclock.NewFakeClock(time.Now())), &stuck{let: make(chan struct{})}
+		ada := &Viewer{Name: "ada", Client: api}
+		first, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := rights.May(first, ada, "shop", listThem)
+			left <- err
+		}()
+		synctest.Wait()
+		var may atomic.Int32
+		for range 100 {
+			go func() {
+				if yes, err := rights.May(t.Context(), ada, "shop", listThem); yes && err == nil {
+					may.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		if got := api.asked.Load(); got != 1 {
+			t.Errorf("101 pages ask %d times, want once", got)
+		}
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("who has gone is told %v", err)
+		}
+		synctest.Wait()
+		if got := api.asked.Load(); got != 2 {
+			t.Errorf("after the first has gone it was asked %d times, want twice", got)
+		}
+		close(api.let)
+		synctest.Wait()
+		if may.Load() != 100 || api.asked.Load() != 2 {
+			t.Errorf("%d of 100 have the answer after %d questions", may.Load(), api.asked.Load())
+		}
+	})
+}
+
+// An answer that comes while somebody waits for a turn is not asked for again.
+func TestAnswersThatComeInTheMeantime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := NewRights(testingclock.NewFakeClock(time.Now()))
+		api := &reviewer{allowed: func(*authorizationv1.ResourceAttributes) bool { return false }}
+		ada := &Viewer{Name: "ada", Client: api}
+		for range reviewsAtOnce {
+			rights.turns <- struct{}{}
+		}
+		came := make(chan bool)
+		go func() {
+			may, _ := rights.May(t.Context(), ada, "shop", listThem)
+			came <- may
+		}()
+		synctest.Wait()
+		asked := question{ada.identifies(), "shop", listThem}
+		rights.kept.Put(asked, &answer{true, rights.clock.Now().Add(time.Second)}, 1)
+		<-rights.turns
+		if may := <-came; !may || api.asked.Load() != 0 {
+			t.Errorf("may: %v after %d questions, want the answer that had come", may, api.asked.Load())
+		}
+	})
+}
+
+// Each person has a turn of their own for their pages.
+func TestPagesOfOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights, slow := NewRights(testingclock.NewFakeClock(time.Now())), &stuck{let: make(chan struct{})}
+		open := &reviewer{allowed: func(*authorizationv1.ResourceAttributes) bool { return true }}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		go func() { _, _ = rights.Namespaces(ctx, &Viewer{Name: "greedy", Client: slow}, nil) }()
+		synctest.Wait()
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for i := range 500 {
+			if seen, err := rights.Namespaces(soon, &Viewer{Name: fmt.Sprint("modest-", i), Client: open}, nil); !seen.All || err != nil {
+				t.Fatalf("modest-%d sees %v, %v", i, seen, err)
+			}
+		}
+	})
+}
+
+// Whoever may do something everywhere is asked for once, not in each namespace.
+func TestEverywhereIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	for everywhere, want := range map[bool]int32{true: 1, false: 11} {
+		api := &reviewer{allowed: func(a *authorizationv1.ResourceAttributes) bool { return everywhere || a.Namespace == "shop-3" }}
+		rights, ada := NewRights(testingclock.NewFakeClock(time.Now())), &Viewer{Name: "ada", Client: api}
+		for i := range 10 {
+			if may, err := rights.In(t.Context(), ada, fmt.Sprint("shop-", i), listThem); err != nil || may != (everywhere || i == 3) {
+				t.Errorf("in shop-%d: %v, %v", i, may, err)
+			}
+		}
+		if api.asked.Load() != want {
+			t.Errorf("asked %d times, want %d", api.asked.Load(), want)
+		}
 	}
 }

@@ -32,19 +32,72 @@ func Secure(next http.Handler) http.Handler {
 const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10
 	maxForm       = 8 << 10
 )
 
-// Server serves a handler with timeouts and limits. Answers may take as long as they like: some are streams of events.
+// Server serves a handler with timeouts and limits. Answers may take as long as they like, since some are streams of events; what is written of them has
+// to be taken in time.
 func Server(handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           hurried(handler),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 	}
+}
+
+// hurried bounds how long a client takes to send and to read, whatever answers it. Without that net/http waits forever for a body that nobody has asked
+// for, and for a client that reads nothing. Who asks for a page sends no body.
+func hurried(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paced := &pacedWriter{w, http.NewResponseController(w)}
+		paced.hurry()
+		defer paced.hurry() // net/http writes the end of an answer
+		if r.ContentLength == 0 {
+			next.ServeHTTP(paced, r)
+			return
+		}
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			_ = paced.control.SetReadDeadline(time.Now()) // it is not waited for
+			w.Header().Set("Connection", "close")
+			http.Error(paced, "a request for a page has no body", http.StatusBadRequest)
+			return
+		}
+		_ = paced.control.SetReadDeadline(time.Now().Add(bodyTimeout))
+		next.ServeHTTP(paced, r)
+	})
+}
+
+// pacedWriter gives each write its time.
+type pacedWriter struct {
+	http.ResponseWriter
+
+	control *http.ResponseController
+}
+
+// hurry is for the next write. A writer that has no deadlines is one of a test.
+func (w *pacedWriter) hurry() { _ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) }
+
+// Unwrap is for http.ResponseController.
+func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *pacedWriter) WriteHeader(status int) {
+	w.hurry()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *pacedWriter) Write(data []byte) (int, error) {
+	w.hurry()
+	return w.ResponseWriter.Write(data)
+}
+
+// FlushError is for http.ResponseController.
+func (w *pacedWriter) FlushError() error {
+	w.hurry()
+	return w.control.Flush()
 }
 
 // guard lets no page of another origin have a browser change anything, and only the methods that the dashboard knows.
@@ -80,7 +133,6 @@ func readForm(w http.ResponseWriter, r *http.Request) bool {
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a writer that can't is one of a test
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	err := r.ParseForm()
-	_ = control.SetReadDeadline(time.Time{})
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		tell(w, r, message{http.StatusRequestEntityTooLarge, "Too long", "The form is longer than 8 KiB. Shorten what you wrote and send it again."})
 		return false
@@ -89,6 +141,7 @@ func readForm(w http.ResponseWriter, r *http.Request) bool {
 		tell(w, r, message{http.StatusBadRequest, "Not understood", "The form could not be read. Go back, load the page again and send it again."})
 		return false
 	}
+	_ = control.SetReadDeadline(time.Time{}) // the body is here; of one that is not, net/http reads the rest after the answer
 	return true
 }
 

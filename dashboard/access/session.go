@@ -117,6 +117,9 @@ func (k Keys) seal(purpose string, value any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode %s: %w", purpose, err)
 	}
+	if len(data) > maxSession { // it may pack well, and open would not unpack it
+		return "", errTooLarge
+	}
 	var packed bytes.Buffer
 	into, err := flate.NewWriter(&packed, flate.BestCompression)
 	if err != nil {

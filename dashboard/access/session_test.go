@@ -127,3 +127,23 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// What would not be unpacked is not sealed: whoever logs in with it is told so.
+func TestSealsWhatOpens(t *testing.T) {
+	t.Parallel()
+	keys, err := RandomKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const quotes = 2
+	for length, want := range map[int]error{maxSession - quotes: nil, maxSession - quotes + 1: errTooLarge, 10 * maxSession: errTooLarge} {
+		text, opened := strings.Repeat("g", length), ""
+		sealed, err := keys.seal("session", text)
+		if !errors.Is(err, want) {
+			t.Errorf("sealing %d bytes: %v, want %v", length, err, want)
+		}
+		if err == nil && (!keys.open("session", sealed, &opened) || opened != text) {
+			t.Errorf("%d bytes are sealed and not opened", length)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 
 // Viewer is who looks: a person as the API server knows them.
 type Viewer struct {
-	// Name is the user name as the API server knows it.
+	// Name is the user name as the API server knows it. It is empty if the API server does not say: then nothing may be written in anybody's name.
 	Name string
 	// Groups are those that the API server knows, without the ones that everybody is in.
 	Groups []string

@@ -30,12 +30,15 @@ constrained
 {{- end -}}
 {{- end }}
 
-{{/* A rule with the names that it is limited to. */}}
+{{/* A rule with the names that it is limited to. It is empty for a kind of which nobody is named, if somebody is named at all. */}}
 {{- define "sluice.dashboardRule" -}}
 {{- $names := dict "users" .names.users "groups" .names.groups "serviceaccounts" .names.serviceAccounts -}}
 {{- $rule := .rule -}}
-{{- with get $names (first .rule.resources) -}}
+{{- $of := first .rule.resources -}}
+{{- with get $names $of -}}
 {{- $rule = merge (dict "resourceNames" .) $rule -}}
 {{- end -}}
+{{- if not (and (hasKey $names $of) (empty (get $names $of)) (or .names.users .names.groups .names.serviceAccounts)) -}}
 {{- toYaml $rule -}}
+{{- end -}}
 {{- end }}
