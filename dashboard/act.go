@@ -191,7 +191,7 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 	if form == "" { // what is sent without it is not known again
 		form = rand.Text()
 	}
-	came, err := d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form}, "\x00"), func() (told, error) {
+	came, err := d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form, r.PostForm.Encode()}, "\x00"), func() (told, error) {
 		return d.perform(ctx, viewer, key, what, a)
 	})
 	if err != nil {

@@ -93,10 +93,14 @@ func (a *acting) send(form string) (*sending, bool) {
 }
 
 func (a *acting) dealWith(form string, mine *sending, do func() (told, error)) (told, error) {
-	defer close(mine.over)
+	defer func() {
+		if mine.came == nil { // also where it panics
+			a.sent.Take(form)
+		}
+		close(mine.over)
+	}()
 	came, err := do()
 	if err != nil {
-		a.sent.Take(form)
 		return told{}, err
 	}
 	mine.came = &came
