@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func TestOnlyWebAddressesAreLinks(t *testing.T) {
 		"https://user:password@example.com/":                   "",
 		"ssh://git@example.com/repo":                           "",
 		"git@example.com:repo":                                 "",
-		" https://example.com":                                 "",
+		"https://exa mple.com":                                 "",
 		"https://example.com/\x00":                             "",
 		"https://example.com/" + strings.Repeat("a", mostText): "",
 		"": "",
@@ -212,9 +213,7 @@ func kept(i int, outcome v1alpha1.Outcome, began, ended time.Time, more map[stri
 	annotations := map[string]string{
 		v1alpha1.OutcomeAnnotation: string(outcome), v1alpha1.StartedAtAnnotation: began.Format(time.RFC3339), v1alpha1.ReleasedAtAnnotation: ended.Format(time.RFC3339),
 	}
-	for key, value := range more {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, more)
 	return appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: fmt.Sprintf("web-%d", i), Annotations: annotations,
