@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,11 +17,13 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
 	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/steer"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // handleActions serves the pages that ask, and what they send.
@@ -34,15 +37,13 @@ const formField = "form"
 
 // confirmAction shows the page that asks.
 func (d *Dashboard) confirmAction(r *http.Request, viewer *access.Viewer) (*answer, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	defer cancel()
 	what := deedOf(r.PathValue("action"))
 	if what == nil {
 		return nil, errNoPage
 	}
 	query := r.URL.Query()
 	batch, _ := strconv.ParseInt(query.Get("batch"), 10, 32) // none is chosen
-	return d.confirm(ctx, r, viewer, what, asked{by: viewer.Name, to: query.Get("to"), batch: int32(batch)}, nil)
+	return d.confirm(r, viewer, what, asked{by: viewer.Name, to: query.Get("to"), batch: int32(batch)}, nil)
 }
 
 // mistake is what is wrong with a form: with its text, or with the rest.
@@ -51,7 +52,9 @@ type mistake struct{ words, form string }
 func (m *mistake) Error() string { return m.words + m.form }
 
 // confirm is the page that asks, with what was typed and what was wrong with that.
-func (d *Dashboard) confirm(ctx context.Context, r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
+func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
 	sight, err := lookup.Visible(ctx, viewer.Client, keyOf(r))
 	if err != nil {
 		return nil, err
@@ -82,7 +85,7 @@ func (d *Dashboard) confirm(ctx context.Context, r *http.Request, viewer *access
 }
 
 // fill adds what only some verbs have.
-func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *lookup.Sight, now situation, a asked) error {
+func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *show.Sight, now situation, a asked) error {
 	switch what.verb {
 	case view.Jump:
 		shown.Batches = view.BatchesOf(sight.Release, a.batch)
@@ -102,16 +105,31 @@ func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *lookup.Sight, n
 }
 
 // preview is what a rollback would do.
-func (d *Dashboard) preview(sight *lookup.Sight, to string) *view.Rollback {
+func (d *Dashboard) preview(sight *show.Sight, to string) *view.Rollback {
 	if to == "" {
 		to = plan.Before(sight.Release)
 	}
 	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
 	preview := view.RollbackOf(sight, to, pods)
-	if !d.acting.simulate(func() { preview.Simulate = view.SimulationOf(sight, to, pods) }) {
+	if !d.acting.simulate(func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
 		preview.Simulate = &view.Simulation{Missing: "Too many people ask for one at the moment. Load the page again."}
 	}
 	return preview
+}
+
+// limited is a release with the limits that its workload has when nobody holds it.
+func limited(sight *show.Sight) *show.Sight {
+	held, of := sight.Release.Status.Held, workload.New(sight.Release.Spec.WorkloadRef.Kind)
+	if held == nil || of == nil {
+		return sight
+	}
+	release := sight.Release.DeepCopy()
+	strategy := &release.Spec.Strategy
+	surge, unavailable := of.Limits(held.Strategy)
+	strategy.MaxSurge, strategy.MaxUnavailable = cmp.Or(strategy.MaxSurge, surge), cmp.Or(strategy.MaxUnavailable, unavailable)
+	whole := *sight.Whole
+	whole.Release = release
+	return &show.Sight{Whole: &whole, Kept: sight.Kept}
 }
 
 // keepTyped puts back what was typed, and says what is wrong with it.
@@ -143,7 +161,7 @@ func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
 	return gates
 }
 
-// unwanted says why something makes no sense now.
+// unwanted says why something is not possible now.
 func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
 	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
 	return d.explain(now.release.Namespace, now.release.Name, err)
@@ -167,15 +185,15 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 	}
 	a, wrong := readAsked(what, viewer, r)
 	if wrong != nil {
-		return d.confirm(ctx, r, viewer, what, a, wrong)
+		return d.confirm(r, viewer, what, a, wrong)
 	}
-	do := func() (told, error) { return d.perform(ctx, viewer, key, what, a, readSeen(r.PostForm)) }
-	came, err := told{}, error(nil)
-	if form := r.PostForm.Get(formField); form != "" {
-		came, err = d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form}, "\x00"), do)
-	} else {
-		came, err = do()
+	form := r.PostForm.Get(formField)
+	if form == "" { // what is sent without it is not known again
+		form = rand.Text()
 	}
+	came, err := d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form, r.PostForm.Encode()}, "\x00"), func() (told, error) {
+		return d.perform(ctx, viewer, key, what, a)
+	})
 	if err != nil {
 		return d.explain(key.Namespace, key.Name, err)
 	}
@@ -185,7 +203,7 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 // readAsked reads what a form asks for, or says what is wrong with it.
 func readAsked(what *deed, viewer *access.Viewer, r *http.Request) (asked, *mistake) {
 	form := r.PostForm
-	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before")}
+	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before"), saw: readSeen(form)}
 	typed := form.Get("message")
 	if what.verb == view.Reject || what.verb == view.Force {
 		typed = form.Get("reason")

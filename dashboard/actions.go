@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/act"
-	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -30,7 +30,7 @@ type deed struct {
 	compares facts
 	// decide says what is to be written, by the rules of the command line.
 	decide func(situation, asked) ([]steer.Change, error)
-	// done reports whether what is asked for is so already.
+	// done reports whether what the form requests is so already.
 	done func(situation, asked) bool
 	// taken is nil where there is nothing to wait for but the gates that are decided.
 	taken act.Taken
@@ -53,6 +53,8 @@ type asked struct {
 	batch int32
 	// to is the revision of a rollback; empty for the one before, which was before when the person looked.
 	to, before string
+	// saw is how the release was when the person decided.
+	saw seen
 }
 
 // deeds are in the order of their buttons.
@@ -76,7 +78,7 @@ func deedOf(verb string) *deed {
 }
 
 // actions are what a viewer may do with a release as it stands.
-func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *lookup.Sight) ([]Action, error) {
+func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *show.Sight) ([]Action, error) {
 	var actions []Action
 	now := situationOf(sight)
 	for i := range deeds {
@@ -114,7 +116,7 @@ func addressOf(release *v1alpha1.BatchRelease, verb string) string {
 }
 
 // situationOf is how a release is, as a viewer sees it.
-func situationOf(sight *lookup.Sight) situation {
+func situationOf(sight *show.Sight) situation {
 	now := situation{release: sight.Release, all: sight.Gates, kept: act.Templates(sight.Kept)}
 	for _, reference := range sight.Release.Status.Gates {
 		for i := range sight.Gates {

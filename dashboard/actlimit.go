@@ -34,7 +34,7 @@ type acting struct {
 // sending is a form on its way, or one that has been dealt with.
 type sending struct {
 	over chan struct{}
-	// came is what came of it; nil if it failed.
+	// came is the result; nil if it failed.
 	came *told
 }
 
@@ -58,7 +58,7 @@ func (a *acting) allow(viewer string, now time.Time) bool {
 }
 
 // once does what a form asks for, unless that has been done: a form that is sent twice, by a double click or a reload, waits for the first and
-// tells of what came of that. One that failed may be sent again.
+// tells of its result. One that failed may be sent again.
 func (a *acting) once(ctx context.Context, form string, do func() (told, error)) (told, error) {
 	for {
 		mine, first := a.send(form)
@@ -93,10 +93,14 @@ func (a *acting) send(form string) (*sending, bool) {
 }
 
 func (a *acting) dealWith(form string, mine *sending, do func() (told, error)) (told, error) {
-	defer close(mine.over)
+	defer func() {
+		if mine.came == nil { // also where it panics
+			a.sent.Take(form)
+		}
+		close(mine.over)
+	}()
 	came, err := do()
 	if err != nil {
-		a.sent.Take(form)
 		return told{}, err
 	}
 	mine.came = &came

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/act"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// outcome is what came of an action.
+// outcome is the result of an action.
 type outcome string
 
 // The outcomes.
@@ -76,7 +77,7 @@ func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool
 }
 
 // noticeOf is what an action that led here did, and whether the controller has acted on it by now.
-func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *lookup.Sight) *page.Notice {
+func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *show.Sight) *page.Notice {
 	t, genuine := readTold(r, viewer, d.options.Clock.Now())
 	if !genuine {
 		return nil
@@ -145,7 +146,9 @@ func againWords(t told) string {
 func pending(verb view.Verb, now situation, who string) bool {
 	switch verb {
 	case view.Approve, view.Reject:
-		own := slices.ContainsFunc(now.release.Status.Answers, func(a v1alpha1.Answer) bool { return a.By == who })
+		own := slices.ContainsFunc(now.release.Status.Answers, func(a v1alpha1.Answer) bool {
+			return a.By == who && slices.ContainsFunc(now.gates, func(g v1alpha1.Gate) bool { return g.UID == a.Gate && !act.GateDecided(&g) })
+		})
 		at := now.release.Status.PausePoint
 		return own || verb == view.Approve && at != nil && at.Confirmed == at.Pod
 	case view.Force:

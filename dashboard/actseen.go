@@ -116,7 +116,11 @@ func gatesChanged(now situation, a asked) []string {
 			what = append(what, "A gate that you saw is not open any more.")
 			continue
 		}
-		if decision := now.gates[i].Status.Decision; decision == v1alpha1.DecisionPassed {
+		status := &now.gates[i].Status
+		if force := status.Force; force != nil && force.By == a.by { // by this form: the write of another gate had to be decided again
+			continue
+		}
+		if status.Decision == v1alpha1.DecisionPassed {
 			what = append(what, fmt.Sprintf("The %s gate has passed meanwhile.", now.gates[i].Spec.Type))
 		}
 	}

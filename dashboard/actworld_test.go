@@ -91,10 +91,37 @@ func (a *acts) run(start func(context.Context) error) {
 	})
 }
 
+// account is the dashboard's own, with the rights that come with it, by names of the test's own.
+func (a *acts) account() *rest.Config {
+	a.Helper()
+	text, err := os.ReadFile(a.shipped("config/components/dashboard/role.yaml"))
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "sluice-dashboard"}})
+	for _, role := range cptest.Decode(a.T, string(text)) {
+		role.SetName(role.GetName() + "-" + a.namespace)
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.GetName()},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.GetName()},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: "sluice-dashboard"}},
+		}
+		for _, object := range []client.Object{role, binding} {
+			a.create(object)
+			a.Cleanup(func() { _ = a.admin.Delete(context.Background(), object) })
+		}
+	}
+	cfg, err := cptest.Access(a.T).ServiceAccountConfig(a.Context(), a.namespace, "sluice-dashboard")
+	if err != nil {
+		a.Fatal(err)
+	}
+	return cfg
+}
+
 // serve serves the dashboard to those who log in.
 func (a *acts) serve() {
 	a.Helper()
-	cfg := cptest.Config(a.T)
+	cfg := a.account()
 	door, err := access.NewCluster(cfg, kube.NewScheme(), access.Options{Tokens: true, PlainHTTP: true, Logger: logr.Discard()})
 	if err != nil {
 		a.Fatal(err)

@@ -21,11 +21,11 @@ import (
 // controllerActs is how long a page waits for the controller to take up what was written.
 const controllerActs = 3 * time.Second
 
-// errDone says that what is asked for is so already.
+// errDone says that what the form requests is so already.
 var errDone = errors.New("it is done already")
 
 // perform writes what a person asks for, as that person, if the release is still as they saw it.
-func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, what *deed, a asked, saw seen) (told, error) {
+func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, what *deed, a asked) (told, error) {
 	release := &v1alpha1.BatchRelease{}
 	if err := viewer.Client.Get(ctx, key, release); err != nil {
 		return told{}, err
@@ -40,7 +40,7 @@ func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key clie
 		if what.done(now, a) {
 			return nil, errDone
 		}
-		if err := saw.compare(now, a, what.compares); err != nil {
+		if err := a.saw.compare(now, a, what.compares); err != nil {
 			return nil, err
 		}
 		return what.decide(now, a)
@@ -77,7 +77,7 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 
 // situationNow reads what a deed goes by.
 func situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
-	sight := &lookup.Sight{Whole: &show.Whole{Release: release}}
+	sight := &show.Sight{Whole: &show.Whole{Release: release}}
 	var err error
 	switch {
 	case what.compares == everyFact:

@@ -34,7 +34,7 @@ const (
 
 	mostStreams     = 1000
 	mostOfOneViewer = 30
-	// mostOfOneParty are those of all service accounts of a namespace: anyone who may make one makes many.
+	// mostOfOneParty are those of all service accounts of a namespace: a person with permission to make one makes many.
 	mostOfOneParty = mostStreams / 10
 )
 

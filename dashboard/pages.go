@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -150,7 +150,7 @@ func named(make func(*http.Request, *access.Viewer) (*answer, error)) func(*http
 func canBe(key client.ObjectKey) bool {
 	const most = 253
 	return key.Name != "" && len(key.Name) <= most && len(key.Namespace) <= most &&
-		len(path.IsValidPathSegmentName(key.Namespace)) == 0 && len(path.IsValidPathSegmentName(key.Name)) == 0
+		len(content.IsPathSegmentName(key.Namespace)) == 0 && len(content.IsPathSegmentName(key.Name)) == 0
 }
 
 func (d *Dashboard) showDiff(r *http.Request, viewer *access.Viewer) (*answer, error) {

@@ -42,9 +42,12 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 	return wake, err
 }
 
+// slowestLook is when pods that are not ready are read for the first time at the latest, however many releases are in progress.
+const slowestLook = 30 * time.Second
+
 func (s shell) Plan() plan.Plan {
 	seen := s.v.observation(s.r.clock.Now())
-	seen.PodLook = s.r.processes.countsInterval() // longer where many releases are in progress
+	seen.PodLook = min(s.r.processes.countsInterval(), slowestLook) // longer where many releases are in progress
 	next := plan.Next(seen)
 	s.v.violated(s.logger, plan.Violations(seen, next)...)
 	return next

@@ -40,7 +40,7 @@ func TestNotify(t *testing.T) {
 		"--config=" + path + " --receiver=other":               {exitUsage, "", `no receiver has the name "other"`},
 		"--config=" + path + " --kind=Done":                    {exitUsage, "", `"Done" is not one of [`},
 		"--config=" + filepath.Dir(path) + "/none":             {exitError, "", "the file does not exist"},
-		"":                                                     {exitUsage, "", "--config is missing"},
+		"": {exitUsage, "", "--config is missing"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), append([]string{"notify"}, strings.Fields(args)...), &stdout, &stderr)

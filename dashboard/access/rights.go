@@ -107,7 +107,7 @@ func (r *Rights) May(ctx context.Context, v *Viewer, namespace string, what Verb
 	return r.may(ctx, v, namespace, what, rightsKept)
 }
 
-// In is May for many namespaces, one call for each: whoever may do it everywhere is not asked for in each.
+// In is May for many namespaces, one call for each: a viewer with permission everywhere needs no question for each.
 func (r *Rights) In(ctx context.Context, v *Viewer, namespace string, what Verb) (bool, error) {
 	if everywhere, err := r.may(ctx, v, "", what, rightsKept); err != nil || everywhere {
 		return everywhere, err
@@ -159,7 +159,7 @@ func (r *Rights) known(asked question) *answer {
 func (r *Rights) review(ctx context.Context, v *Viewer, asked question, closed time.Duration) (bool, error) {
 	own, leave := r.enter(v)
 	defer leave()
-	for _, turns := range []chan struct{}{own.turns, r.turns} { // one's own first: who waits for it holds up nobody else
+	for _, turns := range []chan struct{}{own.turns, r.turns} { // one's own first: who waits for it delays no others
 		if err := take(ctx, turns); err != nil {
 			return false, err
 		}

@@ -58,9 +58,9 @@ func fill(v reflect.Value, text string, number int64) {
 			v.Set(reflect.ValueOf(time.Unix(1_700_000_000, 0)))
 			return
 		}
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i), text, number)
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				fill(field, text, number)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/steer"
@@ -98,7 +97,7 @@ func (v Verb) Button() string { return buttons[v] }
 func (v Verb) Danger() bool { return dangerous[v] }
 
 // ConfirmOf is the page for a verb. Gates are those that would be answered.
-func ConfirmOf(verb Verb, sight *lookup.Sight, gates []v1alpha1.Gate, who string) *Confirm {
+func ConfirmOf(verb Verb, sight *show.Sight, gates []v1alpha1.Gate, who string) *Confirm {
 	release := sight.Release
 	author, subject := show.CommitOf(release)
 	page := &Confirm{
@@ -245,7 +244,7 @@ func retryWords(release *v1alpha1.BatchRelease) []string {
 	status := &release.Status
 	switch {
 	case status.RefusedWrite != nil:
-		return []string{"Sluice sends the write that the API server refuses once more: " + line(status.RefusedWrite.Write) + "."}
+		return []string{"Sluice sends again the write that the API server refuses: " + line(status.RefusedWrite.Write) + "."}
 	case status.StoppedFor(v1alpha1.StopWorkloadChanged):
 		return []string{"Somebody has changed the workload. The release goes on with its own template, from the batch where it stopped."}
 	default:

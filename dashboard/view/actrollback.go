@@ -1,17 +1,19 @@
 package view
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // Rollback is what a rollback would do now.
@@ -35,18 +37,18 @@ type RollbackStep struct {
 	Number int
 	// Share is as the strategy has it, Pods how many that is now.
 	Share string
-	Pods  int32
+	Pods  int
 	Gates []string
 }
 
 // RollbackOf is what a rollback to a revision would do to a release as it is. The simulation is made apart: it takes time.
-func RollbackOf(sight *lookup.Sight, to string, pods Pods) *Rollback {
-	release := sight.Release
+func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
+	release, kept := sight.Release, withReleased(sight)
 	preview := &Rollback{From: cell(release.Status.UpdateRevision), To: cell(to)}
-	if left := keptOf(sight.Kept, release.Status.UpdateRevision); left != nil {
+	if left := keptOf(kept, release.Status.UpdateRevision); left != nil {
 		preview.FromImages = revisionOf(left).Images
 	}
-	if target := keptOf(sight.Kept, to); target != nil {
+	if target := keptOf(kept, to); target != nil {
 		shown := revisionOf(target)
 		preview.ToImages, preview.Commit, preview.Subject, preview.Author = shown.Images, shown.Commit, shown.Subject, shown.Author
 	}
@@ -54,10 +56,34 @@ func RollbackOf(sight *lookup.Sight, to string, pods Pods) *Rollback {
 	preview.Steps = rollbackSteps(release, pods.Wanted)
 	preview.Traffic = trafficWords(release, to)
 	preview.Git = gitWords(sight)
-	if diff, found := DiffOf(release, sight.Kept, release.Status.UpdateRevision, to); found && release.Status.UpdateRevision != to {
+	if diff, found := DiffOf(release, kept, release.Status.UpdateRevision, to); found && release.Status.UpdateRevision != to {
 		preview.Diff = diff
 	}
 	return preview
+}
+
+// withReleased are the templates in the history, and the one that is being released: the workload has it while it is held.
+func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
+	status := &sight.Release.Status
+	if status.Held == nil || keptOf(sight.Kept, status.UpdateRevision) != nil {
+		return sight.Kept
+	}
+	var template *corev1.PodTemplateSpec
+	switch w := sight.Workload.(type) {
+	case *appsv1.Deployment:
+		template = &w.Spec.Template
+	case *appsv1.DaemonSet:
+		template = &w.Spec.Template
+	default: // a StatefulSet may be held with the template that it had
+		return sight.Kept
+	}
+	raw, err := json.Marshal(template)
+	if err != nil {
+		return sight.Kept
+	}
+	released := appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: raw}}
+	released.Labels = map[string]string{v1alpha1.RevisionLabel: status.UpdateRevision}
+	return append(slices.Clip(sight.Kept), released)
 }
 
 func keptOf(kept []appsv1.ControllerRevision, revision string) *appsv1.ControllerRevision {
@@ -91,23 +117,34 @@ func podWords(pods Pods, to string) []string {
 	return words
 }
 
-// rollbackSteps are the steps, for a workload that keeps its size.
+// rollbackSteps are the steps, for a workload that keeps its size. A kind that nobody knows is not rolled back.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
-	kind := workload.New(release.Spec.WorkloadRef.Kind)
-	if kind == nil {
+	switch release.Spec.WorkloadRef.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+	default:
 		return nil
 	}
-	forecast := plan.ForecastOf(release, &plan.Workload{Replicas: int32(replicas), Mover: hold.Mover(kind)}, true)
-	shares := plan.Shares(release, true)
-	steps := make([]RollbackStep, 0, len(forecast.Batches))
-	for i, batch := range forecast.Batches {
-		step := RollbackStep{Number: i + 1, Share: cell(shares[i]), Pods: batch.Pods}
-		for _, gate := range batch.Gates {
+	var steps []RollbackStep
+	for i, share := range plan.Shares(release, true) {
+		step := RollbackStep{Number: i + 1, Share: cell(share), Pods: podsOfShare(&release.Spec.Steps(true)[i].Replicas, replicas)}
+		for _, gate := range release.Spec.Gates(true, i) {
 			step.Gates = append(step.Gates, string(gate.Type())+": "+line(show.Needs(gate)))
 		}
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// podsOfShare is how many pods a share comes to: rounded up, and short of 100% one stays.
+func podsOfShare(share *intstr.IntOrString, replicas int) int {
+	pods, err := intstr.GetScaledValueFromIntOrPercent(share, replicas, true)
+	if err != nil {
+		return 0
+	}
+	if share.Type == intstr.String && share.StrVal != "100%" {
+		pods = min(pods, max(replicas-1, 1))
+	}
+	return min(pods, replicas)
 }
 
 func trafficWords(release *v1alpha1.BatchRelease, to string) string {
@@ -122,8 +159,8 @@ func trafficWords(release *v1alpha1.BatchRelease, to string) string {
 	}
 }
 
-// gitWords say what becomes of what Git has.
-func gitWords(sight *lookup.Sight) []string {
+// gitWords say what happens to the template in Git.
+func gitWords(sight *show.Sight) []string {
 	release := sight.Release
 	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}
 	switch source := sight.Source; {

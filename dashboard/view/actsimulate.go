@@ -11,10 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/cli/simulate"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // The bounds of a simulation on a page.
@@ -46,11 +45,12 @@ type Simulated struct {
 	State, What         string
 }
 
-// SimulationOf plays a rollback from the numbers of pods that there are.
-func SimulationOf(sight *lookup.Sight, to string, pods Pods) *Simulation {
-	release, of := sight.Release, workload.New(sight.Release.Spec.WorkloadRef.Kind)
+// SimulationOf plays a rollback from the numbers of pods that there are. The strategy of the release has the limits of the workload's own, where it
+// has none itself: the workload does not have them while it is held.
+func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
+	release := sight.Release
 	switch {
-	case of == nil || sight.Workload == nil:
+	case sight.Workload == nil:
 		return &Simulation{Missing: "You may not see the workload."}
 	case pods.Wanted < 1:
 		return &Simulation{Missing: "The workload has no pods."}
@@ -79,7 +79,7 @@ func SimulationOf(sight *lookup.Sight, to string, pods Pods) *Simulation {
 	if err != nil {
 		return &Simulation{Missing: "It can't be made: " + line(err.Error())}
 	}
-	made := rowsOf(timeline)
+	made := simulatedRows(timeline)
 	if !midway {
 		made.Notes = append(made.Notes, "All pods are taken to run one version before the rollback.")
 	}
@@ -92,7 +92,6 @@ func standAt(release *v1alpha1.BatchRelease, midway bool, updated, wanted int) {
 	spec.Suspend, spec.ReleaseTo = false, nil
 	all := intstr.FromString("100%")
 	manual := []v1alpha1.GatePolicy{{Manual: &v1alpha1.ManualGate{}}}
-	limits(release)
 	switch {
 	case midway && updated < wanted:
 		first := v1alpha1.Step{Replicas: intstr.FromInt32(int32(updated)), Gates: manual}
@@ -108,19 +107,8 @@ func standAt(release *v1alpha1.BatchRelease, midway bool, updated, wanted int) {
 	}
 }
 
-// limits are those of the workload's own strategy, which it does not have while it is held.
-func limits(release *v1alpha1.BatchRelease) {
-	held, of := release.Status.Held, workload.New(release.Spec.WorkloadRef.Kind)
-	if held == nil || of == nil {
-		return
-	}
-	strategy := &release.Spec.Strategy
-	surge, unavailable := of.Limits(held.Strategy)
-	strategy.MaxSurge, strategy.MaxUnavailable = cmp.Or(strategy.MaxSurge, surge), cmp.Or(strategy.MaxUnavailable, unavailable)
-}
-
-// rowsOf are the rows of a timeline from the rollback on.
-func rowsOf(timeline *simulate.Timeline) *Simulation {
+// simulatedRows are the rows of a timeline from the rollback on.
+func simulatedRows(timeline *simulate.Timeline) *Simulation {
 	made, turned, began := &Simulation{Notes: timeline.Notes}, false, false
 	for i := range timeline.Rows {
 		row := &timeline.Rows[i]

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func TestOnlyWebAddressesAreLinks(t *testing.T) {
 		"https://user:password@example.com/":                   "",
 		"ssh://git@example.com/repo":                           "",
 		"git@example.com:repo":                                 "",
-		" https://example.com":                                 "",
+		"https://exa mple.com":                                 "",
 		"https://example.com/\x00":                             "",
 		"https://example.com/" + strings.Repeat("a", mostText): "",
 		"": "",
@@ -113,7 +114,7 @@ func TestQueriesSurviveTheirAddress(t *testing.T) {
 	}
 }
 
-func rowsOf(n int) []*Row {
+func manyRows(n int) []*Row {
 	var rows []*Row
 	for i := range n {
 		one := release(fmt.Sprintf("web-%03d", i), []v1alpha1.Phase{v1alpha1.PhaseCompleted, v1alpha1.PhaseFailed}[i%2])
@@ -133,7 +134,7 @@ func nobody() Viewer {
 
 func TestListsAreCutIntoPages(t *testing.T) {
 	t.Parallel()
-	rows := rowsOf(120)
+	rows := manyRows(120)
 	tests := map[string]struct {
 		query        Query
 		rows, total  int
@@ -212,9 +213,7 @@ func kept(i int, outcome v1alpha1.Outcome, began, ended time.Time, more map[stri
 	annotations := map[string]string{
 		v1alpha1.OutcomeAnnotation: string(outcome), v1alpha1.StartedAtAnnotation: began.Format(time.RFC3339), v1alpha1.ReleasedAtAnnotation: ended.Format(time.RFC3339),
 	}
-	for key, value := range more {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, more)
 	return appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: fmt.Sprintf("web-%d", i), Annotations: annotations,
@@ -365,5 +364,23 @@ func TestPodsAreDrawnUpToABound(t *testing.T) {
 	}
 	if drawn != mostPods || pods.More != 500 || pods.Total() != mostPods+500 {
 		t.Errorf("got %d pods drawn, %d only counted, %d in all", drawn, pods.More, pods.Total())
+	}
+}
+
+// A rollback of each kind is foreseen with the bounds that its kind has.
+func TestStepsOfARollback(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		one := release("web", v1alpha1.PhaseRollingUpdate)
+		one.Spec.WorkloadRef.Kind = kind
+		one.Spec.Strategy.Steps = []v1alpha1.Step{{Replicas: intstr.FromString("50%")}, {Replicas: intstr.FromString("100%")}}
+		if steps := rollbackSteps(one, 10); len(steps) == 0 || steps[len(steps)-1].Pods != 10 {
+			t.Errorf("%s: a rollback ends with all pods: %+v", kind, steps)
+		}
+	}
+	one := release("web", v1alpha1.PhaseRollingUpdate)
+	one.Spec.WorkloadRef.Kind = "Job"
+	if steps := rollbackSteps(one, 10); steps != nil {
+		t.Errorf("nothing is foreseen for a kind that nobody knows: %+v", steps)
 	}
 }

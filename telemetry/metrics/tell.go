@@ -48,7 +48,7 @@ func (m *Metrics) tell(f *story.Fact) {
 	case story.ReleaseDeleted:
 		m.end(f, deleted)
 		delete(m.bad, f.UID)
-	case story.ReleaseStarted, story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
+	case story.ReleaseStarted, story.JumpedBack, story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
 	}
 }
 
@@ -56,9 +56,10 @@ func (m *Metrics) tell(f *story.Fact) {
 const maxBatch = 50
 
 func (m *Metrics) batchDone(f *story.Fact) {
-	if !f.Since.IsZero() {
-		m.batches.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Took()))
+	if f.Since.IsZero() { // its pods were there before
+		return
 	}
+	m.batches.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Took()))
 	if took, sane := sinceCommit(f); sane && f.Batch >= 1 && f.Batch <= maxBatch {
 		m.commitToBatch.WithLabelValues(strconv.Itoa(f.Batch)).Observe(seconds(took))
 	}

@@ -89,6 +89,9 @@ func (n *Notifier) Start(ctx context.Context) error {
 	all := &posts{desk: desk, clock: n.clock, logger: n.logger}
 	kill, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	if config, err := Load(n.options.Path); err == nil { // a standby may have started long ago
+		n.config = config
+	}
 	if err := n.use(ctx, kill, all, n.config); err != nil {
 		return err
 	}

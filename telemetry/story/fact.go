@@ -36,6 +36,8 @@ const (
 	ReleaseCompleted Kind = "ReleaseCompleted"
 	// ReleaseSuperseded: another template took the place of the one that was being released.
 	ReleaseSuperseded Kind = "ReleaseSuperseded"
+	// JumpedBack: somebody has taken the release back to an earlier batch, which is another attempt at the same release.
+	JumpedBack Kind = "JumpedBack"
 	// RollbackStarted: the release goes back to an earlier template.
 	RollbackStarted Kind = "RollbackStarted"
 	// RolledBack: all pods run the earlier template.

@@ -53,6 +53,12 @@ func (c *change) facts() []Fact {
 	return slices.Concat(c.batches(), c.stops(), c.ends())
 }
 
+// jumpedBack reports whether the next attempt is at the same release, from an earlier batch.
+func (c *change) jumpedBack() bool {
+	return underWay(c.before) && c.before.UpdateRevision == c.after.UpdateRevision && c.before.StartedAt.Equal(c.after.StartedAt) &&
+		len(c.after.Jumps()) > 0
+}
+
 // left is what became of the release that another one has taken the place of.
 func (c *change) left() []Fact {
 	if !underWay(c.before) {
@@ -62,7 +68,11 @@ func (c *change) left() []Fact {
 	if c.after.Rollback != nil && c.before.Rollback == nil {
 		return nil
 	}
-	fact := c.fact(ReleaseSuperseded, c.before)
+	kind := ReleaseSuperseded
+	if c.jumpedBack() {
+		kind = JumpedBack
+	}
+	fact := c.fact(kind, c.before)
 	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	return []Fact{fact}
 }
@@ -81,7 +91,11 @@ func (c *change) begun() []Fact {
 	// Several steps of a release can be one write of its status.
 	fresh := *c
 	fresh.before = &v1alpha1.BatchReleaseStatus{Attempt: c.after.Attempt, Phase: v1alpha1.PhaseInitial, Rollback: c.after.Rollback}
-	return slices.Concat([]Fact{begun}, fresh.batches(), fresh.stops(), fresh.ends())
+	facts := slices.Concat(fresh.batches(), fresh.stops(), fresh.ends())
+	if c.jumpedBack() {
+		return facts
+	}
+	return slices.Insert(facts, 0, begun)
 }
 
 // batches are those that began and ended.

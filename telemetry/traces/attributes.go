@@ -71,6 +71,8 @@ func endOf(f *story.Fact) end {
 		case v1alpha1.TriggerGateRejected, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory:
 		}
 		return end{"rolled back", result, true, "rollback." + fit(string(f.Trigger))}
+	case story.JumpedBack:
+		return end{"jumped back", semconv.CICDPipelineResultCancellation, false, ""}
 	case story.ReleaseDeleted:
 		return end{"deleted", semconv.CICDPipelineResultCancellation, false, ""}
 	default:

@@ -51,7 +51,7 @@ func spansOf(f *story.Fact) []span {
 		return []span{gateSpan(f)}
 	case story.ReleaseFailed:
 		return []span{failureSpan(f)}
-	case story.ReleaseCompleted, story.ReleaseSuperseded, story.ReleaseDeleted:
+	case story.ReleaseCompleted, story.ReleaseSuperseded, story.JumpedBack, story.ReleaseDeleted:
 		return []span{releaseSpan(f, endOf(f))}
 	case story.RolledBack:
 		return []span{releaseSpan(f, endOf(f)), rollbackSpan(f)}

@@ -96,6 +96,9 @@ var benches = []bench{
 		fleet: fleet{deployments: 1, pods: 100, steps: tenSteps()},
 		more:  3, handOver: 50 * time.Millisecond,
 	}.run},
+	{"B11", "the dashboard with 1,000 releases, and 20 viewers who follow it", board{
+		releases: 1000, viewers: 20, changes: 10, page: 200 * time.Millisecond, weight: 100 << 10, memory: 15 << 20,
+	}.run},
 }
 
 // run runs the benches that were asked for and prints a table of each. It reports whether any

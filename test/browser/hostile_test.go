@@ -293,10 +293,13 @@ func harmless(t *testing.T, tab *browser.Tab, status int) {
 	}
 }
 
-// withoutBarriers wants that a page keeps nobody out, whatever they look through.
-func withoutBarriers(t *testing.T, tab *browser.Tab) {
+// withoutBarriers wants that a page keeps nobody out, whatever they look through; all if none is named.
+func withoutBarriers(t *testing.T, tab *browser.Tab, looks ...browser.Look) {
 	t.Helper()
-	for _, look := range browser.Looks {
+	if len(looks) == 0 {
+		looks = browser.Looks
+	}
+	for _, look := range looks {
 		tab.Through(look)
 		for _, barrier := range tab.Barriers() {
 			t.Errorf("%s: %s", look.Name, barrier)

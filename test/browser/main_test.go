@@ -36,7 +36,7 @@ func chromium(t *testing.T) *browser.Browser {
 	lent.Lock()
 	defer lent.Unlock()
 	if lent.users == 0 {
-		lent.browser, lent.end, lent.err = browser.Launch(context.Background()) //nolint:usetesting // it outlasts the test that needs it first
+		lent.browser, lent.end, lent.err = browser.Launch(context.Background())
 	}
 	lent.users++
 	t.Cleanup(func() {

@@ -64,7 +64,7 @@ func (s *stage) startController() {
 
 // during runs something until the test ends.
 func (s *stage) during(what string, run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // it ends before what the test cleans up
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
 	s.Cleanup(func() {
@@ -176,7 +176,9 @@ func (s *stage) deployed(name, image string, replicas int32) {
 	})
 }
 
-func (s *stage) key(name string) client.ObjectKey { return client.ObjectKey{Namespace: s.namespace, Name: name} }
+func (s *stage) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.namespace, Name: name}
+}
 
 // released is a BatchRelease of a Deployment of its name, with a commit that brought it.
 func released(name string, pods corev1.PodTemplateSpec, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {

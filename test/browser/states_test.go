@@ -29,7 +29,7 @@ func TestEachStateKeepsNobodyOut(t *testing.T) {
 			tab := page.In(t)
 			tab.Open(dash.at(tab, path))
 			settled(tab)
-			withoutBarriers(t, tab)
+			withoutBarriers(t, tab, browser.Looks[0], browser.Looks[3])
 			faults := slices.DeleteFunc(tab.Faults(), func(f string) bool { return name == "not found" && strings.Contains(f, "404") })
 			if len(faults) > 0 {
 				t.Errorf("the browser complains: %q", faults)

@@ -1,0 +1,302 @@
+package dashboard
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+)
+
+// TestFormsOfOthers: nothing is written for a form without the session's token, from another page, or too large.
+func TestFormsOfOthers(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	ada, grace := a.person("ada", "view", "sluice-approver"), a.person("grace", "view", "sluice-approver")
+	a.push(2)
+	form, _ := ada.form("approve")
+	with := func(name, value string) string {
+		changed := maps.Clone(form)
+		changed.Set(name, value)
+		return changed.Encode()
+	}
+	hers, _ := grace.form("approve")
+	for name, c := range map[string]struct {
+		body   string
+		header map[string]string
+		code   int
+	}{
+		"no token":      {with("csrf", ""), nil, http.StatusForbidden},
+		"wrong token":   {with("csrf", strings.Repeat("A", len(form.Get("csrf")))), nil, http.StatusForbidden},
+		"another's":     {with("csrf", hers.Get("csrf")), nil, http.StatusForbidden},
+		"cross-site":    {form.Encode(), map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
+		"other origin":  {form.Encode(), map[string]string{"Origin": "https://evil.example.com"}, http.StatusForbidden},
+		"too large":     {with("message", strings.Repeat("x", 9<<10)), nil, http.StatusRequestEntityTooLarge},
+		"not a form":    {`{"csrf":"x"}`, map[string]string{"Content-Type": "application/json"}, http.StatusUnsupportedMediaType},
+		"by an address": {"", nil, http.StatusForbidden},
+	} {
+		path := ada.path("approve")
+		if name == "by an address" {
+			path += "?" + form.Encode()
+		}
+		if got := ada.send(http.MethodPost, path, c.body, c.header); got.code != c.code {
+			t.Errorf("%s: want %d, got %d", name, c.code, got.code)
+		}
+	}
+	if status := a.atBatch(1).Status; len(status.Answers) > 0 {
+		t.Errorf("want nothing written, got %+v", status.Answers)
+	}
+}
+
+// TestNarrowRights: who may only look gets no page that asks, and the API server refuses what they send by hand.
+func TestNarrowRights(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	viewer, ada := a.person("viewer", "view", "sluice-viewer"), a.person("ada", "view", "sluice-approver")
+	a.push(2)
+	form, _ := ada.form("approve")
+	logout := regexp.MustCompile(`name="csrf" value="([^"]*)"`).FindStringSubmatch(viewer.get("/").text)
+	form.Set("csrf", logout[1])
+	form.Set("reason", "because")
+	form.Set("batch", "2")
+	for _, one := range deeds {
+		verb := string(one.verb)
+		if verb == "resume" || verb == "retry" { // they make no sense now
+			continue
+		}
+		if got := viewer.get(viewer.path(verb)); got.code != http.StatusForbidden {
+			t.Errorf("%s: want no page, got %d", verb, got.code)
+		}
+		got := viewer.post(viewer.path(verb), form)
+		if got.code != http.StatusForbidden {
+			t.Errorf("%s: want it refused, got %d: %s", verb, got.code, got.text)
+		}
+		want(t, got.text, "<h1>Not allowed</h1>", "cannot patch resource")
+	}
+	if got := viewer.get(viewer.path("destroy")); got.code != http.StatusNotFound {
+		t.Errorf("want no other action, got %d", got.code)
+	}
+	if release := a.atBatch(1); len(release.Status.Answers) > 0 || release.Spec.Suspend || release.Annotations[v1alpha1.RollbackAnnotation] != "" {
+		t.Errorf("want nothing written, got %+v", release)
+	}
+}
+
+// TestStaleForm: a form counts for the gates that were on it, and for the release as it was seen.
+func TestStaleForm(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	ada, olga := a.person("ada", "view", "sluice-approver"), a.person("olga", "view", "sluice-operator")
+	a.push(2)
+	approve, _ := ada.form("approve")
+	jump, _ := ada.form("jump")
+	back, _ := olga.form("rollback")
+	a.push(3)
+	for verb, form := range map[string]url.Values{"approve": approve, "jump": jump} {
+		form.Set("batch", "2")
+		got := ada.post(ada.path(verb), form)
+		if got.code != http.StatusConflict {
+			t.Errorf("%s: want it refused, got %d: %s", verb, got.code, got.text)
+		}
+		want(t, got.text, "<h1>The release has changed</h1>", "It is about revision ", "Look at the release")
+	}
+	if got := olga.post(olga.path("rollback"), back); got.code != http.StatusConflict {
+		t.Errorf("rollback: want it refused, got %d", got.code)
+	}
+	approve, _ = ada.form("approve")
+	ada.click("approve")
+	a.atBatch(2)
+	approve.Del(formField)
+	answer := ada.post(ada.path("approve"), approve)
+	if answer.code != http.StatusSeeOther {
+		t.Fatalf("want to hear that it is done, got %d: %s", answer.code, answer.text)
+	}
+	want(t, ada.get(answer.location).text, "Nothing was written: you have answered already.")
+	olgas, _ := olga.form("approve")
+	olgas.Set("gate", approve.Get("gate")) // a gate of the batch before
+	if got := olga.post(olga.path("approve"), olgas); got.code != http.StatusConflict {
+		t.Errorf("want an answer to an earlier gate refused, got %d", got.code)
+	} else {
+		want(t, got.text, "A gate that you saw is not open any more.")
+	}
+	if status := a.atBatch(2).Status; len(status.Answers) > 0 {
+		t.Errorf("want nothing answered, got %+v", status.Answers)
+	}
+}
+
+// TestSentTwice: a double click does what one does, and both are told of it.
+func TestSentTwice(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	ada := a.person("ada", "view", "sluice-approver")
+	a.push(2)
+	form, _ := ada.form("approve")
+	var answers [3]got
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = ada.post(ada.path("approve"), form) })
+	}
+	all.Wait()
+	outcomes := map[string]int{}
+	for _, answer := range answers {
+		to, err := url.Parse(answer.location)
+		if err != nil || answer.code != http.StatusSeeOther {
+			t.Fatalf("want to be sent to the release, got %d: %s", answer.code, answer.text)
+		}
+		outcomes[to.Query().Get("outcome")]++
+	}
+	if outcomes["written"] != 1 || outcomes["already"] != 2 {
+		t.Errorf("want one of three to write, got %v", outcomes)
+	}
+	a.atBatch(2)
+}
+
+// TestTwoPeople: of a yes and a no at the same time one counts, and the other person is told.
+func TestTwoPeople(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	ada, grace := a.person("ada", "view", "sluice-approver"), a.person("grace", "view", "sluice-approver")
+	a.push(2)
+	yes, _ := ada.form("approve")
+	no, _ := grace.form("reject")
+	no.Set("reason", "errors")
+	var answers [2]got
+	var all sync.WaitGroup
+	all.Go(func() { answers[0] = ada.post(ada.path("approve"), yes) })
+	all.Go(func() { answers[1] = grace.post(grace.path("reject"), no) })
+	all.Wait()
+	codes := map[int]int{answers[0].code: 1}
+	codes[answers[1].code]++
+	if codes[http.StatusSeeOther] != 1 || codes[http.StatusConflict] != 1 {
+		t.Fatalf("want one answer written and one refused, got %d and %d: %s %s", answers[0].code, answers[1].code, answers[0].text, answers[1].text)
+	}
+	approved := answers[0].code == http.StatusSeeOther
+	a.await("as the first answer says", func(r *v1alpha1.BatchRelease) bool {
+		if approved {
+			return r.Status.CurrentStepIndex == 1
+		}
+		return r.Status.Reason == v1alpha1.ReasonGateRejected
+	})
+}
+
+// TestForgedNotices: nobody makes a link that says that something was done.
+func TestForgedNotices(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	olga, eve := a.person("olga", "view", "sluice-operator"), a.person("eve", "view", "sluice-operator")
+	form, _ := olga.form("pause")
+	genuine := olga.post(olga.path("pause"), form).location
+	want(t, olga.get(genuine).text, "You have paused the release.")
+	form, _ = eve.form("resume")
+	hers, err := url.Parse(eve.post(eve.path("resume"), form).location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]string{
+		"no seal":        olga.path("?did=rollback&outcome=written&at=" + fmt.Sprint(time.Now().Unix())),
+		"another's":      hers.String(),
+		"another verb":   strings.Replace(genuine, "did=pause", "did=rollback", 1),
+		"another text":   genuine + "&to=hello",
+		"another moment": regexp.MustCompile(`at=\d+`).ReplaceAllString(genuine, "at="+fmt.Sprint(time.Now().Unix()+60)),
+	} {
+		wantNoNotice(t, name, olga.get(link).text)
+	}
+}
+
+func wantNoNotice(t *testing.T, name, page string) {
+	t.Helper()
+	if strings.Contains(page, `class="notice`) {
+		t.Errorf("%s: want no notice in:\n%s", name, page)
+	}
+}
+
+// TestTooManyForms: who sends forms without end is stopped, and nobody else.
+func TestTooManyForms(t *testing.T) {
+	t.Parallel()
+	a := newActs(t)
+	a.deploy()
+	olga, ada := a.person("olga", "view", "sluice-operator"), a.person("ada", "view", "sluice-operator")
+	form, _ := olga.form("pause")
+	form.Set("uid", "another")
+	last := 0
+	for range actsBurst * 3 {
+		form.Set(formField, fmt.Sprint(last))
+		if last = olga.post(olga.path("pause"), form).code; last == http.StatusTooManyRequests {
+			break
+		}
+	}
+	if last != http.StatusTooManyRequests {
+		t.Errorf("want somebody stopped after %d forms, got %d", actsBurst, last)
+	}
+	want(t, ada.click("pause"), "You have paused the release.")
+}
+
+// TestControllerIsAway: what is asked for is on record, and the notice says that nobody has acted on it. It is written by the dashboard's field manager.
+func TestControllerIsAway(t *testing.T) {
+	t.Parallel()
+	a := &acts{T: t, namespace: cptest.Namespace(t), admin: cptest.Client(t)}
+	a.guard()
+	a.serve()
+	olga := a.person("olga", "view", "sluice-operator")
+	a.create(&v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "web"},
+		Spec: v1alpha1.BatchReleaseSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+			Strategy:    v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}},
+		},
+	})
+	const later = " The controller has not acted on it yet."
+	form, _ := olga.form("pause")
+	want(t, olga.does("pause", form), "You have paused the release."+later)
+	form.Del(formField)
+	want(t, olga.does("pause", form), "Nothing was written: the release is paused already.")
+
+	a.standAs(`{"phase":"Failed","message":"no progress","updateRevision":"v2"}`)
+	want(t, olga.click("retry"), "You have asked for another try."+later)
+	a.standAs(`{"phase":"RollingUpdate","state":"PausePoint","updateRevision":"v2","pausePoint":{"pod":"web-7","uid":"u","since":"2026-11-21T12:00:00Z"}}`)
+	form, page := olga.form("approve")
+	want(t, page, "The release goes on past pod web-7.")
+	wantNot(t, page, "<textarea")
+	want(t, olga.does("approve", form), "You have approved going on past pod web-7."+later)
+	release := a.await("asked", func(r *v1alpha1.BatchRelease) bool {
+		return r.Spec.Suspend && r.Annotations[v1alpha1.RetryAnnotation] == "true" && r.Status.PausePoint.Confirmed == "web-7"
+	})
+	owners := ""
+	for _, entry := range release.ManagedFields {
+		owners += entry.Manager + " " + entry.Subresource + "\n"
+	}
+	want(t, owners, "sluice-dashboard \n", "sluice-dashboard status\n")
+}
+
+// standAs writes a status as the controller would.
+func (a *acts) standAs(status string) {
+	a.Helper()
+	cfg := cptest.Config(a.T)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
+	controller, err := client.New(cfg, cptest.ClientOptions(a.T, cfg))
+	if err != nil {
+		a.Fatal(err)
+	}
+	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "web"}}
+	if err := controller.Status().Patch(a.Context(), release, client.RawPatch(types.MergePatchType, []byte(`{"status":`+status+`}`))); err != nil {
+		a.Fatal(err)
+	}
+}

@@ -1,0 +1,79 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/dashboard/page"
+	"github.com/sluice-dev/sluice/dashboard/view"
+)
+
+// many are releases as a cache has them.
+type many []v1alpha1.BatchRelease
+
+func (m many) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+
+func (m many) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*v1alpha1.BatchReleaseList).Items = m
+	return nil
+}
+
+func releases(n int) many {
+	var all many
+	for i := range n {
+		all = append(all, v1alpha1.BatchRelease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%d", i%50), Name: fmt.Sprintf("web-%d", i), UID: types.UID(fmt.Sprint(i)), ResourceVersion: "1"},
+			Status:     v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, Message: "all pods run revision 7d759c9c4b", CommitSubject: "Rank titles above texts"},
+		})
+	}
+	return all
+}
+
+// Rows are made anew of what has changed alone, and only once somebody looks.
+func TestRowsAreMadeOfWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	all := releases(3)
+	b := newBoard(all, clock.RealClock{})
+	first, err := b.all(t.Context())
+	if err != nil || len(first) != 3 {
+		t.Fatalf("got %d rows, %v", len(first), err)
+	}
+	all[1].ResourceVersion, all[1].Status.Message = "2", "changed"
+	if again, _ := b.all(t.Context()); again[1] != first[1] || again[1].Message == "changed" {
+		t.Errorf("nobody has said that something changed: %+v", again[1])
+	}
+	b.stale.Store(true)
+	again, _ := b.all(t.Context())
+	if again[0] != first[0] || again[1] == first[1] || again[1].Message != "changed" || again[2] != first[2] {
+		t.Errorf("the one that has changed is made anew: %+v", again)
+	}
+}
+
+// BenchmarkListOfTenThousand is the first page of ten thousand releases after a change of one.
+func BenchmarkListOfTenThousand(b *testing.B) {
+	all := releases(10_000)
+	list := newBoard(all, clock.RealClock{})
+	no := func(string) bool { return false }
+	for i := 0; b.Loop(); i++ {
+		all[i%len(all)].ResourceVersion = fmt.Sprint(i + 2)
+		list.stale.Store(true)
+		rows, err := list.all(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		content := view.Select(rows, view.Query{Page: 1}, view.Viewer{Approves: no, Operates: no}, time.Now())
+		if _, err := page.Render(page.Releases, &page.Frame{Content: content}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
