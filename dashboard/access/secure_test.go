@@ -106,7 +106,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 				if err := http.NewResponseController(w).Flush(); err != nil {
 					return
 				}
-				time.Sleep(time.Minute) // of the test's clock
+				<-time.After(time.Minute) // of the test's clock
 			}
 		})
 	}
@@ -140,10 +140,11 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close() // it was only read
 			if want := map[string]string{"/stream": strings.Repeat("event\n", 10), "/page": page}[path]; err != nil || string(body) != want {
 				t.Errorf("%s: %d of %d bytes, %v", path, len(body), len(want), err)
 			}
-			time.Sleep(time.Minute) // longer than a write may take
+			<-time.After(time.Minute) // longer than a write may take
 		}
 	})
 }
