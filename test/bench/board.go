@@ -191,14 +191,17 @@ func (b board) measure(ctx context.Context, l *lab, address string, viewer *http
 	for range b.viewers {
 		<-heard // that it may begin
 	}
-	err = b.change(ctx, l, address, viewer, heard, s)
+	err = b.change(ctx, l, heard, s, func() (time.Duration, error) {
+		_, took, err := get(ctx, viewer, address+"/", "")
+		return took, err
+	})
 	s.growth = max(s.growth, heap()-before)
 	end()
 	return errors.Join(err, group.Wait())
 }
 
-// change changes a release a number of times, at each of which all viewers hear of it.
-func (b board) change(ctx context.Context, l *lab, address string, viewer *http.Client, heard <-chan time.Time, s *boardSample) error {
+// change changes a release a number of times, at each of which all viewers hear of it, and reads the list then.
+func (b board) change(ctx context.Context, l *lab, heard <-chan time.Time, s *boardSample, read func() (time.Duration, error)) error {
 	for i := range b.changes {
 		release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("service-%05d", i)}}
 		began := time.Now()
@@ -214,7 +217,7 @@ func (b board) change(ctx context.Context, l *lab, address string, viewer *http.
 				return context.Cause(ctx)
 			}
 		}
-		_, took, err := get(ctx, viewer, address+"/", "")
+		took, err := read()
 		if err != nil {
 			return err
 		}

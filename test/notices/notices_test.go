@@ -98,7 +98,7 @@ func understand(r *http.Request, schema *jsonschema.Schema) (*cloudevents.Event,
 	if err := schema.Validate(data); err != nil {
 		return nil, fmt.Errorf("data of %s: %w", event.Type(), err)
 	}
-	if event.ID() != r.Header.Get("webhook-id") || !strings.HasSuffix(event.DataSchema(), "/schemas/notice_v1.json") {
+	if event.ID() != r.Header.Get("Webhook-Id") || !strings.HasSuffix(event.DataSchema(), "/schemas/notice_v1.json") {
 		return nil, fmt.Errorf("want one ID and the schema, got %s", event)
 	}
 	return event, nil
