@@ -197,7 +197,8 @@ func TestServerTakesDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"template", "sluice", "sluice", "--namespace", namespace, "--values=testdata/all.yaml", "--set=crds.install=false,networkPolicy.enabled=true"}
-	cmd := helm(t, append(args, "--dry-run=server", "--kubeconfig="+cptest.Access(t).Kubeconfig)...)
+	// Other tests install the same cluster-wide objects in the meantime, without Helm.
+	cmd := helm(t, append(args, "--dry-run=server", "--take-ownership", "--kubeconfig="+cptest.Access(t).Kubeconfig)...)
 	var warned bytes.Buffer
 	cmd.Stderr = &warned
 	out, err := cmd.Output()

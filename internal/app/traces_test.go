@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -35,6 +36,12 @@ func TestTraces(t *testing.T) {
 	create(t, c, newDeployment(namespace), release)
 	awaitRelease(t, c, release, "blocking", blocking)
 	began := release.Status.StartedAt.Time
+	cptest.Eventually(t, soon, func() error { // what a controller has not seen when it ends is in no trace
+		if !slices.ContainsFunc(to.Spans(), func(s collector.Span) bool { return s.Name == "batch 1" }) {
+			return errors.New("the collector has no span of the first batch")
+		}
+		return nil
+	})
 	stop(t, first)
 
 	second := start(t, cptest.Config(t), options)
