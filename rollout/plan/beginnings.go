@@ -57,11 +57,16 @@ func (t *telling) took() *Event {
 func (t *telling) stepBegins() *Event {
 	is, was := t.status, t.before
 	there := t.entered() && !t.completed() && is.Phase != v1alpha1.PhaseFinalizing
-	same := was.StepStartedAt != nil && !t.attempted() && is.CurrentStepIndex == was.CurrentStepIndex && t.turned() == (was.Rollback != nil)
+	same := t.wasEntered() && !t.attempted() && is.CurrentStepIndex == was.CurrentStepIndex && t.turned() == (was.Rollback != nil)
 	if !there || same {
 		return nil
 	}
 	return &Event{Reason: t.upgradeReason(), Message: t.rollingWords(t.goingBack())}
+}
+
+// wasEntered reports whether a step was entered before. A version without states did not record when.
+func (t *telling) wasEntered() bool {
+	return t.before.StepStartedAt != nil || t.before.State == "" && midStep(t.before)
 }
 
 // stepEnds says that a step is done that has no gates; nil if none is. With gates, that it blocks says so.

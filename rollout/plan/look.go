@@ -69,14 +69,18 @@ func recordOf(release *v1alpha1.BatchRelease) record {
 
 // writtenEarlier is the record in a status that a version without states wrote, or none.
 func writtenEarlier(r record, release *v1alpha1.BatchRelease) record {
-	inStep := r.Phase != "" && r.CurrentStepState != "" && r.CurrentStepState != v1alpha1.StepInitial
-	if r.StepStartedAt == nil && inStep { // it did not record when
+	if r.StepStartedAt == nil && midStep(&r) { // it did not record when
 		r.StepStartedAt = cmp.Or(r.LastUpdateTime, r.StartedAt, &release.CreationTimestamp)
 	}
 	if r.UpdateRevision == "" { // it kept the rollback of a workload that was replaced since
 		r.Rollback = nil
 	}
 	return r
+}
+
+// midStep reports whether a release is in a step, by what every version has recorded.
+func midStep(r *record) bool {
+	return r.Phase != "" && r.CurrentStepState != "" && r.CurrentStepState != v1alpha1.StepInitial
 }
 
 // validate says what is wrong with the steps that the release is to go. A rollback has its own, and goes on whatever is wrong

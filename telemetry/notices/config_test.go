@@ -30,7 +30,7 @@ func write(t *testing.T, folder, text string) string {
 // TestExample: the example is taken as it is.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../examples/notices.yaml")
+	text, err := os.ReadFile("../../examples/notices/notices.yaml")
 	if err != nil {
 		t.Fatalf("read example: %v", err)
 	}
