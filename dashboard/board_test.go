@@ -3,9 +3,11 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -21,6 +23,41 @@ type many []v1alpha1.BatchRelease
 
 func (m many) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return nil
+}
+
+// revisions are ControllerRevisions as a cache has them.
+type revisions []appsv1.ControllerRevision
+
+func (r revisions) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+
+func (r revisions) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*appsv1.ControllerRevisionList).Items = slices.Clone(r)
+	return nil
+}
+
+// The native controller copies labels and annotations of a StatefulSet to its revisions: with them, a tenant who makes one would write the
+// history of a release.
+func TestHistoriesAreOfReleasesAlone(t *testing.T) {
+	t.Parallel()
+	kept := func(owner metav1.OwnerReference) appsv1.ControllerRevision {
+		owner.Controller, owner.UID = new(true), "u"
+		return appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+			Name: owner.Kind + "-" + owner.Name, Labels: map[string]string{v1alpha1.ReleaseLabel: "pay"}, OwnerReferences: []metav1.OwnerReference{owner},
+		}}
+	}
+	release := v1alpha1.GroupVersion.String()
+	b := newBoard(revisions{
+		kept(metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pay"}),
+		kept(metav1.OwnerReference{APIVersion: release, Kind: "BatchRelease", Name: "pay"}),
+		kept(metav1.OwnerReference{APIVersion: release, Kind: "BatchRelease", Name: "other"}),
+		{ObjectMeta: metav1.ObjectMeta{Name: "nobody's", Labels: map[string]string{v1alpha1.ReleaseLabel: "pay"}}},
+	}, clock.RealClock{})
+	all, err := b.kept(t.Context())
+	if err != nil || len(all) != 1 || all[0].Name != "BatchRelease-pay" {
+		t.Errorf("got %v, %v", all, err)
+	}
 }
 
 func (m many) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -39,7 +76,7 @@ func releases(n int) many {
 	return all
 }
 
-// Rows are made anew of what has changed alone, and only once somebody looks.
+// Rows are made again of what has changed alone, and only once somebody looks.
 func TestRowsAreMadeOfWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	all := releases(3)
@@ -55,7 +92,7 @@ func TestRowsAreMadeOfWhatHasChanged(t *testing.T) {
 	b.stale.Store(true)
 	again, _ := b.all(t.Context())
 	if again[0] != first[0] || again[1] == first[1] || again[1].Message != "changed" || again[2] != first[2] {
-		t.Errorf("the one that has changed is made anew: %+v", again)
+		t.Errorf("the one that has changed is made again: %+v", again)
 	}
 }
 

@@ -246,6 +246,7 @@ func TestFiguresOfAHistory(t *testing.T) {
 		kept(4, v1alpha1.OutcomeRolledBackTo, at(2), at(1), nil),
 		kept(5, v1alpha1.OutcomeRolledBack, at(2), at(1), nil),         // what was rolled back never ended
 		kept(6, v1alpha1.OutcomeReleased, at(24*8), at(24*8), nil),     // before the days that are asked for
+		kept(12, v1alpha1.OutcomeReleased, at(24*7), at(24*7), nil),    // at the very moment when they begin
 		kept(7, v1alpha1.OutcomeReleased, at(-5), at(-5), nil),         // not yet
 		kept(8, v1alpha1.OutcomeReleased, at(1), time.Time{}, nil),     // nobody knows when
 		kept(9, "<script>", at(1), at(1), nil),                         // somebody else's

@@ -5,8 +5,8 @@ import "fmt"
 // commitLength is how much of a commit people read, and what Git itself shows where it is enough.
 const commitLength = 7
 
-// Commit is a commit as people read it. Where it has to be told from others, it is shown whole.
-func Commit(hash string) string { return hash[:min(len(hash), commitLength)] }
+// Commit is a commit as people read it, printable whatever somebody has written in its place. Where it has to be told from others, it is shown whole.
+func Commit(hash string) string { return Line(hash[:min(len(hash), commitLength)]) }
 
 // Count is a number of things: "1 pod", "3 pods".
 func Count[N ~int | ~int32 | ~int64](n N, thing string) string {

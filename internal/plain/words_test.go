@@ -7,6 +7,7 @@ func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		Commit("0123456789abcdef0123456789abcdef01234567"): "0123456",
 		Commit("0123"):             "0123",
+		Commit("\x1b[2J]012"):      Line("\x1b[2J]01"),
 		Commit(""):                 "",
 		Count(0, "pod"):            "0 pods",
 		Count(1, "pod"):            "1 pod",

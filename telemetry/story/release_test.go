@@ -121,6 +121,12 @@ func TestFactsOfAChange(t *testing.T) {
 			}),
 			[]told{of(story.ReleaseStarted, 0, nil, at(20)), of(story.BatchStarted, 2, nil, at(21))},
 		},
+		"a jump back is no other release": {
+			rolling(), rolling(func(s *status) {
+				s.Attempt, s.CurrentStepIndex, s.StepStartedAt, s.Jump = 4, 0, at(20), &v1alpha1.Jump{From: 1, To: 0, Attempt: 4}
+			}),
+			[]told{of(story.JumpedBack, 2, at(0), now), of(story.BatchStarted, 1, nil, at(20))},
+		},
 		"drift": {
 			rolling(completed), rolling(completed, func(s *status) { s.State = v1alpha1.StateDrifted }), []told{of(story.Drifted, 2, nil, now)},
 		},

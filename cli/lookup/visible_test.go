@@ -1,0 +1,52 @@
+package lookup
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// endless is an API server with more pods than anybody reads, each of them large. It gives as many at a time as is requested.
+type endless struct {
+	client.Reader
+
+	lists *int
+}
+
+func (e endless) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	*e.lists++
+	var asked client.ListOptions
+	asked.ApplyOptions(options)
+	from, _ := strconv.Atoi(asked.Continue)
+	pods := list.(*corev1.PodList)
+	for i := range asked.Limit {
+		pods.Items = append(pods.Items, corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", from+int(i)), Annotations: map[string]string{"large": strings.Repeat("x", 1000)}},
+			Spec:       corev1.PodSpec{NodeName: "node-0", Containers: make([]corev1.Container, 1)},
+		})
+	}
+	pods.Continue = strconv.Itoa(from + int(asked.Limit))
+	return nil
+}
+
+// TestPodsAreReadInPages: however many pods a workload has, and however large they are, reading them ends and keeps little.
+func TestPodsAreReadInPages(t *testing.T) {
+	t.Parallel()
+	lists := 0
+	var pods corev1.PodList
+	if err := (paged{endless{lists: &lists}}).List(t.Context(), &pods, client.InNamespace("shop")); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != mostPods || lists != mostPods/podPage {
+		t.Errorf("got %d pods in %d pages", len(pods.Items), lists)
+	}
+	if last := pods.Items[mostPods-1]; last.Name != fmt.Sprintf("web-%d", mostPods-1) || last.Annotations != nil || last.Spec.Containers != nil || last.Spec.NodeName != "node-0" {
+		t.Errorf("the last one is %+v", last)
+	}
+}
