@@ -130,14 +130,14 @@ func TestSteerByButtons(t *testing.T) {
 	} else {
 		want(t, got.text, "Choose a batch.")
 	}
-	want(t, olga.click("jump", "batch", "2"), "You have asked for a jump to batch 2.")
+	want(t, olga.click("jump", "batch", "2"), "You have requested a jump to batch 2.")
 	a.atBatch(2)
 
 	before := a.atBatch(2).Status.StableRevision
 	page = olga.get(olga.path("rollback")).text
 	want(t, page, "<h1>Roll back: web</h1>", "the version before: "+before, "2 pods of revision "+before+" stay", "are replaced", "is quarantined",
 		"The release comes from no ReleaseSource", "This is a simulation, and no promise", "RollingBack", "hand back", `<span class="del">-`, "web:1", "web:2")
-	want(t, olga.click("rollback"), "You have asked for a rollback to the version before.")
+	want(t, olga.click("rollback"), "You have requested a rollback to the version before.")
 	rolled := a.await("rolled back", func(r *v1alpha1.BatchRelease) bool {
 		return r.Status.Phase == v1alpha1.PhaseCompleted && r.Status.UpdateRevision == before
 	})
@@ -174,7 +174,7 @@ func TestRollBackToRevision(t *testing.T) {
 	}
 	_, page = olga.form("rollback?to=" + first)
 	want(t, page, `<option value="`+first+`" selected>`, "web:1", "web:3", "All pods are taken to run one version before the rollback.")
-	want(t, olga.click("rollback?to="+first), "You have asked for a rollback to revision "+first+".")
+	want(t, olga.click("rollback?to="+first), "You have requested a rollback to revision "+first+".")
 	a.await("rolled back to the first", func(r *v1alpha1.BatchRelease) bool {
 		return r.Status.Phase == v1alpha1.PhaseCompleted && r.Status.UpdateRevision == first
 	})

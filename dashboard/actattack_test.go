@@ -270,7 +270,7 @@ func TestControllerIsAway(t *testing.T) {
 	want(t, olga.does("pause", form), "Nothing was written: the release is paused already.")
 
 	a.standAs(`{"phase":"Failed","message":"no progress","updateRevision":"v2"}`)
-	want(t, olga.click("retry"), "You have asked for another try."+later)
+	want(t, olga.click("retry"), "You have requested another try."+later)
 	a.standAs(`{"phase":"RollingUpdate","state":"PausePoint","updateRevision":"v2","pausePoint":{"pod":"web-7","uid":"u","since":"2026-11-21T12:00:00Z"}}`)
 	form, page := olga.form("approve")
 	want(t, page, "The release goes on past pod web-7.")

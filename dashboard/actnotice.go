@@ -112,14 +112,14 @@ func writtenWords(t told) string {
 	case view.Resume:
 		return "You have resumed the release."
 	case view.Jump:
-		return "You have asked for a jump to batch " + t.to + "."
+		return "You have requested a jump to batch " + t.to + "."
 	case view.RollBack:
 		if t.to == "" {
-			return "You have asked for a rollback to the version before."
+			return "You have requested a rollback to the version before."
 		}
-		return "You have asked for a rollback to revision " + t.to + "."
+		return "You have requested a rollback to revision " + t.to + "."
 	case view.Retry:
-		return "You have asked for another try."
+		return "You have requested another try."
 	}
 	return ""
 }
@@ -133,11 +133,11 @@ func againWords(t told) string {
 	case view.Resume:
 		return "the release is not paused."
 	case view.Jump:
-		return "the jump to batch " + t.to + " has been asked for already."
+		return "the jump to batch " + t.to + " has already been requested."
 	case view.RollBack:
-		return "the rollback has been asked for already."
+		return "the rollback has already been requested."
 	case view.Retry:
-		return "another try has been asked for already."
+		return "another try has already been requested."
 	}
 	return ""
 }
