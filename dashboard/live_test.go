@@ -72,7 +72,8 @@ func TestStreamsTellOnceAndEnd(t *testing.T) {
 		d.hub.publish(change{kindRelease, "shop", "web"})
 	}
 	wantLines(t, events, "event: changed", "data: 1", "")
-	wantLines(t, events, "event: changed", "data: 1", "") // of those that came after the first was taken
+	d.hub.publish(change{kindRelease, "shop", "web"}) // the stream may have taken all of the others for one
+	wantLines(t, events, "event: changed", "data: 1", "")
 	if took := time.Since(began); took < betweenChanges {
 		t.Errorf("a thousand changes were told twice within %v, want at most once in %v", took, betweenChanges)
 	}
