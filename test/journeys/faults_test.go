@@ -188,7 +188,7 @@ func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome 
 		t.Errorf("I7: the end is another one (-want +got):\n%s", diff)
 	}
 	if have.writes > calm.writes+slack+s.extra {
-		t.Errorf("I9: %d writes, %d if nothing happens", have.writes, calm.writes)
+		t.Errorf("I9: %d writes, %d if nothing happens: %v", have.writes, calm.writes, c.writes())
 	}
 	return have
 }

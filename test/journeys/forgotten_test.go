@@ -98,5 +98,6 @@ func TestStatusLostAfterARollbackOfWhatNeverRan(t *testing.T) {
 	}
 }
 
-// begunAnew is how many writes beyond slack it may take that a release begins again: 15 at most were measured in all.
-const begunAnew = 8
+// begunAnew is how many writes beyond slack it may take that a release begins again. Measured with -every-moment, with and without
+// other load: 42 writes at most where the status is lost in the last batch; 23 to 27 if nothing happens.
+const begunAnew = 11
