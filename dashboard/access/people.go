@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sluice-dev/sluice/internal/lru"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 const (
@@ -115,7 +116,7 @@ func (p *people) proven(ctx context.Context, who identity) error {
 		return err
 	}
 	if known.Name != who.Name || !slices.Equal(known.Groups, who.Groups) {
-		return refuse("The API server takes %s for %s in %d groups.", who.Name, known.Name, len(known.Groups))
+		return refuse("The API server takes %s for %s in %s.", who.Name, known.Name, plain.Count(len(known.Groups), "group"))
 	}
 	return nil
 }
