@@ -28,7 +28,9 @@ type contested struct {
 	conflicts int
 }
 
-func (c *contested) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error { return nil }
+func (c *contested) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
 
 func (c *contested) Status() client.SubResourceWriter { return &contestedStatus{server: c} }
 
