@@ -211,19 +211,37 @@ func TestFormsPerPerson(t *testing.T) {
 	}
 }
 
-// TestSimulationsAtOnce: beyond a few there is none.
+// TestSimulationsAtOnce: beyond a few there is none, and nobody has more than one of them, whatever service accounts they make.
 func TestSimulationsAtOnce(t *testing.T) {
 	t.Parallel()
-	a, ran := newActing(), 0
-	var nested func()
-	nested = func() {
-		if ran++; ran < 10 {
-			a.simulate(nested)
+	const inShop = "system:serviceaccount:shop:"
+	for name, c := range map[string]struct {
+		reason  string
+		viewers []string
+		want    int
+	}{
+		"People":     {"each keeps a processor busy", []string{"ada", "bob", "eve", "olga"}, maxSimulations},
+		"OnePerson":  {"the others are left to others", []string{"eve", "eve", "eve"}, 1},
+		"OneParty":   {"accounts cost nothing", []string{inShop + "a", inShop + "b", inShop + "c"}, 1},
+		"TwoParties": {"that of another namespace is another's", []string{inShop + "a", "system:serviceaccount:other:a"}, 2},
+		"NoName":     {"the API server names not everybody", []string{"", ""}, 1},
+	} {
+		a, ran := newActing(), 0
+		var nested func(viewers []string)
+		nested = func(viewers []string) {
+			if len(viewers) > 0 && !a.simulate(viewers[0], func() { ran++; nested(viewers[1:]) }) {
+				nested(viewers[1:])
+			}
 		}
-	}
-	a.simulate(nested)
-	if ran != maxSimulations {
-		t.Errorf("want %d at once, got %d", maxSimulations, ran)
+		nested(c.viewers)
+		if ran != c.want {
+			t.Errorf("%s: %s: want %d at once, got %d", name, c.reason, c.want, ran)
+		}
+		for range maxSimulations + 1 {
+			if !a.simulate("grace", func() {}) {
+				t.Errorf("%s: want places free again", name)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,8 @@ type Options struct {
 	// Cluster is the name of the cluster on each page; empty for none.
 	Cluster string
 	Version string
+	// Proxies are networks of those that bring requests of many people.
+	Proxies []netip.Prefix
 	Logger  logr.Logger
 	Clock   clock.PassiveClock
 }
