@@ -48,10 +48,9 @@ type Dashboard struct {
 	hub     *hub
 	rights  *access.Rights
 	streams *streams
-	// reads has a place for each release that is read at a time.
-	reads  chan struct{}
-	files  http.Handler
-	acting *acting
+	reads   *reads
+	files   http.Handler
+	acting  *acting
 
 	// following is how long pages hear of changes.
 	following  atomic.Pointer[context.Context]
@@ -63,7 +62,7 @@ type Dashboard struct {
 func New(options Options) *Dashboard {
 	return &Dashboard{
 		options: options, board: newBoard(options.Objects, options.Clock), hub: newHub(),
-		rights: access.NewRights(options.Clock), streams: newStreams(), reads: make(chan struct{}, readsAtOnce), files: newFiles(page.Assets()),
+		rights: access.NewRights(options.Clock), streams: newStreams(), reads: newReads(), files: newFiles(page.Assets()),
 		acting: newActing(),
 	}
 }
@@ -227,9 +226,6 @@ func navigation(path string) []page.NavLink {
 	}
 	return links
 }
-
-// readsAtOnce is how many releases are read for pages at a time: each can have many pods.
-const readsAtOnce = 16
 
 // timeout is how long the API server may take for one page.
 const timeout = 20 * time.Second
