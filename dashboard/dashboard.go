@@ -202,6 +202,8 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, viewer *acces
 		status, title, text = http.StatusNotFound, "Not found", "There is no such page, or nothing of that name."
 	case apierrors.IsForbidden(err):
 		status, title, text = http.StatusForbidden, "Not allowed", "The API server does not let you: "+statusMessage(err)
+	case errors.As(err, new(*http.MaxBytesError)):
+		title, text = "Too much to show", "What belongs to the release is too large for a page. Look at it with 'sluice status', and see which objects of it are so large."
 	case apierrors.IsUnauthorized(err):
 		status, title, text = http.StatusUnauthorized, "Who are you?", "The API server does not know you any more. Log in again."
 	default:
