@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,17 +66,14 @@ func New(options Options) *Dashboard {
 	}
 }
 
-// NewCache makes a cache of what lists show, for a process that has none: of the namespaces, or all if none is given. Histories are kept
-// without their templates.
+// NewCache makes a cache of what lists show, for a process that has none: of the namespaces, or all if none is given. It keeps
+// little of each object.
 func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (cache.Cache, error) {
 	carrying, err := labels.Parse(v1alpha1.ReleaseLabel)
 	if err != nil { // it is a constant
 		return nil, fmt.Errorf("select histories: %w", err)
 	}
-	options := cache.Options{Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-		&appsv1.ControllerRevision{}: {Label: carrying, Transform: withoutTemplate},
-		&v1alpha1.BatchRelease{}:     {Transform: withoutSpecTemplate},
-	}}
+	options := cache.Options{Scheme: scheme, DefaultTransform: slim, ByObject: map[client.Object]cache.ByObject{&appsv1.ControllerRevision{}: {Label: carrying}}}
 	for _, namespace := range namespaces {
 		if options.DefaultNamespaces == nil {
 			options.DefaultNamespaces = map[string]cache.Config{}
@@ -89,22 +85,6 @@ func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (c
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
 	return objects, nil
-}
-
-// withoutSpecTemplate leaves out of a release what is large and in no list.
-func withoutSpecTemplate(object any) (any, error) {
-	if release, is := object.(*v1alpha1.BatchRelease); is {
-		release.Spec.Template, release.ManagedFields = nil, nil
-		delete(release.Annotations, corev1.LastAppliedConfigAnnotation)
-	}
-	return object, nil
-}
-
-func withoutTemplate(object any) (any, error) {
-	if kept, is := object.(*appsv1.ControllerRevision); is {
-		kept.Data.Raw, kept.ManagedFields = nil, nil
-	}
-	return object, nil
 }
 
 // Follow has the pages hear of changes, until ctx ends.
