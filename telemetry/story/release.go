@@ -144,10 +144,17 @@ func (c *change) passed() []Fact {
 	return facts
 }
 
-// stepDone reports whether the pods of the current step are there.
+// stepDone reports whether the pods of the current step are there. Whoever confirms a step writes that it is completed, whatever it is: before
+// its gates are open that means nothing, and is taken back.
 func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
-	return s.CurrentStepState == v1alpha1.StepBlocking || s.CurrentStepState == v1alpha1.StepCompleted ||
-		s.Phase == v1alpha1.PhaseFinalizing || s.Phase == v1alpha1.PhaseCompleted
+	switch {
+	case s.Phase == v1alpha1.PhaseFinalizing, s.Phase == v1alpha1.PhaseCompleted, s.CurrentStepState == v1alpha1.StepBlocking:
+		return true
+	case s.CurrentStepState == v1alpha1.StepCompleted:
+		return len(s.Gates) > 0 || s.Traffic != nil && s.Traffic.Ending != nil
+	default:
+		return false
+	}
 }
 
 // stops are what keeps a release from advancing, and that it does not any more.

@@ -46,6 +46,12 @@ func completed(s *status) {
 func failed(s *status) {
 	s.Phase, s.State, s.StalledBy, s.LastUpdateTime = v1alpha1.PhaseFailed, v1alpha1.StateFailed, v1alpha1.StallDeadlineExceeded, at(15)
 }
+func confirmed(s *status) {
+	s.CurrentStepState = v1alpha1.StepCompleted
+}
+func gated(s *status) {
+	s.Gates = []v1alpha1.GateReference{{Name: "web-1"}}
+}
 func suspended(s *status) {
 	s.State, s.StoppedBy = v1alpha1.StateStopped, []v1alpha1.StopCause{v1alpha1.StopSuspended}
 }
@@ -85,6 +91,10 @@ func TestFactsOfAChange(t *testing.T) {
 	}{
 		"nothing that counts":       {rolling(), rolling(func(s *status) { s.Message, s.UpdatedReplicas = "more", 7 }), nil},
 		"a batch is done":           {rolling(), rolling(blocked), []told{of(story.BatchDone, 2, at(5), at(9))}},
+		"confirmed too early":       {rolling(), rolling(confirmed), nil},
+		"... and then done":         {rolling(confirmed), rolling(blocked, gated), []told{of(story.BatchDone, 2, at(5), at(9))}},
+		"confirmed":                 {rolling(blocked, gated), rolling(blocked, gated, confirmed), nil},
+		"... and completed":         {rolling(blocked, gated, confirmed), rolling(completed), []told{of(story.ReleaseCompleted, 2, at(0), at(10))}},
 		"the release completes":     {rolling(blocked), rolling(blocked, completed), []told{of(story.ReleaseCompleted, 2, at(0), at(10))}},
 		"both at once":              {rolling(), rolling(completed), []told{of(story.BatchDone, 2, at(5), at(10)), of(story.ReleaseCompleted, 2, at(0), at(10))}},
 		"it stops":                  {rolling(), rolling(suspended), []told{of(story.ReleaseStopped, 2, nil, now)}},

@@ -43,9 +43,21 @@ func See(release *v1alpha1.BatchRelease) Seen {
 		seen.From = s.Rollback.From
 	}
 	if s.Entered() {
-		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, s.CurrentStepState, unix(s.StepStartedAt)
+		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, stepState(s), unix(s.StepStartedAt)
 	}
 	return seen
+}
+
+// stepState is the state of the current step without what people have written to confirm it: what that means depends on its gates.
+func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
+	switch {
+	case s.CurrentStepState != v1alpha1.StepCompleted:
+		return s.CurrentStepState
+	case stepDone(s):
+		return v1alpha1.StepBlocking
+	default:
+		return v1alpha1.StepUpgrade
+	}
 }
 
 // Since is what has happened to a release since it was seen. Before is the version that came before this one, if it is known. If that is not what
