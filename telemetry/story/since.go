@@ -85,31 +85,11 @@ func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	if seen.Attempt == after.Status.Attempt {
 		return path
 	}
-	if done := ended(seen, was, &after.Status); done != nil {
-		path = append(path, done)
-	}
 	begun := after.DeepCopy()
 	begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
 	begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
 	begun.Status.CurrentStepIndex, begun.Status.CurrentStepState, begun.Status.StepStartedAt = 0, "", nil
 	return append(path, begun)
-}
-
-// ended is a release that was seen in progress, as it completed before the present one began; nil if the present one took its place.
-func ended(seen Seen, was *v1alpha1.BatchRelease, now *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
-	if !underWay(&was.Status) || len(now.Ended) == 0 {
-		return nil
-	}
-	last := now.Ended[len(now.Ended)-1]
-	if now.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
-		return nil
-	}
-	done := was.DeepCopy()
-	done.Status.Phase, done.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
-	if steps := int32(len(was.Spec.Steps(was.Status.Rollback != nil))); steps > seen.Step {
-		done.Status.CurrentStepIndex, done.Status.StepStartedAt = steps-1, &metav1.Time{}
-	}
-	return done
 }
 
 // release is one as it was seen, with what else is known of it now.
