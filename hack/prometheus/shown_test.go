@@ -50,7 +50,7 @@ func TestDashboardRuns(t *testing.T) {
 	}
 }
 
-// TestFiguresOfNothing: a figure of releases that did not happen is none, which the panel shows as a dash; Grafana would show NaN as it is.
+// TestFiguresOfNothing: a figure of releases that did not happen is none, which the panel shows as a dash. Grafana 9 would show NaN as it is.
 func TestFiguresOfNothing(t *testing.T) {
 	t.Parallel()
 	never := series{}
