@@ -34,7 +34,7 @@ const (
 // seen is what a person saw of a release when they decided.
 type seen struct {
 	uid, revision, phase, before, pod string
-	// plan tells the batches and their gates from others: Git, or whoever may write the release, can change them at any time.
+	// plan tells the batches and their gates from others: Git, or anyone who may write the release, can change them at any time.
 	plan    string
 	attempt int64
 	step    int32
