@@ -165,7 +165,7 @@ func (c *Command) awaitRoutes(ctx context.Context, routes []heldRoute) error {
 		left := patience - c.clock.Since(began)
 		names := strings.Join(listed(pending), "; ")
 		if left <= 0 {
-			c.tell("going on without them: their status does not tell that they follow the route, and requests that they still send by the route of before may fail: " + names)
+			c.tell("continuing without Gateways whose status does not say that they follow the route: requests that they still route as before may fail: " + names)
 			return nil
 		}
 		if c.clock.Since(said) >= tellAgain {
