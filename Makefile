@@ -172,7 +172,7 @@ verify-chart:
 	done
 
 .PHONY: verify-alerts
-verify-alerts: # and the dashboard, by Prometheus' own parser and engine
+verify-alerts: # and the dashboard, by Prometheus' own parser and engine, and by the schema that Grafana publishes
 	go -C hack/prometheus test -vet=off .
 
 .PHONY: verify-workflows

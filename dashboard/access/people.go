@@ -25,6 +25,9 @@ const (
 	// Requests that one person's pages make of the API server.
 	personPerSecond = 100
 	personBurst     = 300
+	// maxAnswer is how much the API server may send to one request: whoever writes large objects into a namespace has their own page refused, and not
+	// the dashboard's memory filled. Watches send one object after the other.
+	maxAnswer = 16 << 20
 )
 
 // people are the clients that act as those who have logged in. They share the connections of the dashboard's own account.
@@ -69,7 +72,7 @@ func (p *people) client(who identity) (client.WithWatch, error) {
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(personPerSecond, personBurst)
 	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{
 		UserName: who.Name, UID: who.UID, Groups: who.Groups, Extra: who.Extra,
-	}, p.through)
+	}, sparing{p.through})
 	made, err := client.NewWithWatch(config, client.Options{
 		HTTPClient: &http.Client{Transport: as, Timeout: config.Timeout}, Scheme: p.scheme, Mapper: p.mapper,
 	})
@@ -78,6 +81,18 @@ func (p *people) client(who identity) (client.WithWatch, error) {
 	}
 	p.clients.Put(key, made, 1)
 	return made, nil
+}
+
+// sparing reads only so much of an answer. What is longer fails with an http.MaxBytesError.
+type sparing struct{ next http.RoundTripper }
+
+// RoundTrip sends a request.
+func (s sparing) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := s.next.RoundTrip(request)
+	if err == nil && !request.URL.Query().Has("watch") {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer)
+	}
+	return answer, err
 }
 
 // viewer is the person of a session.
