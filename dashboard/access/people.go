@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -125,12 +124,24 @@ func (p *people) proven(ctx context.Context, who identity) error {
 	if err != nil {
 		return err
 	}
-	known, err := admit(identity{Name: is.Username, UID: is.UID, Groups: is.Groups})
+	known, err := admit(userOf(is))
 	if err != nil {
 		return err
 	}
-	if known.Name != who.Name || !slices.Equal(known.Groups, who.Groups) {
-		return refuse("The API server takes %s for %s in %d groups.", who.Name, known.Name, len(known.Groups))
+	if known.key() != who.key() {
+		return refuse("The API server takes %s for %s in %d groups with %d attributes, which is somebody else.", who.Name, known.Name, len(known.Groups), len(known.Extra))
 	}
 	return nil
+}
+
+// userOf is who the API server says that somebody is.
+func userOf(is authenticationv1.UserInfo) identity {
+	who := identity{Name: is.Username, UID: is.UID, Groups: is.Groups}
+	for key, values := range is.Extra {
+		if who.Extra == nil {
+			who.Extra = map[string][]string{}
+		}
+		who.Extra[key] = values
+	}
+	return who
 }
