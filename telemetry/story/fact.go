@@ -34,6 +34,9 @@ const (
 	ReleaseFailed Kind = "ReleaseFailed"
 	// ReleaseCompleted: all pods run what was released, and nothing was rolled back.
 	ReleaseCompleted Kind = "ReleaseCompleted"
+	// ReleaseAdopted: the workload runs the template, and Sluice has moved no pods for that: it ran it already, or its own rolling update
+	// has brought it. It is the only fact of such a release.
+	ReleaseAdopted Kind = "ReleaseAdopted"
 	// ReleaseSuperseded: another template took the place of the one that was being released.
 	ReleaseSuperseded Kind = "ReleaseSuperseded"
 	// JumpedBack: somebody has taken the release back to an earlier batch, which is another attempt at the same release.
