@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
 )
 
 // The bounds of a diff: how large a template may be, as YAML, and how many lines of the difference are shown.
@@ -48,6 +49,16 @@ func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, fr
 	}
 	shown.Lines = diffLines(text)
 	return shown, true
+}
+
+// changesOf is what the release in progress changes in the template: nil where none is in progress, or the viewer may not read both templates.
+func changesOf(sight *show.Sight) *Diff {
+	status := &sight.Release.Status
+	if status.Held == nil || status.Rollback != nil || status.StableRevision == status.UpdateRevision {
+		return nil
+	}
+	changes, _ := DiffOf(sight.Release, withReleased(sight), status.StableRevision, status.UpdateRevision)
+	return changes
 }
 
 // find is the template of a revision as YAML.
