@@ -30,7 +30,7 @@ type Diff struct {
 // DiffLine is a line of a diff, and which kind it is: add, del, hunk or same.
 type DiffLine struct{ Class, Text string }
 
-// DiffOf is what differs between two templates that a release keeps, by their revisions. It reports false if one is not kept.
+// DiffOf is what differs between two templates that a release keeps, by their revisions. It reports false if either is not kept.
 func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, from, to string) (*Diff, bool) {
 	before, foundBefore := find(kept, from)
 	after, foundAfter := find(kept, to)
@@ -97,7 +97,7 @@ func diffLines(text []byte) []DiffLine {
 	return lines
 }
 
-// visible is a line with its indentation, and nothing in it that is not seen.
+// visible is a line with its indentation and without invisible characters.
 func visible(text string) string {
 	indent := len(text) - len(strings.TrimLeft(text, " +-"))
 	return text[:indent] + line(text[indent:])

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// mostEntries is how much of a timeline is shown.
+// mostEntries is the number of entries that are shown of a timeline.
 const mostEntries = 100
 
 // Entry is something that happened to a release.
@@ -28,7 +28,7 @@ type Entry struct {
 	Link             *Link
 }
 
-// timelineOf is what happened, the newest first: what the status, the gates and the history still tell of.
+// timelineOf is what happened, the newest first, as far as the status, the gates and the history still show it.
 func timelineOf(sight *show.Sight) []Entry {
 	var entries []Entry
 	entries = append(entries, attemptEntries(sight.Release)...)
@@ -45,7 +45,7 @@ func timelineOf(sight *show.Sight) []Entry {
 	return entries[:min(len(entries), mostEntries)]
 }
 
-// attemptEntries are what the status tells of the release in progress, or the last one.
+// attemptEntries are the entries that the status has of the release in progress, or the last one.
 func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 	status := &release.Status
 	row := RowOf(release, time.Time{})
@@ -105,7 +105,7 @@ func gateEntries(gate *v1alpha1.Gate) []Entry {
 	return append(entries, decided)
 }
 
-// keptEntries are what the history tells of a template.
+// keptEntries are the entries that the history has of a template.
 func keptEntries(kept *appsv1.ControllerRevision) []Entry {
 	revision := revisionOf(kept)
 	entry := Entry{Time: revision.Released, Mark: Good, By: revision.Author, Detail: commitWords(revision.whole, revision.Subject)}
@@ -153,7 +153,7 @@ type Revision struct {
 	Subject        string
 	ApprovedBy     string
 	Forced         string
-	// Before is the revision that was kept before it; empty for the first.
+	// Before is the previous revision in the history; empty for the first.
 	Before string
 
 	whole string
