@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -59,7 +61,7 @@ func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alph
 
 // The limits for reading pods: how many at a time, and how many in total, rounded up to whole pages.
 const (
-	podPage  = 500
+	podPage  = 250
 	mostPods = 5000
 )
 
@@ -87,12 +89,25 @@ func (p paged) List(ctx context.Context, list client.ObjectList, options ...clie
 	}
 }
 
-// slim is a pod without the parts that no page shows.
+// slim is a pod without the parts that no page shows. Its maker decides how many labels and owners it has.
 func slim(pod *corev1.Pod) corev1.Pod {
-	kept := corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: corev1.PodStatus{
-		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, Conditions: pod.Status.Conditions,
-		InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
-	}}
-	kept.Annotations, kept.ManagedFields = nil, nil
+	kept := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, Conditions: pod.Status.Conditions,
+			InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
+		},
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	for _, key := range []string{appsv1.ControllerRevisionHashLabelKey, corev1.LabelTopologyZone} {
+		if value, has := pod.Labels[key]; has {
+			metav1.SetMetaDataLabel(&kept.ObjectMeta, key, value)
+		}
+	}
 	return kept
 }

@@ -158,6 +158,7 @@ func (f *dashboardFlags) runInCluster(command *cobra.Command) error {
 	}
 	pages := dashboard.New(dashboard.Options{
 		Objects: objects, Door: door, Cluster: f.clusterName, Version: buildVersion(), Logger: logger, Clock: clock.RealClock{},
+		Proxies: options.TrustedProxies,
 	})
 	return pages.Serve(ctx, listener, func() {
 		logger.Info("serving the dashboard", "address", listener.Addr().String(), "external", cmp.Or(f.inCluster.externalURL, "not given"))

@@ -52,6 +52,19 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 	}
 }
 
+// The page of a release compares no large templates: it is made anew for each viewer at each event.
+func TestLargeChangesAreNotCompared(t *testing.T) {
+	t.Parallel()
+	large := kept(1, v1alpha1.OutcomeReleased, now, now, nil)
+	large.Data = runtime.RawExtension{Raw: []byte(`{"a":"` + strings.Repeat("a", mostChanged) + `"}`)}
+	of := release("web", v1alpha1.PhaseRollingUpdate)
+	of.Status.Held, of.Status.StableRevision, of.Status.UpdateRevision = &v1alpha1.HeldWorkload{}, "r1", "r2"
+	changes := changesOf(&show.Sight{Whole: &show.Whole{Release: of, Workload: &appsv1.Deployment{}}, Kept: []appsv1.ControllerRevision{large}})
+	if changes == nil || len(changes.Lines) > 0 || changes.Note == "" {
+		t.Errorf("want a note in place of lines, got %+v", changes)
+	}
+}
+
 // The newest comes first, also in one second, and a rollback is not said to be by the author of the commit that it goes back to.
 func TestATimelineNamesNoAuthorForARollback(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -64,6 +65,11 @@ func (c *change) left() []Fact {
 	if !underWay(c.before) {
 		return nil
 	}
+	if done := c.unseenEnd(); done != nil {
+		ended := *c
+		ended.after = done
+		return ended.facts()
+	}
 	// The fact that a rollback began also reports the release that it leaves.
 	if c.after.Rollback != nil && c.before.Rollback == nil {
 		return nil
@@ -75,6 +81,29 @@ func (c *change) left() []Fact {
 	fact := c.fact(kind, c.before)
 	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	return []Fact{fact}
+}
+
+// unseenEnd is the release before as it completed, if the status says that it did: the next one may begin with the same write, as where it was
+// queued. Nil if the next one took its place.
+func (c *change) unseenEnd() *v1alpha1.BatchReleaseStatus {
+	ended := c.after.Ended
+	if len(ended) == 0 || c.after.Attempt != c.before.Attempt+1 || c.jumpedBack() || reflect.DeepEqual(ended, c.before.Ended) {
+		return nil
+	}
+	var trigger v1alpha1.RollbackTrigger
+	if c.before.Rollback != nil {
+		trigger = c.before.Rollback.Trigger
+	}
+	if last := ended[len(ended)-1]; last.Revision != c.before.UpdateRevision || last.Trigger != trigger {
+		return nil
+	}
+	done := c.before.DeepCopy()
+	done.Phase, done.State, done.StoppedBy, done.StalledBy = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, nil, ""
+	done.LastUpdateTime = c.after.StartedAt
+	if last := int32(len(c.release.Spec.Steps(c.before.Rollback != nil))) - 1; last > c.before.CurrentStepIndex || last >= 0 && !c.before.Entered() {
+		done.CurrentStepIndex, done.StepStartedAt = last, &metav1.Time{}
+	}
+	return done
 }
 
 func (c *change) begun() []Fact {
@@ -144,10 +173,17 @@ func (c *change) passed() []Fact {
 	return facts
 }
 
-// stepDone reports whether the pods of the current step are available.
+// stepDone reports whether the pods of the current step are available. Whoever confirms a step sets its state to completed: before its gates
+// are open, that means nothing, and the controller takes it back.
 func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
-	return s.CurrentStepState == v1alpha1.StepBlocking || s.CurrentStepState == v1alpha1.StepCompleted ||
-		s.Phase == v1alpha1.PhaseFinalizing || s.Phase == v1alpha1.PhaseCompleted
+	switch {
+	case s.Phase == v1alpha1.PhaseFinalizing, s.Phase == v1alpha1.PhaseCompleted, s.CurrentStepState == v1alpha1.StepBlocking:
+		return true
+	case s.CurrentStepState == v1alpha1.StepCompleted:
+		return len(s.Gates) > 0 || s.Traffic != nil && s.Traffic.Ending != nil
+	default:
+		return false
+	}
 }
 
 // stops are the facts that a release does not advance until somebody acts, or that it advances again.

@@ -43,9 +43,21 @@ func See(release *v1alpha1.BatchRelease) Seen {
 		seen.From = s.Rollback.From
 	}
 	if s.Entered() {
-		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, s.CurrentStepState, unix(s.StepStartedAt)
+		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, stepState(s), unix(s.StepStartedAt)
 	}
 	return seen
+}
+
+// stepState is the state of the current step without what people have written to confirm it: what that means depends on its gates.
+func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
+	switch {
+	case s.CurrentStepState != v1alpha1.StepCompleted:
+		return s.CurrentStepState
+	case stepDone(s):
+		return v1alpha1.StepBlocking
+	default:
+		return v1alpha1.StepUpgrade
+	}
 }
 
 // Since is what has happened to a release since it was seen. Before is the previous version, if it is known. If it differs from what was seen,
@@ -73,31 +85,11 @@ func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	if seen.Attempt == after.Status.Attempt {
 		return path
 	}
-	if done := ended(seen, was, &after.Status); done != nil {
-		path = append(path, done)
-	}
 	begun := after.DeepCopy()
 	begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
 	begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
 	begun.Status.CurrentStepIndex, begun.Status.CurrentStepState, begun.Status.StepStartedAt = 0, "", nil
 	return append(path, begun)
-}
-
-// ended is the version in which a release that was seen in progress completed before the current one began; nil if the current one superseded it.
-func ended(seen Seen, was *v1alpha1.BatchRelease, now *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
-	if !underWay(&was.Status) || len(now.Ended) == 0 {
-		return nil
-	}
-	last := now.Ended[len(now.Ended)-1]
-	if now.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
-		return nil
-	}
-	done := was.DeepCopy()
-	done.Status.Phase, done.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
-	if steps := int32(len(was.Spec.Steps(was.Status.Rollback != nil))); steps > seen.Step {
-		done.Status.CurrentStepIndex, done.Status.StepStartedAt = steps-1, &metav1.Time{}
-	}
-	return done
 }
 
 // release is the release as it was seen, completed with what is known now.
