@@ -10,13 +10,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
 )
 
 // The bounds of a diff: how large the two templates may be, as JSON and as YAML, how deep each, and how many lines of the difference are shown. YAML is
 // indented, so that a small and deep one would be a thousand times as large; a pod template is about 12 deep.
 const (
-	mostTemplate  = 512 << 10
-	deepest       = 24
+	mostTemplate = 512 << 10
+	deepest      = 24
+	// mostChanged is how large both templates of a release in progress may be for its own page.
+	mostChanged   = 64 << 10
 	mostDiffLines = 2000
 )
 
@@ -50,6 +53,25 @@ func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, fr
 	}
 	shown.Lines = diffLines(text)
 	return shown, true
+}
+
+// changesOf is what the release in progress changes in the template: nil where none is in progress, or the viewer may not read both templates. The page
+// is made anew at each event for each viewer, so that it compares no large ones.
+func changesOf(sight *show.Sight) *Diff {
+	status := &sight.Release.Status
+	if status.Held == nil || status.Rollback != nil || status.StableRevision == status.UpdateRevision {
+		return nil
+	}
+	kept := withReleased(sight)
+	before, after := keptOf(kept, status.StableRevision), keptOf(kept, status.UpdateRevision)
+	if before == nil || after == nil {
+		return nil
+	}
+	if len(before.Data.Raw)+len(after.Data.Raw) > mostChanged {
+		return &Diff{From: status.StableRevision, To: status.UpdateRevision, Note: "The templates are too large to be compared here. The pull request or the commit shows what changes."}
+	}
+	changes, _ := DiffOf(sight.Release, kept, status.StableRevision, status.UpdateRevision)
+	return changes
 }
 
 // find is the template of a revision as YAML; nil if it is too large or deep for that.
