@@ -55,6 +55,11 @@ func (m *mistake) Error() string { return m.words + m.form }
 func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
+	done, err := d.reads.take(ctx, viewer.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	sight, err := lookup.Visible(ctx, viewer.Client, keyOf(r))
 	if err != nil {
 		return nil, err

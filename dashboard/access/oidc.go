@@ -123,7 +123,13 @@ func (s *service) discovered() (*oidc.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the login service for its addresses: %w", err)
 	}
-	for _, address := range []string{provider.Endpoint().AuthURL, provider.Endpoint().TokenURL} {
+	var keys struct {
+		Address string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&keys); err != nil {
+		return nil, fmt.Errorf("ask the login service for its addresses: %w", err)
+	}
+	for _, address := range []string{provider.Endpoint().AuthURL, provider.Endpoint().TokenURL, keys.Address} { // whoever gives keys makes anybody's tokens
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !(s.plain && isLoopback(u)) {
 			return nil, fmt.Errorf("ask the login service for its addresses: %q is not of https", address)
 		}
