@@ -61,7 +61,7 @@ func TestRollbackWithTraffic(t *testing.T) {
 		ReadySeconds: new(int32(0)), DrainSeconds: new(int32(0)),
 	})
 	page := a.rollsBack(3)
-	want(t, page, "All requests go back to the version before first: the new one gets 30% of them now. Pods follow.")
+	want(t, page, "All requests go back to the previous version first: the new version gets 30% of them now. Pods follow.")
 	a.await("without requests for the bad version", func(r *v1alpha1.BatchRelease) bool { return r.Status.Traffic == nil || r.Status.Traffic.Weight == 0 })
 }
 
