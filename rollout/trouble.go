@@ -27,7 +27,7 @@ func (r *Reconciler) readTrouble(ctx context.Context, v *view) error {
 	v.facts.Trouble = nil
 	pods, err := v.parts().updatedPods(ctx, r, v)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("What is wrong with pods can't be read", "error", err.Error())
+		log.FromContext(ctx).V(1).Info("Cannot read the pods to find out what is wrong with them", "error", err.Error())
 		return nil
 	}
 	found := troubleOf(pods)

@@ -164,3 +164,13 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		}
 	}
 }
+
+// TestOnePod: one pod stays, and one is replaced.
+func TestOnePod(t *testing.T) {
+	t.Parallel()
+	pods := Pods{Known: true, Versions: []Version{{Revision: "bbb", Pods: 1}, {Revision: "aaa", Pods: 1, Available: 1}}}
+	want := []string{"1 pod of revision bbb is replaced (0 available)", "1 pod of revision aaa stays (1 available)"}
+	if diff := cmp.Diff(want, podWords(pods, "aaa")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

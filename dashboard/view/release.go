@@ -28,9 +28,11 @@ type Release struct {
 	// Source is the name of its ReleaseSource; Trouble is why a push there does not reach the release.
 	Source, Trouble string
 	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings Git back in line.
-	Rollback  bool
-	Revert    *Link
-	Queued    *Queued
+	Rollback bool
+	Revert   *Link
+	Queued   *Queued
+	// Changes is what the release in progress changes in the template.
+	Changes   *Diff
 	Batches   []Batch
 	Pods      Pods
 	Traffic   *Traffic
@@ -58,7 +60,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 		Row: RowOf(release, now), UID: string(release.UID), Attempt: status.Attempt, Revision: status.UpdateRevision,
 		Why: line(show.Progress(release)), Rollback: status.Rollback != nil, Warnings: warningsOf(release),
 		Batches: batchesOf(sight.Whole), Pods: podsOf(sight.Whole, zones, now), Traffic: trafficOf(release),
-		Revisions: revisionsOf(sight), Now: now,
+		Changes: changesOf(sight), Revisions: revisionsOf(sight), Now: now,
 	}
 	for _, hidden := range sight.Hidden {
 		page.Hidden = append(page.Hidden, line(hidden))

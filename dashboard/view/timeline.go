@@ -54,12 +54,13 @@ func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 		began.Mark, began.What = Bad, "Rollback to revision "+status.UpdateRevision+" began"
 		began.By, began.Detail = "", line(cmp.Or(back.Message, string(back.Trigger)))
 	}
-	entries := []Entry{began}
+	var entries []Entry
 	if status.Entered() {
 		entries = append(entries, Entry{
 			Time: moment(status.StepStartedAt), Mark: Moving, What: fmt.Sprintf("Batch %d of %d began", row.Batch, row.Batches),
 		})
 	}
+	entries = append(entries, began) // its first batch often begins in the same second, and is newer
 	for _, jump := range status.Jumps() {
 		entries = append(entries, Entry{Time: Moment{jump.Time.Time}, Mark: Waiting, What: fmt.Sprintf("Jump from batch %d to batch %d", jump.From+1, jump.To+1)})
 	}
@@ -112,7 +113,7 @@ func keptEntries(kept *appsv1.ControllerRevision) []Entry {
 	case v1alpha1.OutcomeReleased:
 		entry.What = "Released revision " + revision.Revision
 	case v1alpha1.OutcomeRolledBackTo:
-		entry.What = "Rolled back to revision " + revision.Revision
+		entry.What, entry.By = "Rolled back to revision "+revision.Revision, "" // its author did not roll back
 	case v1alpha1.OutcomeAdopted:
 		entry.What = "Adopted revision " + revision.Revision + ", which ran before"
 	default:
