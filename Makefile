@@ -206,6 +206,13 @@ generate: ## Deep copies, CRDs, JSON schemas, RBAC role, and pages of docs/ from
 screenshots: ## The pictures of the dashboard in docs/images, of real releases in Chromium
 	$(TEST) ./test/browser -- $(FLAGS) -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/images
 
+# Grafana itself is not run. make demo ARGS='--keep --metrics-address=127.0.0.1:8080' makes the data for a Prometheus that scrapes it every 5s.
+PROMETHEUS ?= http://127.0.0.1:9090
+MINUTES    ?= 15
+.PHONY: grafana-picture
+grafana-picture: ## docs/images/grafana.png: the Grafana dashboard with the last MINUTES of PROMETHEUS, drawn by Grafana's libraries (npm, Chromium)
+	hack/grafana/picture $(PROMETHEUS) $(MINUTES) docs/images/grafana.png
+
 .PHONY: fmt
 fmt: ## Format the source
 	$(LINT) fmt
