@@ -67,7 +67,7 @@ func TestRollbackPreview(t *testing.T) {
 	got.Diff = nil
 	want := &Rollback{
 		From: "bbb", To: "aaa", FromImages: "web:2", ToImages: "web:1", Commit: "ccccccc", Subject: "subject of aaa",
-		Pods:    []string{"3 pods of revision bbb are replaced (2 available)", "7 pods of revision aaa stay (7 available)"},
+		Pods:    []string{"3 pods of revision bbb will be replaced (2 available)", "7 pods of revision aaa will stay (7 available)"},
 		Steps:   []RollbackStep{{Number: 1, Share: "1", Pods: 1}, {Number: 2, Share: "100%", Pods: 10}},
 		Traffic: "All requests go back to the previous version first: the new version gets 30% of them now. Pods follow.",
 		Git: []string{
