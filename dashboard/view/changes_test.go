@@ -52,7 +52,7 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 	}
 }
 
-// The page of a release compares no large templates: it is made anew for each viewer at each event.
+// The page of a release compares no large templates: it is made again for each viewer at each event.
 func TestLargeChangesAreNotCompared(t *testing.T) {
 	t.Parallel()
 	large := kept(1, v1alpha1.OutcomeReleased, now, now, nil)
