@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sluice-dev/sluice/internal/lru"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 const (
@@ -167,7 +168,8 @@ func (p *people) proven(ctx context.Context, who identity) error {
 		return err
 	}
 	if known.key() != who.key() {
-		return refuse("The API server takes %s for %s in %d groups with %d attributes, which is somebody else.", who.Name, known.Name, len(known.Groups), len(known.Extra))
+		return refuse("The API server takes %s for %s in %s with %s, which is somebody else.", who.Name, known.Name,
+			plain.Count(len(known.Groups), "group"), plain.Count(len(known.Extra), "attribute"))
 	}
 	return nil
 }

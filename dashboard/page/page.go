@@ -28,7 +28,7 @@ var sources embed.FS
 var assets embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": ago, "percent": percent, "segments": segments, "tick": tick, "plot": plot, "above": above,
+	"ago": ago, "percent": percent, "segments": segments, "tick": tick, "plot": plot, "above": above, "form": view.Form,
 }).ParseFS(sources, "templates/*.html"))
 
 // Name is a page.

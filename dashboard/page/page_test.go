@@ -203,3 +203,32 @@ func TestAssetsAreSmall(t *testing.T) {
 		t.Errorf("the assets have %d bytes, want at most 40 KiB: %v", total, err)
 	}
 }
+
+// One of something is no plural, on no page.
+func TestOneOfEach(t *testing.T) {
+	t.Parallel()
+	all := contents()
+	all[Confirm] = &view.Confirm{}
+	slips := regexp.MustCompile(`\b1 ([a-z]+ )?(pods|batches|releases|errors|rows|gates|need|wait)\b`)
+	for name, content := range all {
+		fill(reflect.ValueOf(content).Elem(), "x", 1)
+		if list, is := content.(*view.Releases); is {
+			list.Counts = map[string]int{"bad": 1, "waiting": 1}
+		}
+		if asks, is := content.(*view.Confirm); is {
+			asks.Preview.Simulate.Missing = ""
+		}
+		text, err := Render(name, &Frame{Content: content})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slip := slips.Find(text); slip != nil {
+			t.Errorf("%s: %q", name, slip)
+		}
+	}
+	for number, want := range map[int]string{0: "pods", 1: "pod", 2: "pods"} {
+		if got := view.Form(number, "pod", "pods"); got != want {
+			t.Errorf("%d: got %s, want %s", number, got, want)
+		}
+	}
+}

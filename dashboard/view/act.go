@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
@@ -201,10 +200,7 @@ func approveWords(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []strin
 	if AtPausePoint(release) {
 		return []string{fmt.Sprintf("The release goes on past pod %s. It holds again at the next pause point.", cell(release.Status.PausePoint.Pod))}
 	}
-	what := []string{plain.Count(len(gates), "manual gate") + " of " + BatchWords(release) + " passes, with your name in the evidence."}
-	if len(gates) > 1 {
-		what[0] = strings.Replace(what[0], "passes", "pass", 1)
-	}
+	what := []string{plain.Count(len(gates), "manual gate") + " of " + BatchWords(release) + " " + Form(len(gates), "passes", "pass") + ", with your name in the evidence."}
 	if release.Spec.Suspend {
 		what = append(what, "The release is paused: nothing else happens until somebody resumes it.")
 	}

@@ -67,7 +67,7 @@ func TestRollbackPreview(t *testing.T) {
 	got.Diff = nil
 	want := &Rollback{
 		From: "bbb", To: "aaa", FromImages: "web:2", ToImages: "web:1", Commit: "ccccccc", Subject: "subject of aaa",
-		Pods:    []string{"3 pods of revision bbb will be replaced (2 available)", "7 pods of revision aaa will stay (7 available)"},
+		Pods:    []string{"3 pods of revision bbb are replaced (2 available)", "7 pods of revision aaa stay (7 available)"},
 		Steps:   []RollbackStep{{Number: 1, Share: "1", Pods: 1}, {Number: 2, Share: "100%", Pods: 10}},
 		Traffic: "All requests go back to the previous version first: the new version gets 30% of them now. Pods follow.",
 		Git: []string{
@@ -162,5 +162,15 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		if len(page.Gates) != len(c.gates) {
 			t.Errorf("%s: want %d gates, got %+v", name, len(c.gates), page.Gates)
 		}
+	}
+}
+
+// TestOnePod: one pod stays, and one is replaced.
+func TestOnePod(t *testing.T) {
+	t.Parallel()
+	pods := Pods{Known: true, Versions: []Version{{Revision: "bbb", Pods: 1}, {Revision: "aaa", Pods: 1, Available: 1}}}
+	want := []string{"1 pod of revision bbb is replaced (0 available)", "1 pod of revision aaa stays (1 available)"}
+	if diff := cmp.Diff(want, podWords(pods, "aaa")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

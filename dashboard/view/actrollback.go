@@ -105,10 +105,12 @@ func podWords(pods Pods, to string) []string {
 		switch {
 		case version.Pods == 0:
 		case version.Revision == to:
-			words = append(words, fmt.Sprintf("%s of revision %s will stay (%d available)", plain.Count(version.Pods, "pod"), version.Revision, version.Available))
+			words = append(words, fmt.Sprintf("%s of revision %s %s (%d available)", plain.Count(version.Pods, "pod"), version.Revision,
+				Form(version.Pods, "stays", "stay"), version.Available))
 		default:
 			replaced += version.Pods
-			words = append(words, fmt.Sprintf("%s of revision %s will be replaced (%d available)", plain.Count(version.Pods, "pod"), version.Revision, version.Available))
+			words = append(words, fmt.Sprintf("%s of revision %s %s replaced (%d available)", plain.Count(version.Pods, "pod"), version.Revision,
+				Form(version.Pods, "is", "are"), version.Available))
 		}
 	}
 	if replaced == 0 {

@@ -51,6 +51,14 @@ func (m Moment) ISO() string { return m.UTC().Format(time.RFC3339) }
 // Ago is how long before now the time was, such as 5m.
 func (m Moment) Ago(now time.Time) string { return duration.HumanDuration(max(0, now.Sub(m.Time))) }
 
+// Form is the form of a word that agrees with a number of things.
+func Form(number int, one, more string) string {
+	if number == 1 {
+		return one
+	}
+	return more
+}
+
 // link is an address that a page may link to; empty if it is neither http nor https, has no host, has a user, or is too long.
 func link(address string) string {
 	parsed, err := url.Parse(address)

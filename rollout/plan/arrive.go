@@ -67,6 +67,9 @@ func (l *look) arrives() bool {
 		!(w.secured() && l.oldReplicas() > 0)
 }
 
+// adopts reports whether the workload came to the template without Sluice: it was never taken over for it.
+func (l *look) adopts() bool { return l.record.Held == nil && !l.isRollback() && l.arrives() }
+
 // arrival is how far it does.
 func (l *look) arrival() Arrival {
 	switch {

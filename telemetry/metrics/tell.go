@@ -31,6 +31,8 @@ func (m *Metrics) tell(f *story.Fact) {
 			m.leadTime.WithLabelValues(f.Release.Namespace).Observe(seconds(took))
 		}
 		m.good(f)
+	case story.ReleaseAdopted: // nothing was released, but what runs now is what is meant to
+		m.good(f)
 	case story.RolledBack:
 		m.end(f, rolledBack)
 		m.good(f)

@@ -34,6 +34,9 @@ const (
 	ReleaseFailed Kind = "ReleaseFailed"
 	// ReleaseCompleted: all pods run what was released, and nothing was rolled back.
 	ReleaseCompleted Kind = "ReleaseCompleted"
+	// ReleaseAdopted: the workload runs the template, and Sluice moved no pods: the workload ran it already, or its own rolling update
+	// brought it. It is the only fact of such a release.
+	ReleaseAdopted Kind = "ReleaseAdopted"
 	// ReleaseSuperseded: another template superseded the one in progress.
 	ReleaseSuperseded Kind = "ReleaseSuperseded"
 	// JumpedBack: the release jumped back to an earlier batch, which is another attempt at the same release.

@@ -28,7 +28,7 @@ func Made(first *v1alpha1.BatchRelease, now time.Time) []Fact {
 
 // Deleted is what happened when the object of a release went away.
 func Deleted(last *v1alpha1.BatchRelease, now time.Time) []Fact {
-	if !underWay(&last.Status) {
+	if !underWay(&last.Status) || last.Status.Adopted {
 		return nil
 	}
 	c := change{before: &last.Status, after: &last.Status, release: last, now: now}
@@ -51,7 +51,11 @@ func (c *change) facts() []Fact {
 	case c.after.Attempt > c.before.Attempt:
 		return append(c.left(), c.begun()...)
 	}
-	return slices.Concat(c.batches(), c.stops(), c.ends())
+	var facts []Fact
+	if c.before.Adopted && !c.after.Adopted { // the workload does not run the template after all
+		facts = append(facts, c.start(ReleaseStarted))
+	}
+	return slices.Concat(facts, c.batches(), c.stops(), c.ends())
 }
 
 // jumpedBack reports whether the next attempt is of the same release, from an earlier batch.
@@ -71,7 +75,7 @@ func (c *change) left() []Fact {
 		return ended.facts()
 	}
 	// The fact that a rollback began also reports the release that it leaves.
-	if c.after.Rollback != nil && c.before.Rollback == nil {
+	if c.after.Rollback != nil && c.before.Rollback == nil || c.before.Adopted {
 		return nil
 	}
 	kind := ReleaseSuperseded
@@ -111,9 +115,7 @@ func (c *change) begun() []Fact {
 	if c.after.Rollback != nil {
 		kind = RollbackStarted
 	}
-	begun := c.fact(kind, c.after)
-	begun.Batch = 0
-	begun.Time = c.at(c.after.StartedAt)
+	begun := c.start(kind)
 	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
 		begun.Since, begun.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	}
@@ -121,14 +123,25 @@ func (c *change) begun() []Fact {
 	fresh := *c
 	fresh.before = &v1alpha1.BatchReleaseStatus{Attempt: c.after.Attempt, Phase: v1alpha1.PhaseInitial, Rollback: c.after.Rollback}
 	facts := slices.Concat(fresh.batches(), fresh.stops(), fresh.ends())
-	if c.jumpedBack() {
+	if c.jumpedBack() || c.after.Adopted {
 		return facts
 	}
 	return slices.Insert(facts, 0, begun)
 }
 
+// start is the fact that a release began.
+func (c *change) start(kind Kind) Fact {
+	begun := c.fact(kind, c.after)
+	begun.Batch = 0
+	begun.Time = c.at(c.after.StartedAt)
+	return begun
+}
+
 // batches are the facts about batches that began and ended.
 func (c *change) batches() []Fact {
+	if c.after.Adopted { // it has gone through no batches
+		return nil
+	}
 	var facts []Fact
 	entered := c.after.Entered() && (!c.before.Entered() || c.before.CurrentStepIndex != c.after.CurrentStepIndex)
 	if c.before.Entered() && !stepDone(c.before) && (stepDone(c.after) || entered && c.after.CurrentStepIndex > c.before.CurrentStepIndex) {
@@ -226,16 +239,25 @@ func (c *change) ends() []Fact {
 		facts = append(facts, c.end(ReleaseFailed))
 	}
 	if c.after.Phase == v1alpha1.PhaseCompleted && c.before.Phase != v1alpha1.PhaseCompleted && c.before.Phase != "" {
-		kind := ReleaseCompleted
-		if c.after.Rollback != nil {
-			kind = RolledBack
-		}
-		facts = append(facts, c.end(kind))
+		facts = append(facts, c.completed())
 	}
 	if c.after.State == v1alpha1.StateDrifted && c.before.State != v1alpha1.StateDrifted {
 		facts = append(facts, c.fact(Drifted, c.after))
 	}
 	return facts
+}
+
+func (c *change) completed() Fact {
+	switch {
+	case c.after.Rollback != nil:
+		return c.end(RolledBack)
+	case c.after.Adopted:
+		adopted := c.end(ReleaseAdopted)
+		adopted.Batch = 0
+		return adopted
+	default:
+		return c.end(ReleaseCompleted)
+	}
 }
 
 func (c *change) end(kind Kind) Fact {

@@ -20,6 +20,7 @@ type Seen struct {
 	From     string                   `json:"f,omitempty"`
 	Revision string                   `json:"r,omitempty"`
 	Commit   string                   `json:"c,omitempty"`
+	Adopted  bool                     `json:"o,omitempty"`
 	// Step counts from 1; 0 before the first was entered. StepState is the state of that step.
 	Step      int32              `json:"i,omitempty"`
 	StepState v1alpha1.StepState `json:"j,omitempty"`
@@ -38,7 +39,7 @@ func See(release *v1alpha1.BatchRelease) Seen {
 	if !underWay(s) {
 		return seen
 	}
-	seen.Revision, seen.Commit, seen.Started = s.UpdateRevision, s.Commit, unix(s.StartedAt)
+	seen.Revision, seen.Commit, seen.Started, seen.Adopted = s.UpdateRevision, s.Commit, unix(s.StartedAt), s.Adopted
 	if s.Rollback != nil {
 		seen.From = s.Rollback.From
 	}
@@ -111,6 +112,7 @@ func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 	if s.Attempt == now.Status.Attempt && !underWay(status) {
 		return was // its steps were not kept: they are those that it completed with
 	}
+	status.Adopted = s.Adopted
 	status.CurrentStepIndex, status.CurrentStepState, status.StepStartedAt = 0, "", nil
 	if s.Step > 0 {
 		status.CurrentStepIndex, status.CurrentStepState, status.StepStartedAt = s.Step-1, s.StepState, &metav1.Time{}
