@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -193,6 +194,9 @@ func gateOf(gate *v1alpha1.Gate) Gate {
 	}
 	if pull := status.PullRequest; pull != nil && pull.Number > 0 {
 		shown.Pull = &Link{fmt.Sprintf("pull request #%d", pull.Number), link(pull.URL)}
+		if shown.Pull.Address != "" { // the link has the address, which is long on a phone
+			shown.Text = line(cmp.Or(strings.TrimSuffix(status.Message, ": "+pull.URL), "waits"))
+		}
 	}
 	if status.Record != nil {
 		shown.Record = line(status.Record.Path)

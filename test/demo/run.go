@@ -172,7 +172,7 @@ func instructions(s *story, url string) string {
   # Approve and merge its pull request in a browser, signed in as %s with the token %s
   %s
   # With three pods %s finds it good by itself, and it goes on to all of them.
-  # See all of it on the dashboard; the address works once:
+  # See all of it on the dashboard; the address works once, then run: go run ./cmd/sluice dashboard
   %s
 
 `, s.plane.Kubeconfig, kubectl, s.namespace, developer, identity, url, folder, s.images[len(s.images)-1], s.manifest,
