@@ -56,7 +56,7 @@ func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, fr
 }
 
 // changesOf is what the release in progress changes in the template: nil where none is in progress, or the viewer may not read both templates. The page
-// is made anew at each event for each viewer, so that it compares no large ones.
+// is made again at each event for each viewer, so it does not compare large templates.
 func changesOf(sight *show.Sight) *Diff {
 	status := &sight.Release.Status
 	if status.Held == nil || status.Rollback != nil || status.StableRevision == status.UpdateRevision {
