@@ -34,7 +34,9 @@ func (t *traced) Eventf(regarding, related runtime.Object, kind, reason, action,
 }
 
 // hasTrace reports whether there is a trace of the present attempt of a release, or will be one.
-func hasTrace(release *v1alpha1.BatchRelease) bool { return release.Status.Attempt > 0 && !release.Status.Adopted }
+func hasTrace(release *v1alpha1.BatchRelease) bool {
+	return release.Status.Attempt > 0 && !release.Status.Adopted
+}
 
 // tellsOfTrace reports whether an event is one after which people look for the trace.
 func tellsOfTrace(reason string) bool {

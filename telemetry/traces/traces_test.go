@@ -1,6 +1,7 @@
 package traces_test
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
@@ -122,7 +123,7 @@ func newExporter(t *testing.T, o traces.Options) *traces.Exporter {
 	if err != nil {
 		t.Fatalf("make exporter: %v", err)
 	}
-	t.Cleanup(exporter.Shutdown)
+	t.Cleanup(func() { exporter.Shutdown(context.WithoutCancel(t.Context())) })
 	return exporter
 }
 
@@ -132,7 +133,7 @@ func told(t *testing.T, facts []story.Fact) []collector.Span {
 	to := collector.New(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL})
 	exporter.Tell(facts)
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	return to.Spans()
 }
 
@@ -246,7 +247,7 @@ func TestAttributes(t *testing.T) {
 	to := collector.New(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL, Cluster: "eu", Version: "v1.2.3", Headers: map[string]string{"authorization": "Bearer hunter2"}})
 	exporter.Tell(whole().facts)
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	want := map[string]map[string]string{
 		"release shop/web": {
 			"cicd.pipeline.name": "shop/web", "cicd.pipeline.run.id": "8b1f3a4e-uid/1", "cicd.pipeline.result": "success", "cicd.pipeline.action.name": "RUN",
@@ -295,7 +296,7 @@ func TestRestartInMidRelease(t *testing.T) {
 		for _, part := range [][]story.Fact{facts[:cut], facts[cut:]} {
 			exporter := newExporter(t, traces.Options{Endpoint: to.URL})
 			exporter.Tell(part)
-			exporter.Shutdown()
+			exporter.Shutdown(t.Context())
 		}
 		if diff := cmp.Diff(want, lines(to.Spans())); diff != "" {
 			t.Errorf("spans with another process after %d facts (-want +got):\n%s", cut, diff)
@@ -318,7 +319,7 @@ func TestGRPC(t *testing.T) {
 	to := collector.NewGRPC(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL, Protocol: traces.GRPC})
 	exporter.Tell(whole().facts)
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	if got := len(to.Spans()); got != 4 {
 		t.Errorf("%d spans came by grpc, want 4", got)
 	}
