@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,16 +19,8 @@ func TestDashboardRuns(t *testing.T) {
 		`sluice_release_state{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", release="web", state="Blocked"}`:        "_x19 1x59 _x200",
 		`sluice_release_state_since_timestamp_seconds{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", release="web"}`: "_x9 600x9 1200x59 4800x19 _x200",
 	})
-	loader, err := promqltest.NewLazyLoader(w.script(), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true, Parser: promql})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := loader.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	at := time.Unix(0, 0).Add(50 * time.Minute)
+	loader := load(t, w)
 	answers := map[string]string{}
 	loader.WithSamplesTill(at, func(err error) {
 		if err != nil {
@@ -41,20 +34,61 @@ func TestDashboardRuns(t *testing.T) {
 		}
 	})
 	for title, want := range map[string]string{
-		"In progress":                    "{} 1",
-		"Waiting":                        "{} 1",
-		"Oldest waiting":                 "{} 1800",
-		"In progress, or needs somebody": `{namespace="shop", release="web", state="Blocked"} 1800`,
-		"Active":                         "{} 1",
-		"Answering":                      "{} 2",
-		"Failed":                         "{} 0",
-		"Stalled":                        "",
-		"Budget left":                    `{namespace="shop", source="shop"} 0.98`,
+		"In progress":                     "{} 1",
+		"Waiting":                         "{} 1",
+		"Oldest waiting":                  "{} 1800",
+		"In progress, or needs attention": `{namespace="shop", release="web", state="Blocked"} 1800`,
+		"Active":                          "{} 1",
+		"Reachable":                       "{} 2",
+		"Failed":                          "{} 0",
+		"Stalled":                         "",
+		"Budget left":                     `{namespace="shop", source="shop"} 0.98`,
 	} {
 		if got := answers[title]; got != want {
 			t.Errorf("%s: want %s, got %s", title, want, got)
 		}
 	}
+}
+
+// TestFiguresOfNothing: a figure of releases that did not happen is none, which the panel shows as a dash. Grafana 9 would show NaN as it is.
+func TestFiguresOfNothing(t *testing.T) {
+	t.Parallel()
+	never := series{}
+	for _, histogram := range words("sluice_lead_time_seconds sluice_time_to_restore_seconds") {
+		for _, bound := range words("60 3600 +Inf") {
+			never[ofSluice(histogram+"_bucket", fmt.Sprintf(`%s, le=%q`, shop, bound))] = constant(4)
+		}
+	}
+	loader := load(t, idle().over(never))
+	at := time.Unix(0, 0).Add(50 * time.Minute)
+	loader.WithSamplesTill(at, func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, d := readDashboard(t)
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				if got := ask(t, loader, p.Title, target.Expr, at); p.Type == "stat" && strings.Contains(got, "NaN") {
+					t.Errorf("%s: shows %s", p.Title, got)
+				}
+			}
+		}
+	})
+}
+
+// load gives the engine of Prometheus a world.
+func load(t *testing.T, w world) *promqltest.LazyLoader {
+	t.Helper()
+	loader, err := promqltest.NewLazyLoader(w.script(), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true, Parser: promql})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := loader.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return loader
 }
 
 // ask returns the first answer to a query, with its labels.

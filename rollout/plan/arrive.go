@@ -28,7 +28,7 @@ func rest(d Decision) Decision {
 // template Git has taken back since: it may have pods already.
 func takeBack(d Decision) Decision {
 	return begin(d, *d.record.Resolved, &v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerGitRevert, From: d.Workload.Revision, Message: "what had just been begun is not given any more",
+		Trigger: v1alpha1.TriggerGitRevert, From: d.Workload.Revision, Message: "spec.template changed back before the release was on record",
 	})
 }
 

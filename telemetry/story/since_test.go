@@ -102,6 +102,7 @@ func TestSinceOfAdopted(t *testing.T) {
 	if got := Deleted(at(native), began.Time); len(got) > 0 {
 		t.Errorf("want no end told of what Sluice had not begun, got %v", idsOf(got))
 	}
+	next.Ended = nil
 	if got := idsOf(OfRelease(at(native), at(next), began.Time)); !cmp.Equal(got, []string{"uid/2/ReleaseStarted/0"}) {
 		t.Errorf("want nothing told to be superseded that Sluice had not begun, got %v", got)
 	}
@@ -163,6 +164,30 @@ func TestSinceOfSuperseded(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", reason, diff)
+		}
+	}
+}
+
+// TestSinceOfConfirmed: what somebody has written to confirm a batch too early is not kept as if it was done.
+func TestSinceOfConfirmed(t *testing.T) {
+	t.Parallel()
+	version := func(state v1alpha1.StepState, gates ...v1alpha1.GateReference) *v1alpha1.BatchRelease {
+		return at(v1alpha1.BatchReleaseStatus{
+			Attempt: 2, Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRolling, UpdateRevision: "two", StartedAt: &began, StepStartedAt: &began,
+			CurrentStepState: state, Gates: gates,
+		})
+	}
+	gate := v1alpha1.GateReference{Name: "web-1"}
+	for name, tc := range map[string]struct {
+		before, after *v1alpha1.BatchRelease
+		want          []string
+	}{
+		"too early":       {version(v1alpha1.StepCompleted), version(v1alpha1.StepBlocking, gate), []string{"uid/2/BatchDone/1"}},
+		"when it was due": {version(v1alpha1.StepCompleted, gate), version(v1alpha1.StepBlocking, gate), nil},
+		"all at once":     {version(v1alpha1.StepUpgrade), version(v1alpha1.StepCompleted, gate), []string{"uid/2/BatchDone/1"}},
+	} {
+		if diff := cmp.Diff(tc.want, idsOf(Since(See(tc.before), nil, tc.after, began.Time))); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
 }

@@ -86,6 +86,12 @@ func ten(steps ...string) sim.Setup {
 	return sim.Setup{Replicas: 10, Steps: sim.Steps(steps...), HistoryLimit: 10, MaxSurge: intstr.FromString("25%"), MaxUnavailable: intstr.FromString("25%")}
 }
 
+// queued lets a release complete before the next one begins, which it does with the same write.
+func queued(setup sim.Setup) sim.Setup {
+	setup.Supersede = v1alpha1.SupersedeQueue
+	return setup
+}
+
 func TestFactsOfWholeReleases(t *testing.T) {
 	t.Parallel()
 	started := []told{{Kind: story.ReleaseStarted}, {Kind: story.BatchStarted, Batch: 1}, {Kind: story.BatchDone, Batch: 1}, {Kind: story.BatchStarted, Batch: 2}, {Kind: story.BatchDone, Batch: 2}}
@@ -114,6 +120,7 @@ func TestFactsOfWholeReleases(t *testing.T) {
 		"rolled back":            {gates, &twist{1, sim.Event{Kind: sim.Rollback, Text: "true"}}, "v2", slices.Concat(started, back)},
 		"Git goes back":          {gates, &twist{1, sim.Event{Kind: sim.Give, Text: "v1"}}, "v2", slices.Concat(started, back)},
 		"superseded":             {gates, &twist{1, sim.Event{Kind: sim.Give, Text: "v3"}}, "v2", slices.Concat(started, []told{{Kind: story.ReleaseSuperseded, Batch: 2}}, started, rest)},
+		"queued":                 {queued(gates), &twist{1, sim.Event{Kind: sim.Give, Text: "v3"}}, "v2", slices.Concat(started, rest, started, rest)},
 		"deleted":                {gates, &twist{1, sim.Event{Kind: sim.DeleteRelease}}, "v2", started},
 	} {
 		t.Run(name, func(t *testing.T) {
