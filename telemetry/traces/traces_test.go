@@ -109,6 +109,8 @@ func (s *scene) gate(opened, after int, decision v1alpha1.Decision, change func(
 	return s
 }
 
+func stuck(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
+
 // whole is a release of two batches with a gate between them.
 func whole() *scene {
 	return newScene().begins(0, "bbbb").
@@ -213,6 +215,14 @@ func TestTraceOfRelease(t *testing.T) {
 			[]string{
 				"1: no progress 0-10 in release shop/web ERROR no progress within the deadline: pods crash",
 				"1: release shop/web 0-20 ERROR failed: pods crash",
+			},
+		},
+		"stuck twice in a batch": {
+			newScene().begins(0, "bbbb").then(10, stuck).then(12, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseRollingUpdate }).then(20, stuck).begins(30, "cccc"),
+			[]string{
+				"1: no progress 0-10 in release shop/web ERROR no progress within the deadline",
+				"1: no progress 0-20 in release shop/web ERROR no progress within the deadline",
+				"1: release shop/web 0-30 ERROR failed",
 			},
 		},
 		"superseded": {newScene().begins(0, "bbbb").begins(20, "cccc"), []string{"1: release shop/web 0-20"}},
