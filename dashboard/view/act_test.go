@@ -174,3 +174,27 @@ func TestOnePod(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestTemplateOfStatefulSet: the template that a StatefulSet is released with is in the revision that its controller keeps, if what is there is one.
+func TestTemplateOfStatefulSet(t *testing.T) {
+	t.Parallel()
+	record := func(name, data string) appsv1.ControllerRevision {
+		r := appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(data)}}
+		r.Name = name
+		return r
+	}
+	revisions := []appsv1.ControllerRevision{
+		record("web-aaa", `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"web:1"}]}}}}`),
+		record("web-bbb", `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"web:2"}]}}}}`),
+		record("web-ccc", `["not a template"]`), record("web-ddd", ""),
+	}
+	for name, want := range map[string]string{"web-aaa": "web:1", "web-bbb": "web:2", "web-ccc": "", "web-ddd": "", "web-eee": ""} {
+		got := ""
+		if template := recorded(revisions, name); template != nil {
+			got = template.Spec.Containers[0].Image
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
