@@ -28,6 +28,8 @@ type Release struct {
 	Warnings []string
 	// Source is the name of its ReleaseSource; Trouble is why a push there does not reach the release.
 	Source, Trouble string
+	// CommitAt is the address of the commit on the forge; empty if there is none.
+	CommitAt string
 	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings Git back in line.
 	Rollback bool
 	Revert   *Link
@@ -69,6 +71,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	page.Timeline = timelineOf(sight)
 	page.Source = cell(release.Labels[v1alpha1.SourceLabel])
 	if sight.Source != nil {
+		page.CommitAt = commitAt(sight.Source, status.Commit)
 		page.Trouble = line(show.SourceTrouble(sight.Source))
 	}
 	if queued := status.Queued; queued != nil {
