@@ -55,9 +55,10 @@ type Dashboard struct {
 	acting  *acting
 
 	// following is how long pages hear of changes.
-	following  atomic.Pointer[context.Context]
-	sources    sync.Once
-	sourcesErr error
+	following atomic.Pointer[context.Context]
+	// sources says whether pages hear of sources.
+	sources     sync.Mutex
+	hearSources bool
 }
 
 // New makes a Dashboard. Follow keeps its pages live.
@@ -102,8 +103,14 @@ func (d *Dashboard) followSources() error {
 	if ctx == nil {
 		return nil
 	}
-	d.sources.Do(func() { d.sourcesErr = d.hear(*ctx, &v1alpha1.ReleaseSource{}, kindSource) })
-	return d.sourcesErr
+	d.sources.Lock()
+	defer d.sources.Unlock()
+	if d.hearSources {
+		return nil
+	}
+	err := d.hear(*ctx, &v1alpha1.ReleaseSource{}, kindSource)
+	d.hearSources = err == nil // one failure is none for the next
+	return err
 }
 
 // Handler serves the pages to those whom the door lets in.

@@ -128,7 +128,7 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 	if err != nil || exporter == nil {
 		return mgr, err
 	}
-	return flushing{mgr, exporter}, nil
+	return flushing{mgr, exporter, shutdown}, nil
 }
 
 // writes counts those of all controllers of this process.
@@ -153,6 +153,7 @@ func managerOptions(cfg *rest.Config, opts Options) (manager.Options, error) {
 		HealthProbeBindAddress:        orOff(opts.ProbeAddress),
 		LeaderElection:                opts.LeaderElection,
 		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(graceful),
 		// Several managers may run in one process, one after or next to the other.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -33,19 +34,30 @@ func tellers(exporter *traces.Exporter) []telemetry.Teller {
 	return []telemetry.Teller{exporter}
 }
 
+// shutdown is how long the process takes to end, at most. The kubelet kills it after terminationGracePeriodSeconds, which is 10.
+const shutdown = 8 * time.Second
+
+// graceful is how much of that the parts may take. Then the Lease is given up.
+const graceful = 6 * time.Second
+
 // flushing is a manager that sends what is left of the traces once it has ended and given up its Lease: another one takes over at once,
 // however long the collector takes. One that has lost its Lease must end now.
 type flushing struct {
 	manager.Manager
 
 	traces *traces.Exporter
+	// within is how long the manager and the traces may take to end together.
+	within time.Duration
 }
 
 // Start runs the manager until ctx ends.
 func (m flushing) Start(ctx context.Context) error {
+	left, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(m.within, end) })()
 	if err := m.Manager.Start(ctx); err != nil {
 		return err
 	}
-	m.traces.Shutdown()
+	m.traces.Shutdown(left)
 	return nil
 }

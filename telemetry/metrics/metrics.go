@@ -23,6 +23,10 @@ type Metrics struct {
 	mutex sync.Mutex
 	// bad is, by release, since when a workload has run a version that failed or was rolled back.
 	bad map[types.UID]time.Time
+	// failed are the attempts of releases that have failed, or that a rollback leaves which had, until they end.
+	failed map[types.UID]int64
+	// scraped is when the releases were last read.
+	scraped time.Time
 	// seen are the namespaces that have series, and when they last had releases.
 	seen map[string]time.Time
 	// leading are the managers that show releases: one, unless several run in this process.
@@ -34,7 +38,7 @@ var Default = sync.OnceValue(func() *Metrics { return New(metrics.Registry, cloc
 
 // New makes Metrics and registers them.
 func New(registry prometheus.Registerer, now clock.PassiveClock) *Metrics {
-	m := &Metrics{clock: now, bad: map[types.UID]time.Time{}, seen: map[string]time.Time{}}
+	m := &Metrics{clock: now, bad: map[types.UID]time.Time{}, failed: map[types.UID]int64{}, seen: map[string]time.Time{}}
 	made := promauto.With(registry)
 	m.batches = made.NewHistogramVec(histogram("sluice_batch_duration_seconds",
 		"Duration of batches in seconds, from the start of the batch until all of its pods are available and get their requests.",
@@ -54,7 +58,7 @@ func New(registry prometheus.Registerer, now clock.PassiveClock) *Metrics {
 		minute, 5*minute, 15*minute, 30*minute, hour, 4*hour, day), []string{"namespace"})
 	m.ends = made.NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_release_ends_total",
-		Help: "Releases that ended, by outcome. A release that fails counts as Failed, and again when it ends in another way.",
+		Help: "Releases that ended, by outcome. A release that fails counts as Failed, once, and again when it ends in another way.",
 	}, []string{"namespace", "outcome"})
 	m.rollbacks = made.NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_rollbacks_total", Help: "Rollbacks that began, by trigger.",
@@ -85,10 +89,12 @@ const (
 	superseded = "Superseded"
 	failed     = "Failed"
 	deleted    = "Deleted"
+	// failedRolledBack: it was rolled back after it had failed, and was counted as that.
+	failedRolledBack = "FailedRolledBack"
 )
 
 var (
-	outcomes = []string{completed, rolledBack, superseded, failed, deleted}
+	outcomes = []string{completed, rolledBack, superseded, failed, deleted, failedRolledBack}
 	triggers = []v1alpha1.RollbackTrigger{
 		v1alpha1.TriggerAnnotation, v1alpha1.TriggerGitRevert, v1alpha1.TriggerDeadline,
 		v1alpha1.TriggerGateRejected, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory,

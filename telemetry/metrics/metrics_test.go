@@ -94,6 +94,8 @@ func fact(kind story.Kind, minutes int, changes ...func(*story.Fact)) story.Fact
 
 func back(f *story.Fact) { f.Trigger = v1alpha1.TriggerAnnotation }
 
+func second(f *story.Fact) { f.Attempt = 2 }
+
 func unknown(f *story.Fact) { f.Since, f.CommittedAt = time.Time{}, time.Time{} }
 
 func TestFactsAreCounted(t *testing.T) {
@@ -164,6 +166,34 @@ func TestFactsAreCounted(t *testing.T) {
 				"sluice_lead_time_seconds{namespace=shop}":                     6000,
 			},
 		},
+		"a failure that somebody rolls back": {
+			[]story.Fact{
+				fact(story.ReleaseFailed, 1), fact(story.ReleaseFailed, 2), fact(story.RollbackStarted, 3, back, second, func(f *story.Fact) { f.Failed = true }),
+				fact(story.ReleaseFailed, 4, back, second), fact(story.RolledBack, 5, back, second),
+			},
+			map[string]float64{
+				"sluice_rollbacks_total{namespace=shop,trigger=Annotation}":          1,
+				"sluice_release_ends_total{namespace=shop,outcome=Failed}":           1,
+				"sluice_release_ends_total{namespace=shop,outcome=FailedRolledBack}": 1,
+				"sluice_release_duration_seconds{outcome=Failed}":                    60,
+				"sluice_release_duration_seconds{outcome=FailedRolledBack}":          300,
+				"sluice_time_to_restore_seconds{namespace=shop}":                     300,
+			},
+		},
+		"a failure that is retried, completes, and is rolled back later": {
+			[]story.Fact{
+				fact(story.ReleaseFailed, 1), fact(story.ReleaseCompleted, 2, unknown), fact(story.RollbackStarted, 3, back, second), fact(story.RolledBack, 5, back, second),
+			},
+			map[string]float64{
+				"sluice_rollbacks_total{namespace=shop,trigger=Annotation}":    1,
+				"sluice_release_ends_total{namespace=shop,outcome=Failed}":     1,
+				"sluice_release_ends_total{namespace=shop,outcome=Completed}":  1,
+				"sluice_release_ends_total{namespace=shop,outcome=RolledBack}": 1,
+				"sluice_release_duration_seconds{outcome=Failed}":              60,
+				"sluice_release_duration_seconds{outcome=RolledBack}":          300,
+				"sluice_time_to_restore_seconds{namespace=shop}":               420,
+			},
+		},
 		"what is deleted is not restored": {[]story.Fact{fact(story.ReleaseFailed, 1), fact(story.ReleaseDeleted, 2), fact(story.RolledBack, 3, unknown)}, map[string]float64{
 			"sluice_release_ends_total{namespace=shop,outcome=Failed}":     1,
 			"sluice_release_ends_total{namespace=shop,outcome=Deleted}":    1,
@@ -208,7 +238,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	kinds := []story.Kind{
 		story.ReleaseStarted, story.BatchStarted, story.BatchDone, story.GateOpened, story.GatePassed, story.GateRejected, story.ApprovalRefused,
 		story.ReleaseStopped, story.ReleaseResumed, story.ReleaseFailed, story.ReleaseCompleted, story.ReleaseSuperseded, story.RollbackStarted,
-		story.RolledBack, story.Drifted, story.ReleaseDeleted,
+		story.RolledBack, story.Drifted, story.ReleaseDeleted, story.ReleaseAdopted,
 	}
 	w.show(hostile("web")...)
 	tell := func(i int) {

@@ -190,11 +190,26 @@ func (m *Metrics) keep(there map[string]map[string]int) {
 	now := m.clock.Now()
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	m.scraped = now
 	for namespace := range there {
 		m.note(namespace, now)
 	}
 	for namespace, last := range m.seen {
 		if now.Sub(last) > afterwards && there[namespace] == nil {
+			delete(m.seen, namespace)
+			m.forget(namespace)
+		}
+	}
+}
+
+// unscraped forgets the series of namespaces of which nothing was told for a while, if nobody asks for any: only a scrape finds out
+// which namespaces have releases.
+func (m *Metrics) unscraped(now time.Time) {
+	if now.Sub(m.scraped) <= afterwards {
+		return
+	}
+	for namespace, last := range m.seen {
+		if now.Sub(last) > afterwards {
 			delete(m.seen, namespace)
 			m.forget(namespace)
 		}

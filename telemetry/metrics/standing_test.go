@@ -161,13 +161,31 @@ func TestSeriesGoWithTheirReleases(t *testing.T) {
 		t.Errorf("want no state of a release that is gone, got %d series", n)
 	}
 	w.clock.SetTime(noon.Add(50 * time.Minute))
-	if n := count("sluice_release_ends_total"); n != 5 {
+	if n := count("sluice_release_ends_total"); n != 6 {
 		t.Errorf("want the ends still counted, got %d series", n)
 	}
 	w.clock.SetTime(noon.Add(70 * time.Minute))
 	w.series() // this scrape forgets
 	if n := len(w.series()); n != len(before) {
 		t.Errorf("want %d series as before the release, got %d", len(before), n)
+	}
+}
+
+// Where nobody scrapes, previews leave no series either; what was told within the hour is there for whoever asks next.
+func TestSeriesAreForgottenWithoutScrapes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tell := func(i int) {
+		w.Tell([]story.Fact{fact(story.ReleaseCompleted, 1, func(f *story.Fact) { f.Release.Namespace = fmt.Sprint("preview-", i) })})
+	}
+	tell(0)
+	first := w.series()
+	for i := range 100 {
+		w.clock.SetTime(noon.Add(time.Duration(i) * 70 * time.Minute))
+		tell(i)
+	}
+	if last := w.series(); len(last) != len(first) {
+		t.Errorf("want the series of one namespace, %d, got %d", len(first), len(last))
 	}
 }
 

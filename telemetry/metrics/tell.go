@@ -13,10 +13,12 @@ import (
 func (m *Metrics) Tell(facts []story.Fact) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	now := m.clock.Now()
 	for i := range facts {
-		m.note(facts[i].Release.Namespace, m.clock.Now())
+		m.note(facts[i].Release.Namespace, now)
 		m.tell(&facts[i])
 	}
+	m.unscraped(now)
 }
 
 func (m *Metrics) tell(f *story.Fact) {
@@ -34,22 +36,31 @@ func (m *Metrics) tell(f *story.Fact) {
 	case story.ReleaseAdopted: // nothing was released, but what runs now is what is meant to
 		m.good(f)
 	case story.RolledBack:
-		m.end(f, rolledBack)
+		outcome := rolledBack
+		if _, before := m.failed[f.UID]; before {
+			outcome = failedRolledBack
+		}
+		m.end(f, outcome)
 		m.good(f)
 	case story.ReleaseFailed:
-		m.end(f, failed)
+		if m.fails(f) {
+			m.end(f, failed)
+		}
 		m.turnsBad(f)
 	case story.ReleaseSuperseded:
 		m.end(f, superseded)
+		delete(m.failed, f.UID)
 		if f.Failed {
 			m.turnsBad(f)
 		}
 	case story.RollbackStarted:
 		m.rollbacks.WithLabelValues(f.Release.Namespace, string(f.Trigger)).Inc()
+		m.leaves(f)
 		m.turnsBad(f)
 	case story.ReleaseDeleted:
 		m.end(f, deleted)
 		delete(m.bad, f.UID)
+		delete(m.failed, f.UID)
 	case story.ReleaseStarted, story.JumpedBack, story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
 	}
 }
@@ -86,6 +97,27 @@ func sinceCommit(f *story.Fact) (took time.Duration, sane bool) {
 	return took, !f.CommittedAt.IsZero() && f.Trigger == "" && took < oldest
 }
 
+// fails notes that a release has failed. It reports whether that is news: one that is retried can fail again, and so can the rollback of one
+// that has failed, which is no other change that failed.
+func (m *Metrics) fails(f *story.Fact) bool {
+	attempt, before := m.failed[f.UID]
+	if before && (attempt == f.Attempt || f.Trigger != "") {
+		return false
+	}
+	if before || len(m.failed) < maxBad {
+		m.failed[f.UID] = f.Attempt
+	}
+	return true
+}
+
+// leaves notes whether a rollback leaves a release that had failed, and was counted as that. Any other has completed since it failed, or never did.
+func (m *Metrics) leaves(f *story.Fact) {
+	delete(m.failed, f.UID)
+	if f.Failed {
+		m.fails(f)
+	}
+}
+
 // maxBad bounds the releases in Metrics.bad.
 const maxBad = 10_000
 
@@ -99,6 +131,7 @@ func (m *Metrics) turnsBad(f *story.Fact) {
 
 // good ends the time to restore.
 func (m *Metrics) good(f *story.Fact) {
+	delete(m.failed, f.UID)
 	since, bad := m.bad[f.UID]
 	if !bad {
 		return

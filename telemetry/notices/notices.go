@@ -35,8 +35,9 @@ const (
 	usualPoll = 10 * time.Second
 	// between is the least time between two writes of the record.
 	between = time.Second
-	// farewell is how long requests may take once the process has to stop.
-	farewell = 2 * time.Second
+	// farewell is how long requests may take once the process has to stop, and lastWrites how long all that is written of it.
+	farewell   = 2 * time.Second
+	lastWrites = 4 * time.Second
 	// saving bounds one write of the record.
 	saving = 3 * time.Second
 	// patience is how long the start waits for the record.
@@ -79,16 +80,20 @@ func New(mgr manager.Manager, now clock.Clock, options Options) (*Notifier, erro
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (n *Notifier) NeedLeaderElection() bool { return true }
 
-// Start sends notices until ctx ends. What is not delivered then is in the record.
-func (n *Notifier) Start(ctx context.Context) error {
+// Start sends notices until ctx ends. What is not delivered then is in the record. It returns an error if it can't watch.
+func (n *Notifier) Start(parent context.Context) error {
+	ctx, stop := context.WithCancel(parent)
+	defer stop()
 	last := n.recall(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
 	desk := newDesk(n.options.Cluster, last)
 	all := &posts{desk: desk, clock: n.clock, logger: n.logger}
-	kill, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
+	kill, endRequests := outlive(ctx, farewell)
+	defer endRequests()
+	writes, endWrites := outlive(ctx, lastWrites)
+	defer endWrites()
 	if config, err := Load(n.options.Path); err == nil { // a standby may have started long ago
 		n.config = config
 	}
@@ -100,14 +105,22 @@ func (n *Notifier) Start(ctx context.Context) error {
 	err := n.watch(ctx, desk)
 	if err == nil {
 		all.group.Go(func() { n.follow(ctx, kill, all) })
-		n.keep(ctx, desk)
+		n.keep(ctx, writes, desk)
 	}
-	n.part(all, end)
-	n.last(ctx, desk)
-	if ctx.Err() != nil {
+	stop()
+	all.group.Wait() // requests that have begun come to an answer, for some time
+	n.last(writes, desk)
+	if parent.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// outlive is a context that ends so long after another one.
+func outlive(ctx context.Context, length time.Duration) (context.Context, context.CancelFunc) {
+	longer, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(length, end) })
+	return longer, func() { stop(); end() }
 }
 
 // use gives receivers their posts.
@@ -229,7 +242,7 @@ func (n *Notifier) follow(stop, kill context.Context, all *posts) {
 }
 
 // keep writes the record while there is news, at most once a second.
-func (n *Notifier) keep(ctx context.Context, desk *desk) {
+func (n *Notifier) keep(ctx, writes context.Context, desk *desk) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -241,7 +254,7 @@ func (n *Notifier) keep(ctx context.Context, desk *desk) {
 			desk.touch()
 			return
 		}
-		err := n.save(ctx, desk, true)
+		err := n.save(writes, desk, true)
 		if err == nil {
 			continue
 		}
@@ -254,10 +267,10 @@ func (n *Notifier) keep(ctx context.Context, desk *desk) {
 	}
 }
 
-// save writes the record. A write that has begun comes to an answer even when the process has to stop: without it, nobody knows on which
-// version the next one has to be based.
+// save writes the record. A write that has begun comes to an answer even when the process has to stop, so that ctx outlives it: without an
+// answer, nobody knows on which version the next one has to be based.
 func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
-	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), saving)
+	ctx, end := context.WithTimeout(ctx, saving)
 	defer end()
 	packed, cut, err := desk.pack()
 	if err != nil || packed == nil {
@@ -271,13 +284,6 @@ func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
 		return err
 	}
 	return nil
-}
-
-// part lets requests that have begun come to an answer, for some time.
-func (n *Notifier) part(all *posts, kill context.CancelFunc) {
-	timer := time.AfterFunc(farewell, kill)
-	defer timer.Stop()
-	all.group.Wait()
 }
 
 // last writes the record a last time. Another process may hold the Lease by now: what that has written stays.
@@ -309,8 +315,13 @@ func (r releases) OnAdd(object any, initial bool) {
 func (r releases) OnUpdate(before, after any) {
 	was, isBefore := before.(*v1alpha1.BatchRelease)
 	is, isAfter := after.(*v1alpha1.BatchRelease)
-	if isBefore && isAfter {
-		r.desk.release(was, is, false, r.clock.Now())
+	switch now := r.clock.Now(); {
+	case !isBefore || !isAfter:
+	case was.UID != is.UID: // the watch was interrupted, and another object has the name by now
+		r.desk.gone(was, now)
+		r.desk.release(nil, is, false, now)
+	default:
+		r.desk.release(was, is, false, now)
 	}
 }
 
@@ -333,7 +344,14 @@ type gates struct {
 func (g gates) OnAdd(object any, initial bool) { g.see(object, initial) }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (g gates) OnUpdate(_, after any) { g.see(after, false) }
+func (g gates) OnUpdate(before, after any) {
+	was, isBefore := before.(*v1alpha1.Gate)
+	is, isAfter := after.(*v1alpha1.Gate)
+	if isBefore && isAfter && was.UID != is.UID {
+		g.desk.gateGone(was)
+	}
+	g.see(after, false)
+}
 
 // OnDelete implements cache.ResourceEventHandler.
 func (g gates) OnDelete(object any) {

@@ -158,9 +158,9 @@ func (e *Exporter) tell(s span) {
 	told.End(trace.WithTimestamp(s.end))
 }
 
-// Shutdown sends what is left, for at most 5 s. What is told from now on is dropped.
-func (e *Exporter) Shutdown() {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+// Shutdown sends what is left until ctx ends, for at most 5 s. What is told from now on is dropped.
+func (e *Exporter) Shutdown(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	err := e.provider.Shutdown(ctx)
 	e.sender.giveUp(err)

@@ -106,7 +106,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	lost := counted(t, droppedRefused)
 	exporter.sender.giveUp(nil) // as at the end of the process, without its 5 s
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	await(t, "those that waited are counted, too", func() bool { return counted(t, droppedRefused)-lost == maxWaiting })
 }
 
@@ -121,7 +121,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		before := counted(t, droppedRefused)
 		exporter := mustNew(t, Options{Endpoint: server.URL, Headers: map[string]string{"authorization": "hunter2"}})
 		exporter.Tell(ended(3))
-		exporter.Shutdown()
+		exporter.Shutdown(t.Context())
 		if elsewhere.Load() != 0 {
 			t.Errorf("a redirect with %d was followed", code)
 		}
@@ -143,7 +143,7 @@ func TestComplaints(t *testing.T) {
 	exporter := mustNew(t, Options{Endpoint: server.URL, Logger: log.logger(), Headers: map[string]string{"authorization": "hunter2"}})
 	before := counted(t, droppedRefused)
 	exporter.Tell(ended(4 * maxBatch))
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	if got := counted(t, droppedRefused) - before; got != 4*maxBatch {
 		t.Errorf("%d spans were counted as not taken, want %d", got, 4*maxBatch)
 	}
@@ -173,7 +173,7 @@ func TestShutdownIsShort(t *testing.T) {
 		exporter.Tell(ended(3 * maxBatch))
 		all.Go(func() {
 			began := time.Now()
-			exporter.Shutdown()
+			exporter.Shutdown(t.Context())
 			if took := time.Since(began); took > 2*flushTime {
 				t.Errorf("with %s it took %v, want at most %v", name, took, flushTime)
 			}

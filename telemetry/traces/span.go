@@ -102,7 +102,8 @@ func gateSpan(f *story.Fact) span {
 
 // failureSpan is not the end of the release: it can be retried, and completes without that if its pods come after all.
 func failureSpan(f *story.Fact) span {
-	s := child(f, "no progress", part{kind: kindFailure, batch: f.Batch})
+	// One that is retried can fail again in the same batch. The time is from the status: any process gives the same ID.
+	s := child(f, "no progress", part{kind: fmt.Sprintf("%s %d", kindFailure, f.Time.Unix()), batch: f.Batch})
 	s.wrong = because("no progress within the deadline", f.Message)
 	s.attributes = append(taskAttributes(f, s.name, resultTimeout), errorType("deadline"))
 	s.attributes = append(s.attributes, batchAttributes(f)...)

@@ -1,6 +1,7 @@
 package traces_test
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
@@ -108,6 +109,8 @@ func (s *scene) gate(opened, after int, decision v1alpha1.Decision, change func(
 	return s
 }
 
+func stuck(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
+
 // whole is a release of two batches with a gate between them.
 func whole() *scene {
 	return newScene().begins(0, "bbbb").
@@ -122,7 +125,7 @@ func newExporter(t *testing.T, o traces.Options) *traces.Exporter {
 	if err != nil {
 		t.Fatalf("make exporter: %v", err)
 	}
-	t.Cleanup(exporter.Shutdown)
+	t.Cleanup(func() { exporter.Shutdown(context.WithoutCancel(t.Context())) })
 	return exporter
 }
 
@@ -132,7 +135,7 @@ func told(t *testing.T, facts []story.Fact) []collector.Span {
 	to := collector.New(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL})
 	exporter.Tell(facts)
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	return to.Spans()
 }
 
@@ -214,6 +217,14 @@ func TestTraceOfRelease(t *testing.T) {
 				"1: release shop/web 0-20 ERROR failed: pods crash",
 			},
 		},
+		"stuck twice in a batch": {
+			newScene().begins(0, "bbbb").then(10, stuck).then(12, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseRollingUpdate }).then(20, stuck).begins(30, "cccc"),
+			[]string{
+				"1: no progress 0-10 in release shop/web ERROR no progress within the deadline",
+				"1: no progress 0-20 in release shop/web ERROR no progress within the deadline",
+				"1: release shop/web 0-30 ERROR failed",
+			},
+		},
 		"superseded": {newScene().begins(0, "bbbb").begins(20, "cccc"), []string{"1: release shop/web 0-20"}},
 		"stuck, then rolled back by somebody": {
 			newScene().begins(0, "bbbb").then(10, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }).
@@ -246,7 +257,7 @@ func TestAttributes(t *testing.T) {
 	to := collector.New(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL, Cluster: "eu", Version: "v1.2.3", Headers: map[string]string{"authorization": "Bearer hunter2"}})
 	exporter.Tell(whole().facts)
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	want := map[string]map[string]string{
 		"release shop/web": {
 			"cicd.pipeline.name": "shop/web", "cicd.pipeline.run.id": "8b1f3a4e-uid/1", "cicd.pipeline.result": "success", "cicd.pipeline.action.name": "RUN",
@@ -295,7 +306,7 @@ func TestRestartInMidRelease(t *testing.T) {
 		for _, part := range [][]story.Fact{facts[:cut], facts[cut:]} {
 			exporter := newExporter(t, traces.Options{Endpoint: to.URL})
 			exporter.Tell(part)
-			exporter.Shutdown()
+			exporter.Shutdown(t.Context())
 		}
 		if diff := cmp.Diff(want, lines(to.Spans())); diff != "" {
 			t.Errorf("spans with another process after %d facts (-want +got):\n%s", cut, diff)
@@ -318,7 +329,7 @@ func TestGRPC(t *testing.T) {
 	to := collector.NewGRPC(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL, Protocol: traces.GRPC})
 	exporter.Tell(whole().facts)
-	exporter.Shutdown()
+	exporter.Shutdown(t.Context())
 	if got := len(to.Spans()); got != 4 {
 		t.Errorf("%d spans came by grpc, want 4", got)
 	}
