@@ -118,7 +118,7 @@ func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
 	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
 	preview := view.RollbackOf(sight, to, pods)
 	if !d.acting.simulate(a.by, func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
-		preview.Simulate = &view.Simulation{Missing: "Another one runs for you, or too many people ask for one at the moment. Load the page again."}
+		preview.Simulate = &view.Simulation{Missing: "You already have a simulation running, or too many people have one. Reload the page to try again."}
 	}
 	return preview
 }
@@ -183,7 +183,7 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 	}
 	if !d.acting.allow(viewer.Name, d.options.Clock.Now()) {
 		return &answer{name: page.Problem, status: http.StatusTooManyRequests, frame: page.Frame{
-			Title: "Too many at once", Content: "You have sent many forms in a short time, and nothing was done for this one. Wait a few seconds and send it again.",
+			Title: "Too many forms", Content: "You sent many forms in a short time, so nothing was done for this one. Wait a few seconds and send it again.",
 		}}, nil
 	}
 	if err := r.ParseForm(); err != nil { // the door has done it, within bounds
@@ -247,13 +247,13 @@ func (d *Dashboard) explain(namespace, name string, err error) (*answer, error) 
 	var refused *steer.RefusedError
 	switch {
 	case errors.As(err, &differs):
-		content.Lead, content.What = "Nothing was done: the release is not as you saw it any more.", differs.what
+		content.Lead, content.What = "Nothing was done: the release has changed since you loaded the page.", differs.what
 	case errors.As(err, &refused):
 		made.frame.Title, content.Lead, content.What = "Not possible now", "Nothing was done.", []string{refused.Error()}
 	case apierrors.IsConflict(err):
-		content.Lead = "Nothing was done: the release changes all the time at the moment. Try again."
+		content.Lead = "Nothing was done: the release kept changing. Try again."
 	case apierrors.IsInvalid(err):
-		made.status, made.frame.Title, content.Lead = http.StatusUnprocessableEntity, "Not accepted", "The API server does not take it."
+		made.status, made.frame.Title, content.Lead = http.StatusUnprocessableEntity, "Not accepted", "The API server rejected the change."
 		content.What = []string{statusMessage(err)}
 	default:
 		return nil, err

@@ -155,7 +155,7 @@ func (s situation) chosen(by asked) []v1alpha1.Gate {
 }
 
 // errNoName is for whom the API server does not name.
-var errNoName = errors.New("it does not say who you are, and an answer has the name of who gave it: allow yourself to create SelfSubjectReviews, or answer with kubectl")
+var errNoName = errors.New("the API server does not say who you are, and answers record a name: get permission to create SelfSubjectReviews, or answer with kubectl")
 
 // answering decides an answer to the gates that were chosen, and to no others. Nobody answers who has no name: it stays with the answer.
 func answering(how func(*v1alpha1.BatchRelease, []v1alpha1.Gate, steer.Words) ([]steer.Change, error)) func(situation, asked) ([]steer.Change, error) {
@@ -252,7 +252,7 @@ func targets(now situation, chosen string) []view.Choice {
 	var choices []view.Choice
 	before := plan.Before(now.release)
 	if _, err := steer.RollBack(now.release, now.kept, ""); err == nil {
-		text := "the version before"
+		text := "the previous version"
 		if before != "" {
 			text += ": " + before
 		}

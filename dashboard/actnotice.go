@@ -115,11 +115,11 @@ func writtenWords(t told) string {
 		return "You have requested a jump to batch " + t.to + "."
 	case view.RollBack:
 		if t.to == "" {
-			return "You have requested a rollback to the version before."
+			return "You have requested a rollback to the previous version."
 		}
 		return "You have requested a rollback to revision " + t.to + "."
 	case view.Retry:
-		return "You have requested another try."
+		return "You have requested a retry."
 	}
 	return ""
 }
@@ -127,9 +127,9 @@ func writtenWords(t told) string {
 func againWords(t told) string {
 	switch t.verb {
 	case view.Approve, view.Reject, view.Force:
-		return "you have answered already."
+		return "you have already answered."
 	case view.Pause:
-		return "the release is paused already."
+		return "the release is already paused."
 	case view.Resume:
 		return "the release is not paused."
 	case view.Jump:
@@ -137,7 +137,7 @@ func againWords(t told) string {
 	case view.RollBack:
 		return "the rollback has already been requested."
 	case view.Retry:
-		return "another try has already been requested."
+		return "a retry has already been requested."
 	}
 	return ""
 }

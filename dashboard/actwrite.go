@@ -67,7 +67,7 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 	case what.verb == view.Jump:
 		return strconv.Itoa(int(a.batch))
 	case what.verb == view.Approve && view.AtPausePoint(release):
-		return "going on past pod " + release.Status.PausePoint.Pod
+		return "continuing past pod " + release.Status.PausePoint.Pod
 	case what.compares == everyFact:
 		return view.BatchWords(release)
 	default:

@@ -170,7 +170,7 @@ func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity,
 		expires = until
 	}
 	if !now.Before(expires) {
-		c.refused(w, r, who.Name, refuse("What you have logged in with has expired. Get a new one and try again."), next)
+		c.refused(w, r, who.Name, refuse("Your token or login has expired. Get a new one and try again."), next)
 		return
 	}
 	sealed, err := c.keys.now().seal(sessionPurpose, newSession(who, expires))

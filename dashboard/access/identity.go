@@ -57,7 +57,7 @@ func admit(who identity) (identity, error) {
 	admitted := identity{Name: who.Name, UID: who.UID, Groups: ownGroups(who.Groups), Extra: ownExtra(who.Extra)}
 	for _, group := range admitted.Groups {
 		if strings.HasPrefix(group, reserved) {
-			return identity{}, refuse("%s is in the group %s, as whose member the dashboard acts for nobody. Log in as somebody who is not in it.", who.Name, group)
+			return identity{}, refuse("%s is in the group %s, and the dashboard acts for no member of that group. Log in as somebody else.", who.Name, group)
 		}
 	}
 	return admitted, nil
@@ -110,7 +110,7 @@ func (who identity) wellFormed() error {
 		return refuse("The login has no user name.")
 	}
 	if len(who.Groups) > maxGroups || len(who.Extra) > maxExtra {
-		return refuse("The login has %d groups and %d attributes; at most %d and %d are taken. %s", len(who.Groups), len(who.Extra), maxGroups, maxExtra, tooManyHint)
+		return refuse("The login has %d groups and %d attributes; at most %d and %d are allowed. %s", len(who.Groups), len(who.Extra), maxGroups, maxExtra, tooManyHint)
 	}
 	texts := append([]string{who.Name}, who.Groups...)
 	if who.UID != "" {

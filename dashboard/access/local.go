@@ -83,7 +83,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("listen at %s: it is not a loopback address, and others would reach what you may do; want 127.0.0.1 or [::1]", address)
+		return nil, fmt.Errorf("listen at %s: it is not a loopback address, so others could act with your rights; use 127.0.0.1 or [::1]", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -165,7 +165,7 @@ func (l *Local) atHome(r *http.Request) error {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && ip.IsLoopback() || same(host, l.name) {
 		return nil
 	}
-	return errors.New("the dashboard answers only at the address that 'sluice dashboard' has printed")
+	return errors.New("the dashboard answers only at the address that 'sluice dashboard' printed")
 }
 
 func (l *Local) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -54,7 +54,7 @@ func newService(o OIDC, options Options) (*service, error) {
 		return nil, fmt.Errorf("login service %q: want its https address (--oidc-issuer-url)", o.Issuer)
 	}
 	if o.ClientID == "" {
-		return nil, fmt.Errorf("login service %s: the dashboard's own client ID with it is missing (--oidc-client-id)", o.Issuer)
+		return nil, fmt.Errorf("login service %s: the client ID of the dashboard is missing (--oidc-client-id)", o.Issuer)
 	}
 	if o.UsernameClaim == "" {
 		o.UsernameClaim = "sub"
@@ -191,11 +191,11 @@ func (c *Cluster) callback(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, c.setting(tryPurpose, "", -1))
 	query := r.URL.Query()
 	if !known || !same(query.Get("state"), t.State) {
-		c.refused(w, r, "", refuse("This login was begun in another browser or tab, or longer than ten minutes ago. Log in again."), t.Next)
+		c.refused(w, r, "", refuse("This login began in another browser or tab, or more than ten minutes ago. Log in again."), t.Next)
 		return
 	}
 	if code := query.Get("error"); code != "" {
-		c.refused(w, r, "", refuse("The login service has not logged you in%s. Log in again, or ask who runs it.", because(code)), t.Next)
+		c.refused(w, r, "", refuse("The login service has not logged you in%s. Log in again, or ask its operator.", because(code)), t.Next)
 		return
 	}
 	who, until, err := c.service.exchange(r.Context(), query.Get("code"), t)
@@ -244,7 +244,7 @@ func (s *service) exchange(ctx context.Context, code string, t try) (identity, t
 		return identity{}, time.Time{}, fmt.Errorf("verify what the login service says: %w", err)
 	}
 	if !same(token.Nonce, t.Nonce) {
-		return identity{}, time.Time{}, refuse("The login service has answered another login. Log in again.")
+		return identity{}, time.Time{}, refuse("The login service answered another login. Log in again.")
 	}
 	var claims map[string]json.RawMessage
 	if err := token.Claims(&claims); err != nil {
@@ -271,7 +271,7 @@ func (s *service) person(claims map[string]json.RawMessage) (identity, error) {
 	}
 	name, _ := text(claims[s.UsernameClaim])
 	if name == "" {
-		return identity{}, refuse("The login service gives you no %q, which user names are made of. Ask who runs the dashboard to check --oidc-username-claim.", s.UsernameClaim)
+		return identity{}, refuse("The login service sends no claim %q for you, which the dashboard needs as your user name. Ask the operator of the dashboard to check --oidc-username-claim.", s.UsernameClaim)
 	}
 	if verified, given := claims["email_verified"]; given && s.UsernameClaim == "email" && string(verified) != "true" {
 		return identity{}, refuse("The login service has not verified your email address. Verify it there and log in again.")

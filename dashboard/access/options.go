@@ -78,7 +78,7 @@ func (o Options) completed() (Options, error) {
 		o.Lifetime = defaultLifetime
 	}
 	if o.Lifetime < time.Minute || o.Lifetime > 7*24*time.Hour {
-		return o, fmt.Errorf("a session of %v: want a minute to seven days", o.Lifetime)
+		return o, fmt.Errorf("a session lifetime of %v: use a minute to seven days (--session-lifetime)", o.Lifetime)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -92,7 +92,7 @@ func (o Options) completed() (Options, error) {
 	}
 	if o.ExternalURL == "" {
 		if o.OIDC != nil {
-			return o, errors.New("a login service has to know where to send people back to: name the dashboard's own address (--external-url)")
+			return o, errors.New("the login service needs an address to send people back to: set the dashboard's own address (--external-url)")
 		}
 		return o, nil
 	}

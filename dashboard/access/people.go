@@ -50,7 +50,7 @@ type acting struct {
 func newPeople(cfg *rest.Config, scheme *runtime.Scheme) (*people, error) {
 	config := rest.CopyConfig(cfg)
 	if config.Impersonate.UserName != "" {
-		return nil, errors.New("the dashboard's own account may not be impersonated: it impersonates others")
+		return nil, errors.New("the dashboard's own account can't be impersonated: it impersonates others")
 	}
 	through, err := rest.TransportFor(config)
 	if err != nil {

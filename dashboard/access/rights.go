@@ -116,7 +116,7 @@ func (r *Rights) In(ctx context.Context, v *Viewer, namespace string, what Verb)
 }
 
 // errLeft says that who asked first has gone, and whoever has joined asks again.
-var errLeft = errors.New("who asked has gone")
+var errLeft = errors.New("the viewer left")
 
 func (r *Rights) may(ctx context.Context, v *Viewer, namespace string, what Verb, closed time.Duration) (bool, error) {
 	asked := question{v.identifies(), namespace, what}

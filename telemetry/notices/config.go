@@ -110,7 +110,7 @@ func Load(path string) (*Config, error) {
 		at, one := fmt.Sprintf("receivers[%d]", i), &fields.Receivers[i]
 		made, err := one.receiver(reader)
 		if err == nil && names[made.name] {
-			err = errors.New("name: another receiver has it")
+			err = errors.New("name: another receiver has the same name")
 		}
 		if err != nil {
 			problems = append(problems, prefixed(at, err)...)

@@ -124,7 +124,7 @@ func cause(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, errAddress):
-		return "the address is link-local, loopback or a cloud's own, which is not allowed"
+		return "the address is link-local, loopback or a metadata service of a cloud, which is not allowed"
 	case errors.As(err, &resolve):
 		return "the name of the server can't be resolved"
 	case errors.As(err, &untrusted), errors.As(err, &wrongName):
@@ -132,7 +132,7 @@ func cause(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "the server did not answer in time"
 	case errors.Is(err, context.Canceled):
-		return "the controller stops"
+		return "the controller is stopping"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the server refuses connections"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

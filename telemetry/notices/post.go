@@ -101,7 +101,7 @@ func (p *post) conclude(one *queued, o outcome) {
 	case o.delivered:
 		p.queue.done()
 		if p.away {
-			p.logger.Info("Receiver takes notices again")
+			p.logger.Info("Receiver accepts notices again")
 		}
 		p.away = false
 	case o.final:

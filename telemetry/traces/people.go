@@ -64,11 +64,11 @@ func NewPage(template string) (Page, error) {
 	address, err := url.Parse(template) // which refuses braces in the name of a host
 	switch {
 	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" || plain.Line(template) != template:
-		return Page{}, errors.New("the URL of traces is not one of http or https, such as https://jaeger.example.com/trace/{traceID}")
+		return Page{}, errors.New("the URL of traces is not an http or https URL, such as https://jaeger.example.com/trace/{traceID}")
 	case address.User != nil:
 		return Page{}, errors.New("the URL of traces has a password in it, and would be posted to the forge: remove it")
 	case !strings.Contains(template, placeholder):
-		return Page{}, errors.New("the URL of traces says nowhere which trace: put {traceID} into it")
+		return Page{}, errors.New("the URL of traces does not say which trace: put {traceID} into it")
 	}
 	return Page{template}, nil
 }

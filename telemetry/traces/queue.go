@@ -98,6 +98,6 @@ func (s *sender) giveUp(err error) {
 // complain logs at most once a minute. What a collector says is text from outside.
 func (s *sender) complain(err error) {
 	s.seldom.Do(func() {
-		s.logger.Info("traces are not delivered, which delays no release", "problem", plain.UpTo(plain.Line(err.Error()), maxError))
+		s.logger.Info("traces are not delivered; releases are not affected", "problem", plain.UpTo(plain.Line(err.Error()), maxError))
 	})
 }
