@@ -18,8 +18,8 @@ import (
 // facts say which parts of what a person saw must still hold.
 type facts int
 
-// How far what a person does depends on what they saw. Whoever pauses, or rolls back, in an emergency is not kept from it because a pod
-// has become ready meanwhile.
+// What of the page an action depends on. In an emergency, a pod that has become ready meanwhile must not stop anybody from pausing
+// or rolling back.
 const (
 	// releaseFacts: the same release, with the same template.
 	releaseFacts facts = iota
@@ -90,12 +90,12 @@ func readSeen(form url.Values) seen {
 	}
 }
 
-// changedError says what has changed since a person looked.
+// changedError says what has changed since a person saw the page.
 type changedError struct{ what []string }
 
 func (c *changedError) Error() string { return strings.Join(c.what, " ") }
 
-// compare returns a changedError if a release is not as it was seen, as far as it matters.
+// compare returns a changedError if a release differs from what was seen, as far as it matters.
 func (s seen) compare(now situation, a asked, which facts) error {
 	is := seenOf(now.release)
 	if s.uid != is.uid {
@@ -127,7 +127,7 @@ func (s seen) compare(now situation, a asked, which facts) error {
 	return &changedError{what}
 }
 
-// gatesChanged says which of the gates that a form answers are not open any more.
+// gatesChanged says which of the gates that a form answers are no longer open.
 func gatesChanged(now situation, a asked) []string {
 	var what []string
 	for _, uid := range a.gates {

@@ -27,17 +27,17 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// outcome is what became of a request. Its words show nothing of the address, nor of what the server answered.
+// outcome is the result of a request. Its words contain nothing of the address or the response.
 type outcome struct {
 	delivered bool
-	// final says that it is no use to try again.
+	// final says that a retry would be useless.
 	final bool
-	// after is how long the receiver wants to be left alone.
+	// after is how long the receiver asks to wait.
 	after time.Duration
 	words string
 }
 
-// errAddress says that the address of a receiver is one that nothing may be sent to.
+// errAddress says that nothing may be sent to the address of a receiver.
 var errAddress = errors.New("the address is not allowed")
 
 // newClient makes the client for a receiver. It follows no redirects, and connects neither to link-local addresses nor to those at which clouds give
@@ -81,7 +81,7 @@ func deliver(ctx context.Context, client *http.Client, r *receiver, p *pending, 
 	return judge(response, now)
 }
 
-// request is what a receiver is sent.
+// request is the request to a receiver.
 func (r *receiver) request(p *pending, now time.Time) ([]byte, http.Header, error) {
 	if r.kind == typeSlack {
 		return slackRequest(&p.Notice, r.words)
@@ -89,7 +89,7 @@ func (r *receiver) request(p *pending, now time.Time) ([]byte, http.Header, erro
 	return eventRequest(p.ID, &p.Notice, r.keys, now)
 }
 
-// judge is what an answer means.
+// judge is the outcome of a response.
 func judge(response *http.Response, now time.Time) outcome {
 	code := response.StatusCode
 	words := fmt.Sprintf("the receiver answered %d %s", code, http.StatusText(code))

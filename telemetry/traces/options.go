@@ -36,14 +36,14 @@ type Options struct {
 	Timeout time.Duration
 	// Cluster is the name of this cluster, Version that of this program.
 	Cluster, Version string
-	// Logger gets what goes wrong, at most once a minute.
+	// Logger logs failures, at most once a minute.
 	Logger logr.Logger
 }
 
 // Enabled reports whether traces are sent.
 func (o Options) Enabled() bool { return o.Endpoint != "" }
 
-// Check returns an error that says what to change, if traces can't be sent so.
+// Check returns an error that says what to change, if the options are invalid.
 func (o Options) Check() error {
 	if !o.Enabled() {
 		return nil

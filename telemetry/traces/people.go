@@ -38,7 +38,7 @@ func hasTrace(release *v1alpha1.BatchRelease) bool {
 	return release.Status.Attempt > 0 && !release.Status.Adopted
 }
 
-// tellsOfTrace reports whether an event is one after which people look for the trace.
+// tellsOfTrace reports whether people look for the trace after an event like this.
 func tellsOfTrace(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonTakingOver, "Superseded", v1alpha1.ReasonRollingBack, // it begins
@@ -56,7 +56,7 @@ const placeholder = "{traceID}"
 // Page says where people see the trace of a release.
 type Page struct{ template string }
 
-// NewPage makes a Page of a URL with {traceID} in it. An empty one leads nowhere.
+// NewPage makes a Page of a URL with {traceID} in it. An empty URL gives no links.
 func NewPage(template string) (Page, error) {
 	if template == "" {
 		return Page{}, nil
