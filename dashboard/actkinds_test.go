@@ -123,13 +123,13 @@ func (a *acts) rollsBack(stay int) string {
 	before := a.push(2).Status.StableRevision
 	_, page := olga.form("rollback")
 	want(a.T, page, fmt.Sprintf("%d pods of revision %s stay (%d available)", stay, before, stay), " is replaced (1 available)", "web:1", "web:2",
-		"This is a simulation, and no promise", "RollingBack",
+		"The real rollback may differ.", "RollingBack",
 		`<span class="del">-`, `<span class="add">`)
 	wantNot(a.T, page, "There is no simulation")
 	if last := lastRow.FindStringSubmatch(page); last == nil || last[1] != fmt.Sprint(stay+1) || last[2] != "0" {
 		a.Errorf("want the simulation to end with %d pods of the version before, got %q in:\n%s", stay+1, last, page)
 	}
-	want(a.T, olga.click("rollback"), "You have requested a rollback to the version before.")
+	want(a.T, olga.click("rollback"), "You have requested a rollback to the previous version.")
 	a.await("rolled back", func(r *v1alpha1.BatchRelease) bool {
 		return r.Status.Phase == v1alpha1.PhaseCompleted && r.Status.UpdateRevision == before
 	})

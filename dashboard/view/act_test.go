@@ -140,7 +140,7 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		"the last batch":             {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This is the last batch"}},
 		"a pause point": {Approve, nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.State, r.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-7"}
-		}, []string{"goes on past pod web-7"}},
+		}, []string{"continues past pod web-7"}},
 		"reject":                   {Reject, manual(""), nil, []string{"This is final", "No pod is replaced now."}},
 		"reject, which rolls back": {Reject, manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
 		"a refused write": {Retry, nil, func(r *v1alpha1.BatchRelease) {

@@ -185,7 +185,7 @@ func gitWords(sight *show.Sight) []string {
 	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}
 	switch source := sight.Source; {
 	case release.Labels[v1alpha1.SourceLabel] == "":
-		return append(words, "The release comes from no ReleaseSource: no pull request is opened.")
+		return append(words, "No ReleaseSource manages the release: no pull request is opened.")
 	case source == nil:
 		return append(words, "If the repository is on a forge, Sluice opens a pull request that restores the good template in Git.")
 	case source.Spec.Forge == nil:
