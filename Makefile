@@ -148,7 +148,7 @@ test-kind: ## The same journeys on a cluster of kind's (where Docker is)
 	test/kind/run $(ARGS)
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-crd verify-chart verify-alerts verify-workflows lint ## Generated files current, modules tidy, CRDs, chart, workflows, lint, imports
+verify: verify-generated verify-modules verify-crd verify-chart verify-alerts verify-workflows verify-platforms lint ## Generated files current, modules tidy, CRDs, chart, workflows, other systems, lint, imports
 
 .PHONY: verify-generated
 verify-generated:
@@ -180,6 +180,12 @@ verify-workflows: # and the one that the cookbook has
 	go tool -modfile=hack/actionlint/go.mod actionlint
 	awk '/^```$$/ { inside = 0 } before == "```yaml" && /^name: / { inside = 1 } inside { print } { before = $$0 }' docs/cookbook.md | \
 	  go tool -modfile=hack/actionlint/go.mod actionlint -
+
+.PHONY: verify-platforms
+verify-platforms: # the command compiles where people run it, though tests run on Linux alone
+	for platform in darwin/arm64 windows/amd64; do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/sluice; \
+	done
 
 .PHONY: lint
 lint: ## Lint, formatting and import rules (.golangci.yml)

@@ -183,7 +183,7 @@ func (c cluster) fromSource(ctx context.Context, object client.Object) []v1alpha
 	}
 	releases, err := c.releasesOf(ctx, source)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "find what came from source", "source", client.ObjectKeyFromObject(source))
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the releases of a source", "source", client.ObjectKeyFromObject(source))
 	}
 	return releases
 }

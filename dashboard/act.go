@@ -55,6 +55,11 @@ func (m *mistake) Error() string { return m.words + m.form }
 func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
+	done, err := d.reads.take(ctx, viewer.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	sight, err := lookup.Visible(ctx, viewer.Client, keyOf(r))
 	if err != nil {
 		return nil, err
@@ -98,21 +103,22 @@ func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *show.Sight, now
 			shown.Targets[0].Checked, a.to = true, shown.Targets[0].Value
 		}
 		shown.Hidden = append(shown.Hidden, view.Field{Name: "to", Value: a.to})
-		shown.Preview = d.preview(sight, a.to)
+		shown.Preview = d.preview(sight, a)
 	default:
 	}
 	return nil
 }
 
 // preview is what a rollback would do.
-func (d *Dashboard) preview(sight *show.Sight, to string) *view.Rollback {
+func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
+	to := a.to
 	if to == "" {
 		to = plan.Before(sight.Release)
 	}
 	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
 	preview := view.RollbackOf(sight, to, pods)
-	if !d.acting.simulate(func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
-		preview.Simulate = &view.Simulation{Missing: "Too many people ask for one at the moment. Load the page again."}
+	if !d.acting.simulate(a.by, func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
+		preview.Simulate = &view.Simulation{Missing: "Another one runs for you, or too many people ask for one at the moment. Load the page again."}
 	}
 	return preview
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ const (
 	maxActors     = 4096
 	// maxForms that were sent lately are remembered.
 	maxForms = 4096
-	// maxSimulations that run at the same time: each keeps a processor busy.
+	// maxSimulations that run at the same time: each keeps a processor busy. One party has one of them at most.
 	maxSimulations = 2
 )
 
@@ -27,8 +28,8 @@ type acting struct {
 	// limits are by viewer, sent by viewer, address and form.
 	limits *lru.Cache[string, *rate.Limiter]
 	sent   *lru.Cache[string, *sending]
-	// simulating has a place for each simulation.
-	simulating chan struct{}
+	// simulating are the parties whose simulation runs.
+	simulating map[string]bool
 }
 
 // sending is a form on its way, or one that has been dealt with.
@@ -41,7 +42,7 @@ type sending struct {
 func newActing() *acting {
 	return &acting{
 		limits: lru.New[string, *rate.Limiter](maxActors), sent: lru.New[string, *sending](maxForms),
-		simulating: make(chan struct{}, maxSimulations),
+		simulating: map[string]bool{},
 	}
 }
 
@@ -107,14 +108,30 @@ func (a *acting) dealWith(form string, mine *sending, do func() (told, error)) (
 	return came, nil
 }
 
-// simulate runs a simulation, if there is a place for it.
-func (a *acting) simulate(run func()) bool {
-	select {
-	case a.simulating <- struct{}{}:
-		defer func() { <-a.simulating }()
-		run()
-		return true
-	default:
+// simulate runs a simulation for a viewer, if there is a place for it. Nobody has more than one, so that nobody takes all places. Service accounts of a
+// namespace have one together.
+func (a *acting) simulate(viewer string, run func()) bool {
+	party := cmp.Or(partyOf(viewer), viewer)
+	if !a.beginSimulation(party) {
 		return false
 	}
+	defer a.endSimulation(party) // also where it panics
+	run()
+	return true
+}
+
+func (a *acting) beginSimulation(party string) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.simulating[party] || len(a.simulating) >= maxSimulations {
+		return false
+	}
+	a.simulating[party] = true
+	return true
+}
+
+func (a *acting) endSimulation(party string) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	delete(a.simulating, party)
 }

@@ -1,6 +1,9 @@
 package dashboard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -22,7 +25,7 @@ const (
 	releaseFacts facts = iota
 	// phaseFacts: also in the same phase, and with the same version before it.
 	phaseFacts
-	// batchFacts: also at the same batch.
+	// batchFacts: also at the same batch, with the same batches and gates to come.
 	batchFacts
 	// everyFact: also waiting for the same gates, or before the same pod.
 	everyFact
@@ -31,15 +34,17 @@ const (
 // seen is what a person saw of a release when they decided.
 type seen struct {
 	uid, revision, phase, before, pod string
-	attempt                           int64
-	step                              int32
+	// plan tells the batches and their gates from others: Git, or anyone who may write the release, can change them at any time.
+	plan    string
+	attempt int64
+	step    int32
 }
 
 func seenOf(release *v1alpha1.BatchRelease) seen {
 	status := &release.Status
 	s := seen{
 		uid: string(release.UID), attempt: status.Attempt, revision: status.UpdateRevision, phase: string(status.Phase),
-		before: plan.Before(release), step: status.CurrentStepIndex,
+		before: plan.Before(release), step: status.CurrentStepIndex, plan: planOf(release),
 	}
 	if view.AtPausePoint(release) {
 		s.pod = status.PausePoint.Pod
@@ -47,11 +52,25 @@ func seenOf(release *v1alpha1.BatchRelease) seen {
 	return s
 }
 
+// planOf is a short text for the batches of a release, or of its rollback, and for what they wait for.
+func planOf(release *v1alpha1.BatchRelease) string {
+	data, err := json.Marshal(struct {
+		Steps []v1alpha1.Step
+		Back  v1alpha1.StepBackPolicy
+	}{release.Spec.Steps(release.Status.Rollback != nil), release.Spec.Strategy.StepBack})
+	if err != nil {
+		return "" // they are texts and numbers
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
 // fields are what a form carries of it.
 func (s seen) fields() []view.Field {
 	return []view.Field{
 		{Name: "uid", Value: s.uid}, {Name: "attempt", Value: strconv.FormatInt(s.attempt, 10)}, {Name: "revision", Value: s.revision},
 		{Name: "phase", Value: s.phase}, {Name: "before", Value: s.before}, {Name: "step", Value: strconv.Itoa(int(s.step))}, {Name: "pod", Value: s.pod},
+		{Name: "plan", Value: s.plan},
 	}
 }
 
@@ -67,7 +86,7 @@ func readSeen(form url.Values) seen {
 	}
 	return seen{
 		uid: form.Get("uid"), attempt: attempt, revision: form.Get("revision"), phase: form.Get("phase"), before: form.Get("before"),
-		step: int32(step), pod: form.Get("pod"),
+		step: int32(step), pod: form.Get("pod"), plan: form.Get("plan"),
 	}
 }
 
@@ -97,6 +116,7 @@ func (s seen) compare(now situation, a asked, which facts) error {
 	tell(which >= phaseFacts && s.phase != is.phase, "Its phase is %s now; you saw %s.", is.phase, orNone(s.phase))
 	tell(which >= phaseFacts && s.before != is.before, "The version before is %s now; you saw %s.", orNone(is.before), orNone(s.before))
 	tell(which >= batchFacts && s.step != is.step, "It is at batch %d now; you saw batch %d.", is.step+1, s.step+1)
+	tell(which >= batchFacts && s.plan != is.plan, "Its batches, or the gates of one, are others now.")
 	tell(which >= everyFact && s.pod != is.pod, "It does not wait before that pod any more.")
 	if which >= everyFact {
 		what = append(what, gatesChanged(now, a)...)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/dashboard/access"
@@ -48,12 +49,17 @@ func TestWhatHasChanged(t *testing.T) {
 		from facts
 		says string
 	}{
-		"another release":    {func(s *situation) { s.release.UID = "r2" }, releaseFacts, "another one has its name"},
-		"another template":   {func(s *situation) { s.release.Status.UpdateRevision = "v3" }, releaseFacts, "It is about revision v3 now; you saw v2."},
-		"another attempt":    {func(s *situation) { s.release.Status.Attempt = 5 }, releaseFacts, "A new attempt of revision v2 has begun."},
-		"another phase":      {func(s *situation) { s.release.Status.Phase = v1alpha1.PhaseFailed }, phaseFacts, "Its phase is Failed now; you saw RollingUpdate."},
-		"another before":     {func(s *situation) { s.release.Status.StableRevision = "v0" }, phaseFacts, "The version before is v0 now; you saw v1."},
-		"another batch":      {func(s *situation) { s.release.Status.CurrentStepIndex = 2 }, batchFacts, "It is at batch 3 now; you saw batch 2."},
+		"another release":  {func(s *situation) { s.release.UID = "r2" }, releaseFacts, "another one has its name"},
+		"another template": {func(s *situation) { s.release.Status.UpdateRevision = "v3" }, releaseFacts, "It is about revision v3 now; you saw v2."},
+		"another attempt":  {func(s *situation) { s.release.Status.Attempt = 5 }, releaseFacts, "A new attempt of revision v2 has begun."},
+		"another phase":    {func(s *situation) { s.release.Status.Phase = v1alpha1.PhaseFailed }, phaseFacts, "Its phase is Failed now; you saw RollingUpdate."},
+		"another before":   {func(s *situation) { s.release.Status.StableRevision = "v0" }, phaseFacts, "The version before is v0 now; you saw v1."},
+		"another batch":    {func(s *situation) { s.release.Status.CurrentStepIndex = 2 }, batchFacts, "It is at batch 3 now; you saw batch 2."},
+		"other batches":    {func(s *situation) { s.release.Spec.Strategy.Steps[2].Replicas = intstr.FromString("100%") }, batchFacts, "Its batches, or the gates of one, are others now."},
+		"a gate to come": {func(s *situation) {
+			s.release.Spec.Strategy.Steps[2].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
+		}, batchFacts, "are others now"},
+		"another way back":   {func(s *situation) { s.release.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, batchFacts, "are others now"},
 		"a gate that is new": {func(s *situation) { s.gates[0].UID = "g2" }, everyFact, "A gate that you saw is not open any more."},
 		"a gate that passed": {func(s *situation) { s.gates[0].Status.Decision = v1alpha1.DecisionPassed }, everyFact, "The manual gate has passed meanwhile."},
 		"a pause point": {func(s *situation) {
@@ -84,7 +90,7 @@ func TestWhatHasChanged(t *testing.T) {
 // TestFormCarriesWhatWasSeen: what a form carries is read back as it was.
 func TestFormCarriesWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	saw := seen{uid: "r1", revision: "v2", phase: "RollingUpdate", before: "v1", pod: "web-1", attempt: 4, step: 1}
+	saw := seen{uid: "r1", revision: "v2", phase: "RollingUpdate", before: "v1", pod: "web-1", plan: "c0ffee", attempt: 4, step: 1}
 	form := map[string][]string{}
 	for _, field := range saw.fields() {
 		form[field.Name] = []string{field.Value}
@@ -211,19 +217,37 @@ func TestFormsPerPerson(t *testing.T) {
 	}
 }
 
-// TestSimulationsAtOnce: beyond a few there is none.
+// TestSimulationsAtOnce: beyond a few there is none, and nobody has more than one of them, whatever service accounts they make.
 func TestSimulationsAtOnce(t *testing.T) {
 	t.Parallel()
-	a, ran := newActing(), 0
-	var nested func()
-	nested = func() {
-		if ran++; ran < 10 {
-			a.simulate(nested)
+	const inShop = "system:serviceaccount:shop:"
+	for name, c := range map[string]struct {
+		reason  string
+		viewers []string
+		want    int
+	}{
+		"People":     {"each keeps a processor busy", []string{"ada", "bob", "eve", "olga"}, maxSimulations},
+		"OnePerson":  {"the others are left to others", []string{"eve", "eve", "eve"}, 1},
+		"OneParty":   {"accounts cost nothing", []string{inShop + "a", inShop + "b", inShop + "c"}, 1},
+		"TwoParties": {"that of another namespace is another's", []string{inShop + "a", "system:serviceaccount:other:a"}, 2},
+		"NoName":     {"the API server names not everybody", []string{"", ""}, 1},
+	} {
+		a, ran := newActing(), 0
+		var nested func(viewers []string)
+		nested = func(viewers []string) {
+			if len(viewers) > 0 && !a.simulate(viewers[0], func() { ran++; nested(viewers[1:]) }) {
+				nested(viewers[1:])
+			}
 		}
-	}
-	a.simulate(nested)
-	if ran != maxSimulations {
-		t.Errorf("want %d at once, got %d", maxSimulations, ran)
+		nested(c.viewers)
+		if ran != c.want {
+			t.Errorf("%s: %s: want %d at once, got %d", name, c.reason, c.want, ran)
+		}
+		for range maxSimulations + 1 {
+			if !a.simulate("grace", func() {}) {
+				t.Errorf("%s: want places free again", name)
+			}
+		}
 	}
 }
 

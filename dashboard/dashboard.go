@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +37,8 @@ type Options struct {
 	// Cluster is the name of the cluster on each page; empty for none.
 	Cluster string
 	Version string
+	// Proxies are networks of those that bring requests of many people.
+	Proxies []netip.Prefix
 	Logger  logr.Logger
 	Clock   clock.PassiveClock
 }
@@ -48,10 +50,9 @@ type Dashboard struct {
 	hub     *hub
 	rights  *access.Rights
 	streams *streams
-	// reads has a place for each release that is read at a time.
-	reads  chan struct{}
-	files  http.Handler
-	acting *acting
+	reads   *reads
+	files   http.Handler
+	acting  *acting
 
 	// following is how long pages hear of changes.
 	following  atomic.Pointer[context.Context]
@@ -63,22 +64,19 @@ type Dashboard struct {
 func New(options Options) *Dashboard {
 	return &Dashboard{
 		options: options, board: newBoard(options.Objects, options.Clock), hub: newHub(),
-		rights: access.NewRights(options.Clock), streams: newStreams(), reads: make(chan struct{}, readsAtOnce), files: newFiles(page.Assets()),
+		rights: access.NewRights(options.Clock), streams: newStreams(), reads: newReads(), files: newFiles(page.Assets()),
 		acting: newActing(),
 	}
 }
 
-// NewCache makes a cache of what lists show, for a process that has none: of the namespaces, or all if none is given. Histories are kept
-// without their templates.
+// NewCache makes a cache of what lists show, for a process that has none: of the namespaces, or all if none is given. It keeps
+// little of each object.
 func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (cache.Cache, error) {
 	carrying, err := labels.Parse(v1alpha1.ReleaseLabel)
 	if err != nil { // it is a constant
 		return nil, fmt.Errorf("select histories: %w", err)
 	}
-	options := cache.Options{Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-		&appsv1.ControllerRevision{}: {Label: carrying, Transform: withoutTemplate},
-		&v1alpha1.BatchRelease{}:     {Transform: withoutSpecTemplate},
-	}}
+	options := cache.Options{Scheme: scheme, DefaultTransform: slim, ByObject: map[client.Object]cache.ByObject{&appsv1.ControllerRevision{}: {Label: carrying}}}
 	for _, namespace := range namespaces {
 		if options.DefaultNamespaces == nil {
 			options.DefaultNamespaces = map[string]cache.Config{}
@@ -90,22 +88,6 @@ func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (c
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
 	return objects, nil
-}
-
-// withoutSpecTemplate leaves out of a release what is large and in no list.
-func withoutSpecTemplate(object any) (any, error) {
-	if release, is := object.(*v1alpha1.BatchRelease); is {
-		release.Spec.Template, release.ManagedFields = nil, nil
-		delete(release.Annotations, corev1.LastAppliedConfigAnnotation)
-	}
-	return object, nil
-}
-
-func withoutTemplate(object any) (any, error) {
-	if kept, is := object.(*appsv1.ControllerRevision); is {
-		kept.Data.Raw, kept.ManagedFields = nil, nil
-	}
-	return object, nil
 }
 
 // Follow has the pages hear of changes, until ctx ends.
@@ -203,6 +185,8 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, viewer *acces
 		status, title, text = http.StatusNotFound, "Not found", "There is no such page, or nothing of that name."
 	case apierrors.IsForbidden(err):
 		status, title, text = http.StatusForbidden, "Not allowed", "The API server does not let you: "+statusMessage(err)
+	case errors.As(err, new(*http.MaxBytesError)):
+		title, text = "Too much to show", "What belongs to the release is too large for a page. Look at it with 'sluice status', and see which objects of it are so large."
 	case apierrors.IsUnauthorized(err):
 		status, title, text = http.StatusUnauthorized, "Who are you?", "The API server does not know you any more. Log in again."
 	default:
@@ -227,9 +211,6 @@ func navigation(path string) []page.NavLink {
 	}
 	return links
 }
-
-// readsAtOnce is how many releases are read for pages at a time: each can have many pods.
-const readsAtOnce = 16
 
 // timeout is how long the API server may take for one page.
 const timeout = 20 * time.Second

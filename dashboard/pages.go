@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -111,12 +110,11 @@ func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	key := keyOf(r)
-	select {
-	case d.reads <- struct{}{}:
-		defer func() { <-d.reads }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait to read a release: %w", ctx.Err())
+	done, err := d.reads.take(ctx, viewer.Name)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	sight, err := lookup.Visible(ctx, viewer.Client, key)
 	if err != nil {
 		return nil, err
@@ -156,6 +154,11 @@ func canBe(key client.ObjectKey) bool {
 func (d *Dashboard) showDiff(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
+	done, err := d.reads.take(ctx, viewer.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	release := &v1alpha1.BatchRelease{}
 	if err := viewer.Client.Get(ctx, keyOf(r), release); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (d *Dashboard) Serve(ctx context.Context, listener net.Listener, ready func
 			return err
 		}
 		ready()
-		if err := server.Serve(netutil.LimitListener(listener, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(newShares(netutil.LimitListener(listener, mostConnections), d.options.Proxies)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil

@@ -46,11 +46,17 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 const slowestLook = 30 * time.Second
 
 func (s shell) Plan() plan.Plan {
-	seen := s.v.observation(s.r.clock.Now())
-	seen.PodLook = min(s.r.processes.countsInterval(), slowestLook) // longer where many releases are in progress
+	seen := s.observation()
 	next := plan.Next(seen)
 	s.v.violated(s.logger, plan.Violations(seen, next)...)
 	return next
+}
+
+// observation is what the pass sees, and how often this process looks at pods: less often where many releases are in progress.
+func (s shell) observation() plan.Observation {
+	seen := s.v.observation(s.r.clock.Now())
+	seen.PodLook = min(s.r.processes.countsInterval(), slowestLook)
+	return seen
 }
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
@@ -80,8 +86,12 @@ func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
 
 func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
-	s.v.timed, s.v.process.podLooks = last.Timed, last.PodLooks
-	return s.r.settle(ctx, s.v, last, told)
+	s.v.timed = last.Timed
+	wake, err := s.r.settle(ctx, s.v, last, told)
+	if err == nil { // else what the look has found is not told: the next pass looks again
+		s.v.process.podLooks = last.PodLooks
+	}
+	return wake, err
 }
 
 func (s shell) Keep(ctx context.Context, told []plan.Event) error {

@@ -66,9 +66,9 @@ func TestFailingPlaces(t *testing.T) {
 		"Many are not gone":  {failingPlaces{going: []string{"a", "b", "c", "d", "e"}}, "5 of 5 not created: a, b, c and 2 more not gone yet"},
 		"Neither":            {failingPlaces{going: []string{"a"}, vacant: 1, describe: "the events"}, "2 of 2 not created: a not gone yet, see the events"},
 		"In order":           {failingPlaces{vacant: 2, ordered: true, broken: []string{"web-1"}}, "2 of 2 not created: podManagementPolicy OrderedReady waits for web-1"},
-		"Others not ready":   {failingPlaces{updated: []corev1.Pod{ready}, broken: []string{"web-0"}}, "waiting for 1 pod of the version before, not ready: web-0"},
+		"Others not ready":   {failingPlaces{updated: []corev1.Pod{ready}, broken: []string{"web-0"}}, "waiting for 1 pod of the previous version, not ready: web-0"},
 		"Updated not ready":  {failingPlaces{updated: []corev1.Pod{{}, ready}, broken: []string{"web-0"}}, "1 of 2 not ready"},
-		"Two others are not": {failingPlaces{broken: []string{"b", "a"}}, "waiting for 2 pods of the version before, not ready: a, b"},
+		"Two others are not": {failingPlaces{broken: []string{"b", "a"}}, "waiting for 2 pods of the previous version, not ready: a, b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

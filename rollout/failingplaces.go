@@ -65,7 +65,7 @@ func (f failingPlaces) String() string {
 		return text
 	}
 	if n := len(f.broken); n > 0 {
-		return fmt.Sprintf("waiting for %s of the version before, not ready: %s", plain.Count(n, "pod"), names(f.broken))
+		return fmt.Sprintf("waiting for %s of the previous version, not ready: %s", plain.Count(n, "pod"), names(f.broken))
 	}
 	return describeFailing(f.updated, len(f.updated), "")
 }

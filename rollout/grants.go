@@ -44,7 +44,7 @@ func (r *Reconciler) grants(ctx context.Context, namespace string) ([]unstructur
 	if !r.routes.sees(namespace) {
 		return nil, nil
 	}
-	for _, kind := range grantKinds {
+	for _, kind := range route.GrantKinds {
 		is, err := r.routes.kinds.of(ctx, kind)
 		if err != nil {
 			return nil, err

@@ -11,15 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
-
-// grantKinds are the versions of ReferenceGrant, the newest first.
-var grantKinds = []schema.GroupVersionKind{
-	{Group: route.GatewayGroup, Version: "v1", Kind: "ReferenceGrant"},
-	{Group: route.GatewayGroup, Version: "v1beta1", Kind: "ReferenceGrant"},
-}
 
 // servedAgain is after how long to ask again for a kind that the API server does not serve. A watch of its definition would tell, but takes
 // a right in the whole cluster: where nobody asks for traffic, nobody asks for the kind.

@@ -94,7 +94,7 @@ func TestNobodyWaitsForAnAnswer(t *testing.T) {
 	s := newServed(t)
 	s.answer.resource = &metav1.APIResource{}
 	s.want("served", seenKind{reader: cacheOf{life: 0}}, nil)
-	slow, ask := grantKinds[0], s.kinds.ask
+	slow, ask := route.GrantKinds[0], s.kinds.ask
 	asked, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	s.kinds.ask = func(ctx context.Context, kind schema.GroupVersionKind) (answer, error) {
 		close(asked)

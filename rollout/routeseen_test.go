@@ -55,7 +55,7 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 	}
 	c := &claimed{}
 	seen := &knownKind{life: &life{reader: c, synced: func() bool { return true }}}
-	known := map[schema.GroupVersionKind]*knownKind{grantKinds[0]: seen}
+	known := map[schema.GroupVersionKind]*knownKind{route.GrantKinds[0]: seen}
 	for _, kind := range route.Kinds {
 		known[route.GroupVersionKind(kind)] = seen
 	}

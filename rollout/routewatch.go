@@ -130,7 +130,7 @@ func (w *watcher) lost() {
 // begin indexes the cache of a kind and has the controller told of its changes. Before it starts, the controller waits until the cache has seen all.
 func (w *watcher) begin(of cache.Cache, kind schema.GroupVersionKind) error {
 	ctx, object, releases := context.Background(), routeOf(kind), w.r.releasesOfGrant
-	if !slices.Contains(grantKinds, kind) {
+	if !slices.Contains(route.GrantKinds, kind) {
 		releases = w.r.releasesOfRoute
 		if err := of.IndexField(ctx, object, indexHolder, holderNames); err != nil {
 			return fmt.Errorf("index by %s: %w", indexHolder, err)

@@ -27,7 +27,7 @@ func (r *Reconciler) readTrouble(ctx context.Context, v *view) error {
 	v.facts.Trouble = nil
 	pods, err := v.parts().updatedPods(ctx, r, v)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("What is wrong with pods can't be read", "error", err.Error())
+		log.FromContext(ctx).V(1).Info("Cannot read the pods to find out what is wrong with them", "error", err.Error())
 		return nil
 	}
 	found := troubleOf(pods)
@@ -82,11 +82,27 @@ type ailment struct {
 	text   string
 }
 
-// troubleOf is what most of the pods that are in trouble have in common.
+// troubleOf is what most of the pods that are in trouble have in common. Pods that failed have been replaced, and a ReplicaSet leaves them
+// there: they tell something only where nothing is wrong with the others.
 func troubleOf(pods []*corev1.Pod) plan.Trouble {
-	reasons, texts := map[v1alpha1.PodTroubleReason]int{}, map[ailment]int{}
+	var present, failed []ailment
 	for _, pod := range pods {
-		if a := ailmentOf(pod); pod.DeletionTimestamp == nil && a != (ailment{}) {
+		switch {
+		case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Status.Phase == corev1.PodFailed:
+			failed = append(failed, replacedFor(pod))
+		default:
+			present = append(present, ailmentOf(pod))
+		}
+	}
+	return cmp.Or(mostOf(present), mostOf(failed))
+}
+
+// mostOf is the most frequent reason, and its most frequent text.
+func mostOf(ailments []ailment) plan.Trouble {
+	reasons, texts := map[v1alpha1.PodTroubleReason]int{}, map[ailment]int{}
+	for _, a := range ailments {
+		if a != (ailment{}) {
 			reasons[a.reason]++
 			texts[a]++
 		}
@@ -112,10 +128,21 @@ func ailmentOf(pod *corev1.Pod) ailment {
 	if c := podCondition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
 		return ailment{}
 	}
+	var again ailment // of a container that runs again, which may be well: it counts where no other is worse
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if a := containerAilment(&status); a != (ailment{}) {
+		a := containerAilment(&status)
+		if a != (ailment{}) && status.State.Running == nil {
 			return a
 		}
+		again = cmp.Or(again, a)
+	}
+	return again
+}
+
+// replacedFor is why a pod has failed that did not even start: a node has evicted it, or refused it. That its containers ended tells nothing more.
+func replacedFor(pod *corev1.Pod) ailment {
+	if reason := word(pod.Status.Reason); reason != "" {
+		return ailment{v1alpha1.PodsCannotStart, reason}
 	}
 	return ailment{}
 }
@@ -127,6 +154,8 @@ var (
 		"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
 		"SignatureValidationFailed",
 	}
+	// notStarted are the reasons of a container that ended before it ran, such as one whose command does not exist.
+	notStarted = []string{"StartError", "ContainerCannotRun"}
 )
 
 func containerAilment(status *corev1.ContainerStatus) ailment {
@@ -135,6 +164,8 @@ func containerAilment(status *corev1.ContainerStatus) ailment {
 		reason = word(waiting.Reason)
 	}
 	switch {
+	case ended != nil && !status.Ready && slices.Contains(notStarted, ended.Reason): // in turn with CrashLoopBackOff, and RunContainerError
+		return ailment{v1alpha1.PodsCannotStart, endedWith(ended) + inContainer(status)}
 	case slices.Contains(lacksImages, reason):
 		return ailment{v1alpha1.PodsLackImage, reason + ": " + status.Image + inContainer(status)}
 	case ended != nil && !status.Ready && (reason == "" || reason == "CrashLoopBackOff" || slices.Contains(starts, reason)):

@@ -71,6 +71,90 @@ func TestTroubleOf(t *testing.T) {
 	}
 }
 
+// What a pod says is told by what is worst in it now, whichever container that is: a sidecar, an init container, one that a node has refused.
+func TestTroubleOfPodsOfManyContainers(t *testing.T) {
+	t.Parallel()
+	container := func(name string, ready bool, state corev1.ContainerState, before ...corev1.ContainerStateTerminated) corev1.ContainerStatus {
+		c := corev1.ContainerStatus{Name: name, Image: name + ":2", Ready: ready, State: state}
+		for i := range before {
+			c.LastTerminationState.Terminated = &before[i]
+		}
+		return c
+	}
+	waits := func(reason string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+	}
+	ended := func(code int32, reason string) corev1.ContainerStateTerminated {
+		return corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}
+	}
+	done := corev1.ContainerState{Terminated: new(ended(0, "Completed"))}
+	runs := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	pod := func(phase corev1.PodPhase, init []corev1.ContainerStatus, containers ...corev1.ContainerStatus) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Phase: phase, InitContainerStatuses: init, ContainerStatuses: containers}}
+	}
+	inits := func(statuses ...corev1.ContainerStatus) []corev1.ContainerStatus { return statuses }
+	failed := func(reason string, containers ...corev1.ContainerStatus) *corev1.Pod {
+		p := pod(corev1.PodFailed, nil, containers...)
+		p.Status.Reason = reason
+		return p
+	}
+	crash := func(pods int32, says string) plan.Trouble {
+		return plan.Trouble{Reason: v1alpha1.PodsCrash, Pods: pods, Message: says}
+	}
+	cannot := func(pods int32, says string) plan.Trouble {
+		return plan.Trouble{Reason: v1alpha1.PodsCannotStart, Pods: pods, Message: says}
+	}
+	crashing := container("web", false, waits("CrashLoopBackOff"), ended(1, "Error"))
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want plan.Trouble
+	}{
+		"an init container that crashes": {
+			[]*corev1.Pod{pod(corev1.PodPending, inits(container("migrate", false, waits("CrashLoopBackOff"), ended(3, "Error"))), container("web", false, waits("PodInitializing")))},
+			crash(1, "CrashLoopBackOff: exit code 3 (container migrate)"),
+		},
+		"an init container that is done after a crash": {
+			[]*corev1.Pod{pod(corev1.PodRunning, inits(container("migrate", true, done, ended(3, "Error"))), container("web", false, runs))}, plan.Trouble{},
+		},
+		"an init container without an image": {
+			[]*corev1.Pod{pod(corev1.PodPending, inits(container("migrate", false, waits("ImagePullBackOff"))), container("web", false, waits("PodInitializing")))},
+			plan.Trouble{Reason: v1alpha1.PodsLackImage, Pods: 1, Message: "ImagePullBackOff: migrate:2 (container migrate)"},
+		},
+		"a sidecar that was started again is well": {
+			[]*corev1.Pod{pod(corev1.PodRunning, inits(container("proxy", true, runs, ended(137, "Error"))), container("web", false, runs))}, plan.Trouble{},
+		},
+		"a sidecar that was started again, and the container that crashes": {
+			[]*corev1.Pod{pod(corev1.PodRunning, inits(container("proxy", false, runs, ended(2, "Error"))), crashing)},
+			crash(1, "CrashLoopBackOff: exit code 1 (container web)"),
+		},
+		"the container runs, and its sidecar is out of memory": {
+			[]*corev1.Pod{pod(corev1.PodRunning, nil, container("web", true, runs), container("proxy", false, corev1.ContainerState{Terminated: new(ended(137, "OOMKilled"))}))},
+			crash(1, "OOMKilled, exit code 137 (container proxy)"),
+		},
+		"a container that ends without an error": {
+			[]*corev1.Pod{pod(corev1.PodRunning, nil, container("web", false, done))}, crash(1, "exit code 0 (container web)"),
+		},
+		"a command that does not exist, by turns": {
+			[]*corev1.Pod{
+				pod(corev1.PodRunning, nil, container("web", false, waits("CrashLoopBackOff"), ended(128, "StartError"))),
+				pod(corev1.PodRunning, nil, container("web", false, waits("RunContainerError"), ended(128, "StartError"))),
+				pod(corev1.PodRunning, nil, container("web", false, corev1.ContainerState{Terminated: new(ended(128, "StartError"))})),
+			}, cannot(3, "StartError, exit code 128 (container web)"),
+		},
+		"pods that nodes refuse":                 {[]*corev1.Pod{failed("OutOfcpu"), failed("OutOfcpu"), pod(corev1.PodPending, nil)}, cannot(2, "OutOfcpu")},
+		"pods that were evicted, and one crash":  {[]*corev1.Pod{failed("Evicted", crashing), failed("Evicted", crashing), pod(corev1.PodRunning, nil, crashing)}, crash(1, "CrashLoopBackOff: exit code 1 (container web)")},
+		"a pod that failed, and nobody says why": {[]*corev1.Pod{failed("", crashing)}, plan.Trouble{}},
+		"a hostile reason":                       {[]*corev1.Pod{failed("\x1b[2J\n::error::" + strings.Repeat("x", 500))}, cannot(1, "[2J ::error::"+strings.Repeat("x", 44)+"…")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, troubleOf(tc.pods)); diff != "" {
+				t.Errorf("trouble (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // One in two pods of each: always the same is told.
 func TestTroubleOfIsTheSame(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func overlooks(given, present json.RawMessage) (string, error) {
 	if err != nil || wanted == is {
 		return "", err
 	}
-	return fmt.Sprintf("fields that this version of Sluice does not know are %s, and have been %s", orNothing(wanted), orNothing(is)), nil
+	return fmt.Sprintf("fields that this version of Sluice does not know are %s in spec.template, and %s in the workload", orNothing(wanted), orNothing(is)), nil
 }
 
 func orNothing(text string) string {

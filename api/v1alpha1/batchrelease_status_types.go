@@ -115,6 +115,10 @@ type BatchReleaseStatus struct {
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
+	// Adopted says that Sluice has moved no pods for the attempt: the workload ran the template already, or its own rolling update
+	// brings it.
+	// +optional
+	Adopted bool `json:"adopted,omitempty"`
 	// StartedAt is when the attempt began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`

@@ -2,12 +2,12 @@ package gate
 
 import "github.com/sluice-dev/sluice/forge"
 
-const unpushed = "the forge does not tell of everybody who pushed to pull request #3, as of one from a fork or of a branch that was moved " +
-	"very often since, and its commits are not all signed. Sign commits; for this release: 'sluice approve web -n shop --force --reason=...' overrides the gate's policy"
+const unpushed = "the forge does not list everybody who pushed to pull request #3: it is from a fork, or its branch moved very often, " +
+	"and not all of its commits are signed. Sign commits; for this release: 'sluice approve web -n shop --force --reason=...' overrides the gate's policy"
 
-const unattributed = "it is not known who brought commit 1e1001e, whose author is free text: it came by no pull request that the " +
-	"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign " +
-	"commits; for this release: 'sluice approve web -n shop --force --reason=...' overrides the gate's policy"
+const unattributed = "nobody can tell who brought commit 1e1001e, whose author is free text: the forge merged no pull request with it and " +
+	"does not say who pushed it, and no account's key signed it. Bring changes by pull requests, or sign commits; for this release: " +
+	"'sluice approve web -n shop --force --reason=...' overrides the gate's policy"
 
 const squashed = "5905459054590545905459054590545905459054"
 

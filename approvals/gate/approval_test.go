@@ -276,8 +276,8 @@ func brokenRules() map[string]broken {
 			s.forge.Approval.Pushes[1].Before = releaseCommit
 		}, unattributed},
 		"what was merged is not read":          {mergeAlone, func(s approving) { s.forge.Approval.Commits = nil }, "who made its commits is not known"},
-		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "the commit that is released is not known, and so neither is who must not approve it" + force},
-		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "the commit that ran before is not known, and so neither is who contributed since" + force},
+		"another commit than the released one": {mergeAlone, func(s approving) { s.forge.Approval.Release.Head = headCommit }, "the released commit is unknown, so nobody can tell who may approve it" + force},
+		"no commit that ran before":            {mergeAlone, func(s approving) { s.gate.Spec.StableCommit = "" }, "the commit that ran before is unknown, so nobody can tell who contributed since" + force},
 		"another commit before":                {mergeAlone, func(s approving) { s.forge.Approval.Release.Stable = headCommit }, "it is not known who contributed to the release"},
 		"too many co-authors": {mergeAlone, func(s approving) {
 			s.forge.Approval.Release.Commits[0].CoAuthors = []string{"co@example.com", "one-too-many@example.com"}

@@ -107,9 +107,9 @@ func (a approval) addPushers(found behind, line []forge.Commit, pushed map[strin
 func (a approval) untraceable() string {
 	switch spec := a.gate.Spec; {
 	case spec.Commit == "":
-		return "the commit that is released is not known, and so neither is who must not approve it: " + a.pastPolicy()
+		return "the released commit is unknown, so nobody can tell who may approve it: " + a.pastPolicy()
 	case spec.StableCommit == "":
-		return "the commit that ran before is not known, and so neither is who contributed since: " + a.pastPolicy()
+		return "the commit that ran before is unknown, so nobody can tell who contributed since: " + a.pastPolicy()
 	}
 	return ""
 }
@@ -123,7 +123,7 @@ func (a approval) unknownOrigin() string {
 	otherwise := ": " + a.pastPolicy()
 	switch {
 	case origin.Head != spec.Commit:
-		return "the commit that is released is not known, and so neither is who must not approve it" + otherwise
+		return "the released commit is unknown, so nobody can tell who may approve it" + otherwise
 	case origin.Stable != spec.StableCommit:
 		return "it is not known who contributed to the release"
 	case origin.Total > forge.MaxCommits:
@@ -157,9 +157,8 @@ func (a approval) namesTooMany() string {
 
 // unattributed says that nobody is known to answer for a commit.
 func (a approval) unattributed(commit forge.Commit) string {
-	return fmt.Sprintf("it is not known who brought commit %s, whose author is free text: it came by no pull request that the "+
-		"forge merged, the forge does not say who pushed it, and no key of an account has signed it. Bring changes by pull requests, or sign "+
-		"commits; for this release: %s", plain.Commit(commit.SHA), a.pastPolicy())
+	return fmt.Sprintf("nobody can tell who brought commit %s, whose author is free text: the forge merged no pull request with it and "+
+		"does not say who pushed it, and no account's key signed it. Bring changes by pull requests, or sign commits; for this release: %s", plain.Commit(commit.SHA), a.pastPolicy())
 }
 
 // answeredFor reports whether all who made a pull request what it is are known: by who pushed to its branch or, where the forge does
@@ -174,8 +173,8 @@ func answeredFor(proposal forge.Proposal) bool {
 
 // unpushed says that nobody knows who pushed to a pull request.
 func (a approval) unpushed(proposal forge.Proposal) string {
-	return fmt.Sprintf("the forge does not tell of everybody who pushed to pull request #%d, as of one from a fork or of a branch that was moved "+
-		"very often since, and its commits are not all signed. Sign commits; for this release: %s", proposal.PullRequest.Number, a.pastPolicy())
+	return fmt.Sprintf("the forge does not list everybody who pushed to pull request #%d: it is from a fork, or its branch moved very often, "+
+		"and not all of its commits are signed. Sign commits; for this release: %s", proposal.PullRequest.Number, a.pastPolicy())
 }
 
 // pastPolicy is the way out where nobody can approve.

@@ -38,7 +38,7 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 			s.gate.Spec.StableCommit = ""
 		}, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionWaiting,
-			Message: "pull request #12 can't pass it, merged or not: the commit that ran before is not known, and so neither is who contributed since: " +
+			Message: "pull request #12 can't pass it, merged or not: the commit that ran before is unknown, so nobody can tell who contributed since: " +
 				"'sluice approve web -n shop --force --reason=...' overrides the gate's policy",
 		}},
 		"it is closed": {closed, v1alpha1.GateStatus{

@@ -37,7 +37,7 @@ func (s *scene) takenBack() *scene {
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) {
 		status.Phase, status.Batch, status.Attempt = v1alpha1.PhaseRollingBack, "", status.Attempt+1
 		status.UpdateRevision, status.Quarantined = "58d4", []string{"7f9c"}
-		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "7f9c", Message: "rollback=true was asked for"}
+		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "7f9c", Message: "rollback=true was requested"}
 	})
 }
 

@@ -103,17 +103,17 @@ func TestNext(t *testing.T) {
 		"another name for us":            {rolling(fix).told(good, toldUpdating, updating).but(func(s *scene) { s.release.Status.Report.Context = "sluice/old/shop/web" }), []string{"f1ef pending " + updating}},
 
 		"taken back":                    {rolling(bad).takenBack().told(bad, toldUpdating, updating), []string{"bad0 failure rolling back to 58d4: asked for at batch 2/4"}},
-		"taken back, never told":        {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
+		"taken back, never told":        {rolling(bad).takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was requested"}},
 		"taken back, rolling":           {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedAtBatch), "rolling back to 58d4: asked for at batch 2/4").status(func(s *v1alpha1.BatchReleaseStatus) { s.Batch = "1/2" }), nil},
 		"taken back as it failed":       {rolling(bad).takenBack().told(bad, toldFailed, "batch 2/4: no progress"), []string{"bad0 failure rolling back to 58d4: batch 2/4: no progress"}},
 		"taken back after the end":      {rolling(bad).takenBack().told(bad, toldReleased, "released"), []string{"bad0 failure rolling back to 58d4: requested after it was released"}},
 		"taken back, done":              {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedAtBatch), "rolling back to 58d4: asked for at batch 2/4").completed(), []string{"bad0 failure rolled back to 58d4: asked for at batch 2/4"}},
 		"taken back, told":              {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRolledBack, askedAtBatch), "rolled back to 58d4: asked for at batch 2/4").completed(), nil},
 		"taken back, and stuck":         {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollingBack, askedFor), "rolling back to 58d4: asked for").failed("batch 1/2: no progress"), []string{"bad0 failure rollback stuck on the way to 58d4: batch 1/2: no progress"}},
-		"taken back, and stuck no more": {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollbackStuck, nil), "rollback stuck on the way to 58d4: batch 1/2: no progress"), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
+		"taken back, and stuck no more": {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRollbackStuck, nil), "rollback stuck on the way to 58d4: batch 1/2: no progress"), []string{"bad0 failure rolling back to 58d4: rollback=true was requested"}},
 		"taken back, then Git follows":  {rolling(bad).takenBack().told(bad, back(v1alpha1.ReportRolledBack, askedFor), "rolled back to 58d4: asked for").completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), nil},
 		"taken back, never told, then Git follows": {
-			rolling(bad).takenBack().completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), []string{"bad0 failure rolled back to 58d4: rollback=true was asked for"},
+			rolling(bad).takenBack().completed().status(func(s *v1alpha1.BatchReleaseStatus) { s.Quarantined = nil }), []string{"bad0 failure rolled back to 58d4: rollback=true was requested"},
 		},
 		"taken back by itself": {
 			rolling(bad).takenBack().because(v1alpha1.TriggerDeadline, "no progress within 600s").told(bad, toldUpdating, updating),

@@ -105,7 +105,7 @@ func TestDeployment(t *testing.T) {
 			deployedAs(rolling(bad), "sluice:shop/web:3@"+bad).takenBack(),
 			"sluice:shop/web:3", forge.DeploymentFailure, "rolling back to 58d4: asked for at batch 2/4", true,
 		},
-		"taken back, never deployed":   {rolling(bad).takenBack(), "", forge.DeploymentFailure, "rolling back to 58d4: rollback=true was asked for", false},
+		"taken back, never deployed":   {rolling(bad).takenBack(), "", forge.DeploymentFailure, "rolling back to 58d4: rollback=true was requested", false},
 		"taken back, another deployed": {deployedAs(rolling(bad), "sluice:shop/web:3@"+good).takenBack(), "sluice:shop/web:3@" + good, forge.DeploymentFailure, "rolling back to 58d4: asked for at batch 2/4", false},
 	}
 	for name, tc := range tests {

@@ -72,7 +72,7 @@ func TestTrafficInStatuses(t *testing.T) {
 			s.StalledBy = ""
 		}), []string{"900d pending batch 2/4: updating to 3 of 10 pods, 10% of requests"}},
 		"failed":          {rolling(good).shared().blockedBy(gone).failed("batch 2/4: no progress"), []string{"900d failure batch 2/4: no progress"}},
-		"rolled back":     {rolling(bad).shared().takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was asked for"}},
+		"rolled back":     {rolling(bad).shared().takenBack(), []string{"bad0 failure rolling back to 58d4: rollback=true was requested"}},
 		"back is blocked": {rolling(bad).shared().takenBack().blockedBy(gone), []string{"bad0 failure rollback stuck on the way to 58d4: " + strings.TrimSuffix(goneWords, " strategy.traffic.routes") + "…"}},
 		"reverted in Git": {rolling(fix).shared().reverted(), []string{"f1ef pending reverting to 58d4: batch 1/2: updating to 1 of 10 pods"}},
 		"completed":       {rolling(good).shared().completed(), []string{"900d success released: 10/10 updated to 7f9c"}},

@@ -107,7 +107,7 @@ func TestWaiting(t *testing.T) {
 		want  []string
 	}{
 		"it waits for another":        {rolling(good).queued(bad), []string{"bad0 pending " + queued}},
-		"it waits for pods":           {rolling(good).queued(bad).awaiting("other pods must go first"), []string{"bad0 pending other pods must go first"}},
+		"it waits for pods":           {rolling(good).queued(bad).awaiting("other pods must be deleted first"), []string{"bad0 pending other pods must be deleted first"}},
 		"it was told":                 {rolling(good).queued(bad).toldRefusal(v1alpha1.ReportQueued, queued), nil},
 		"it waits for two things":     {rolling(good).queued(bad).suspended(), []string{"bad0 pending " + queued + "; waits: frozen: holidays"}},
 		"it waits for a freeze":       {rolling(good).completed().queued(bad).suspended(), []string{"bad0 pending waits: frozen: holidays"}},

@@ -104,7 +104,7 @@ func (r *Receiver) survive(w http.ResponseWriter, req *http.Request) {
 	if err, ok := reason.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(reason)
 	}
-	r.options.Logger.Error(fmt.Errorf("panic: %v", reason), "take webhook", "path", req.URL.Path, "stack", string(debug.Stack()))
+	r.options.Logger.Error(fmt.Errorf("panic: %v", reason), "Cannot take a webhook", "path", req.URL.Path, "stack", string(debug.Stack()))
 	r.reply(w, req, panicked)
 }
 
@@ -141,7 +141,7 @@ func (r *Receiver) Start(ctx context.Context) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	r.options.Logger.Info("taking webhooks", "address", listener.Addr().String())
+	r.options.Logger.Info("Taking webhooks", "address", listener.Addr().String())
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve webhooks: %w", err)

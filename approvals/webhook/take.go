@@ -51,10 +51,10 @@ func (r *Receiver) judge(ctx context.Context, d delivery) answer {
 	source, err := r.signer(ctx, d)
 	switch {
 	case err != nil:
-		r.complain(err, "check webhook", d)
+		r.complain(err, "Cannot check the signature of a webhook", d)
 		return unavailable
 	case source == nil:
-		r.complain(nil, "refused a webhook that is not signed with a secret of a source", d)
+		r.complain(nil, "Refused a webhook: no secret of a source has signed it", d)
 		return unauthorized
 	case !r.deliveries.begin(d):
 		return repeated
@@ -90,14 +90,14 @@ func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d
 	event, err := github.ParseEvent(d.event, d.body)
 	switch {
 	case err != nil:
-		r.complain(err, "read webhook", d)
+		r.complain(err, "Cannot read a webhook", d)
 		return malformed
 	case event.Kind == forge.EventPing:
 		return accepted
 	case event.Kind == forge.EventOther:
 		return ignored
 	case !isOf(source, event.Repository.FullName):
-		r.complain(nil, "ignored a webhook of another repository: "+event.Repository.FullName, d)
+		r.complain(nil, "Ignored a webhook of another repository: "+event.Repository.FullName, d)
 		return elsewhere
 	}
 	objects, err := r.concerned(ctx, source, event)
@@ -106,12 +106,12 @@ func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d
 	}
 	switch {
 	case err != nil:
-		r.options.Logger.Error(err, "pass webhook on", "source", d.source, "event", d.event, "delivery", d.guid)
+		r.options.Logger.Error(err, "Cannot pass on a webhook", "source", d.source, "event", d.event, "delivery", d.guid)
 		return failed
 	case len(objects) == 0:
 		return ignored
 	}
-	r.options.Logger.V(1).Info("took webhook", "source", d.source, "event", d.event, "delivery", d.guid, "objects", len(objects))
+	r.options.Logger.V(1).Info("Passed on a webhook", "source", d.source, "event", d.event, "delivery", d.guid, "objects", len(objects))
 	return accepted
 }
 

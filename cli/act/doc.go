@@ -1,4 +1,4 @@
-// Package act writes what a person asks of a release, as that person.
+// Package act writes what a person requests of a release, as that person.
 //
 //	release as it was read ──► decide (rollout/steer) ──► Writer: one guarded patch for each change ──► Await: the controller has acted
 //	        ▲                                                 │
@@ -6,7 +6,7 @@
 //
 // The command line and the dashboard share it. What must hold:
 //
-//   - a write counts for the version of the object that was decided on, and for no other object of that name;
-//   - where the object has changed meanwhile, it is decided again on what it is now;
-//   - it needs no rights but those of the person whose client it is given.
+//   - a write applies only to the version of the object that it was decided on, and never to another object of that name;
+//   - if the object has changed meanwhile, it is decided again for the new version;
+//   - it needs no rights except those of the person whose client it uses.
 package act

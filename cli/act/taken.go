@@ -5,17 +5,17 @@ import "github.com/sluice-dev/sluice/api/v1alpha1"
 // Taken reports whether the controller has acted on what was written to a release, or why it never will.
 type Taken func(*v1alpha1.BatchRelease) (bool, error)
 
-// DeclinedError says that the controller has not done what it was asked for.
+// DeclinedError says that the controller has declined a request.
 type DeclinedError struct{ why string }
 
 func (d *DeclinedError) Error() string { return d.why }
 
-// GateDecided reports whether a gate is.
+// GateDecided reports whether a gate is decided.
 func GateDecided(gate *v1alpha1.Gate) bool {
 	return gate.Status.Decision == v1alpha1.DecisionPassed || gate.Status.Decision == v1alpha1.DecisionRejected
 }
 
-// SuspendTaken reports whether the controller goes by what the release says now.
+// SuspendTaken reports whether the controller has acted on the current spec.suspend of the release.
 func SuspendTaken(suspend bool) Taken {
 	return func(release *v1alpha1.BatchRelease) (bool, error) {
 		stands := release.Status.StoppedFor(v1alpha1.StopSuspended)
@@ -23,7 +23,7 @@ func SuspendTaken(suspend bool) Taken {
 	}
 }
 
-// RollbackTaken waits for the annotation to be taken away, which is once the rollback is on record.
+// RollbackTaken reports whether the controller has removed the annotation, which it does once the rollback is recorded.
 func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
 		return false, nil
@@ -34,13 +34,13 @@ func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	return true, nil
 }
 
-// RetryTaken waits for the annotation to be taken away.
+// RetryTaken reports whether the controller has removed the annotation.
 func RetryTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	_, asked := release.Annotations[v1alpha1.RetryAnnotation]
 	return !asked, nil
 }
 
-// JumpTaken waits for the request to be answered.
+// JumpTaken reports whether the controller has acted on the request to jump.
 func JumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	status := &release.Status
 	switch {
@@ -52,7 +52,7 @@ func JumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	return true, nil
 }
 
-// PausePointTaken reports whether a release has gone on past the pod that was confirmed.
+// PausePointTaken reports whether a release has continued past the confirmed pod.
 func PausePointTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	at := release.Status.PausePoint
 	return at == nil || at.Confirmed != at.Pod, nil

@@ -22,16 +22,16 @@ type Mode int
 const (
 	// Written is the mode in which changes are written.
 	Written Mode = iota
-	// Checked has the API server check them, and writes nothing.
+	// Checked is a dry run in which the API server checks the changes.
 	Checked
-	// Decided does not even ask the API server.
+	// Decided is a dry run that does not contact the API server.
 	Decided
 )
 
-// Tries is how often an object that changes meanwhile is decided on again.
+// Tries is the number of attempts to write to an object that keeps changing.
 const Tries = 10
 
-// Writer writes changes as whom its client belongs to.
+// Writer writes changes as the person whom its client belongs to.
 type Writer struct {
 	Client client.Client
 	// Owner is the field manager of what is written.
@@ -39,11 +39,11 @@ type Writer struct {
 	Mode  Mode
 }
 
-// Decide says what is to be written to a release as it is.
+// Decide returns the changes to write to a version of a release.
 type Decide func(context.Context, *v1alpha1.BatchRelease) ([]steer.Change, error)
 
-// Write decides and writes, on the release as it was decided on. It returns the changes, with the objects as they are then. Where the release has
-// changed meanwhile, it is read again into release, and decided again.
+// Write decides on changes and writes them to the version of the release that they were decided on. It returns the changes and the resulting
+// objects. If the release has changed meanwhile, Write reads it again into release and decides again.
 func (w Writer) Write(ctx context.Context, release *v1alpha1.BatchRelease, decide Decide) ([]steer.Change, []client.Object, error) {
 	for try := 1; ; try++ {
 		changes, err := decide(ctx, release)
@@ -60,7 +60,7 @@ func (w Writer) Write(ctx context.Context, release *v1alpha1.BatchRelease, decid
 	}
 }
 
-// apply writes changes, each to what it was decided on.
+// apply writes changes, each to the version that it was decided on.
 func (w Writer) apply(ctx context.Context, release *v1alpha1.BatchRelease, changes []steer.Change) ([]client.Object, error) {
 	written := make([]client.Object, 0, len(changes))
 	for _, change := range changes {
@@ -76,7 +76,7 @@ func (w Writer) apply(ctx context.Context, release *v1alpha1.BatchRelease, chang
 	return written, nil
 }
 
-// Patch writes one change to an object, if that is still as it was read.
+// Patch writes one change to an object, if it has not changed since it was read.
 func (w Writer) Patch(ctx context.Context, object client.Object, change steer.Change) error {
 	if w.Mode == Decided {
 		return nil
@@ -100,7 +100,7 @@ func (w Writer) Patch(ctx context.Context, object client.Object, change steer.Ch
 	}
 }
 
-// guarded is a patch that holds for one version of one object.
+// guarded is a patch that applies only to one version of one object.
 func guarded(patch map[string]any, object client.Object) map[string]any {
 	metadata, _ := patch["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)

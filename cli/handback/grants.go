@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -38,9 +37,9 @@ func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (b
 
 // grants are the ReferenceGrants of a namespace, in the newest version that is served.
 func (c *Command) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
-	for _, version := range []string{"v1", "v1beta1"} {
+	for _, kind := range route.GrantKinds {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: route.GatewayGroup, Version: version, Kind: "ReferenceGrantList"})
+		list.SetGroupVersionKind(kind)
 		err := c.client.List(ctx, list, client.InNamespace(namespace))
 		if absent(err) {
 			continue

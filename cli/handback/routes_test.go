@@ -74,7 +74,7 @@ func newRouted(t *testing.T) *routed {
 			Template:    &runtime.RawExtension{Raw: raw},
 			Strategy: v1alpha1.ReleaseStrategy{
 				Steps: []v1alpha1.Step{{Replicas: intstr.FromInt32(1), Traffic: "10%"}, {Replicas: intstr.FromString("100%")}},
-				Traffic: &v1alpha1.Traffic{DrainSeconds: new(int32(0)), Routes: []v1alpha1.TrafficRoute{
+				Traffic: &v1alpha1.Traffic{ReadySeconds: new(int32(0)), DrainSeconds: new(int32(0)), Routes: []v1alpha1.TrafficRoute{
 					{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}, {Kind: v1alpha1.RouteIngress, Name: "web", Service: "web"},
 				}},
 			},

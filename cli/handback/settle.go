@@ -1,6 +1,7 @@
 package handback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,13 +66,14 @@ func (c *Command) drainsOf(held []heldRoute, releases map[string]*v1alpha1.Batch
 	return all
 }
 
-// drainOf is how long a release has pods stay after requests have left them.
+// drainOf is how long a release has pods stay after requests have left them: as the controller, for readySeconds where that is longer.
 func drainOf(release *v1alpha1.BatchRelease) time.Duration {
-	seconds := int32(v1alpha1.DefaultTrafficDrainSeconds)
-	if release != nil && release.Spec.Strategy.Traffic != nil && release.Spec.Strategy.Traffic.DrainSeconds != nil {
-		seconds = *release.Spec.Strategy.Traffic.DrainSeconds
+	var set v1alpha1.Traffic
+	if release != nil && release.Spec.Strategy.Traffic != nil {
+		set = *release.Spec.Strategy.Traffic
 	}
-	return time.Duration(seconds) * time.Second
+	drain, ready := int32(v1alpha1.DefaultTrafficDrainSeconds), int32(v1alpha1.DefaultTrafficReadySeconds)
+	return time.Duration(max(*cmp.Or(set.DrainSeconds, &drain), *cmp.Or(set.ReadySeconds, &ready))) * time.Second
 }
 
 // settle waits, before workloads are handed back, until nobody is sent to their pods by routes that were restored: pods of a version go at once then.
@@ -163,7 +165,7 @@ func (c *Command) awaitRoutes(ctx context.Context, routes []heldRoute) error {
 		left := patience - c.clock.Since(began)
 		names := strings.Join(listed(pending), "; ")
 		if left <= 0 {
-			c.tell("going on without them: their status does not tell that they follow the route, and requests that they still send by the route of before may fail: " + names)
+			c.tell("continuing without Gateways whose status does not say that they follow the route: requests that they still route as before may fail: " + names)
 			return nil
 		}
 		if c.clock.Since(said) >= tellAgain {

@@ -243,7 +243,7 @@ func TestSilentGateway(t *testing.T) {
 	w.after(5 * time.Minute)
 	w.after(10 * time.Second)
 	w.after(5 * time.Second)
-	if said := w.end(); !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "going on without them") }) {
+	if said := w.end(); !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "continuing without Gateways") }) {
 		t.Errorf("want to be told that the Gateway is not waited for any more, got %q", said)
 	}
 }

@@ -37,40 +37,72 @@ func TestIsConfig(t *testing.T) {
 	}
 }
 
-// TestTrafficIsComponent: with --traffic they are those with the component.
-func TestTrafficIsComponent(t *testing.T) {
+// TestIsComponents: each option that is a component of kustomize gives the objects that kustomize makes with it.
+func TestIsComponents(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	relative := func(path string) string {
-		t.Helper()
-		there, err := controlplane.InCheckout(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, err = filepath.Rel(folder, there)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
+	cases := map[string]struct {
+		reason     string
+		components []string
+		choose     func(*install.Options)
+	}{
+		"Traffic":   {"flag and rights", []string{"traffic"}, func(o *install.Options) { o.Traffic = true }},
+		"Notices":   {"flag, Secret and rights", []string{"notices"}, func(o *install.Options) { o.Notices = true }},
+		"Dashboard": {"all of it, with one replica", []string{"dashboard"}, func(o *install.Options) { o.Dashboard = true }},
+		"Unconstrained": {
+			"and the rights for Kubernetes before 1.36", []string{"dashboard", "dashboard-unconstrained"},
+			func(o *install.Options) { o.Dashboard, o.DashboardUnconstrained = true, true },
+		},
+		"All": {
+			"none is in another's way", []string{"traffic", "notices", "dashboard", "dashboard-unconstrained"},
+			func(o *install.Options) { *o = everything(*o) },
+		},
 	}
-	text := fmt.Sprintf("resources: [%q]\ncomponents: [%q]\n", relative("config"), relative("config/components/traffic"))
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := install.Default("latest")
+			tc.choose(&options)
+			want := byName(cptest.Decode(t, cptest.Kubectl(t, "kustomize", kustomization(t, tc.components))))
+			got := byName(cptest.Decode(t, render(t, options)))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: -kubectl kustomize +install:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// everything is what options can add.
+func everything(o install.Options) install.Options {
+	o.Traffic, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true
+	return o
+}
+
+// kustomization is a folder with config and components of it.
+func kustomization(t *testing.T, components []string) string {
+	t.Helper()
+	folder := t.TempDir()
+	config, err := controlplane.InCheckout("config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config, err = filepath.Rel(folder, config); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("resources: [%q]\ncomponents:\n", config)
+	for _, component := range components {
+		text += fmt.Sprintf("- %q\n", filepath.Join(config, "components", component))
+	}
 	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := install.Default("latest")
-	options.Traffic = true
-	want := byName(cptest.Decode(t, cptest.Kubectl(t, "kustomize", folder)))
-	got := byName(cptest.Decode(t, render(t, options)))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-kubectl kustomize +install:\n%s", diff)
-	}
+	return folder
 }
 
 // TestServerTakesAll: the API server takes every object, for the whole cluster too, and has nothing
 // to warn of.
 func TestServerTakesAll(t *testing.T) {
 	t.Parallel()
-	options := install.Default("latest")
+	options := everything(install.Default("latest"))
 	options.Namespace = cptest.Namespace(t)
 	// Tests of other packages may have objects of these names on the control plane.
 	if warned := apply(t, options, "--dry-run=server", "--force-conflicts"); warned != "" {

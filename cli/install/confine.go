@@ -15,12 +15,20 @@ var clusterResources = []string{"nodes"}
 
 // confine turns the roles of the cluster into roles of the namespace. The rules of a role that
 // the namespace has as well, the controller's, become rules of that. A binding becomes one of the namespace, unless that has one of
-// the name.
+// the name. What concerns logins stays the cluster's.
 func confine(objects []*unstructured.Unstructured, namespace string) ([]*unstructured.Unstructured, error) {
 	var kept []*unstructured.Unstructured
 	roles := map[string]*unstructured.Unstructured{}
 	bound := namesOf(objects, "RoleBinding")
 	for _, object := range objects {
+		whole, err := ofCluster(object, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("name %s: %w", object.GetName(), err)
+		}
+		if whole {
+			kept = append(kept, object)
+			continue
+		}
 		switch object.GetKind() {
 		case "ClusterRoleBinding":
 			if slices.Contains(bound, object.GetName()) {

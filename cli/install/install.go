@@ -7,6 +7,7 @@
 package install
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,7 +33,7 @@ type Options struct {
 	// Replicas is how many controllers there are.
 	Replicas int32
 	// Namespaced limits what the controller sees, and its rights, to its own namespace. Nothing
-	// is installed outside of it, the CRDs aside, and it has to be there.
+	// is installed outside of it, the CRDs and the dashboard's roles for logins aside, and it has to be there.
 	Namespaced bool
 	// CRDs installs the CRDs too, of which a cluster has one set.
 	CRDs bool
@@ -40,8 +41,14 @@ type Options struct {
 	Policy bool
 	// Traffic lets releases share requests by routes, with the rights that it takes.
 	Traffic bool
-	// Args are further flags of the controller.
-	Args []string
+	// Notices has the controller send those that the Secret sluice-notices configures.
+	Notices bool
+	// Dashboard installs the dashboard too, which people log in to.
+	Dashboard bool
+	// DashboardUnconstrained gives the dashboard the rights that it needs before Kubernetes 1.36.
+	DashboardUnconstrained bool
+	// Args are further flags of the controller, DashboardArgs of the dashboard.
+	Args, DashboardArgs []string
 }
 
 // Default installs everything for the whole cluster, with an image of that tag.
@@ -61,6 +68,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("%d replicas: there can't be fewer than none", o.Replicas)
 	case o.Namespaced && o.Policy:
 		return fmt.Errorf("the admission policy is the whole cluster's: it can't be installed in namespace %s alone", o.Namespace)
+	case !o.Dashboard && (o.DashboardUnconstrained || len(o.DashboardArgs) > 0):
+		return errors.New("rights or flags of a dashboard are given, but no dashboard is installed: add --dashboard")
 	}
 	return nil
 }
@@ -70,11 +79,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	chosen := folders
-	if o.Traffic {
-		chosen = append(slices.Clone(folders), trafficFolder)
-	}
-	objects, err := manifests(o.Namespace, chosen...)
+	objects, err := manifests(o.Namespace, o.chosen()...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,32 +111,4 @@ func (o Options) leavesOut(object *unstructured.Unstructured) bool {
 	default:
 		return false
 	}
-}
-
-// fill puts what was chosen into the Deployment of the controller.
-func (o Options) fill(object *unstructured.Unstructured) error {
-	if err := unstructured.SetNestedField(object.Object, int64(o.Replicas), "spec", "replicas"); err != nil {
-		return err
-	}
-	path := []string{"spec", "template", "spec", "containers"}
-	containers, _, err := unstructured.NestedSlice(object.Object, path...)
-	if err != nil {
-		return err
-	}
-	controller := containers[0].(map[string]any)
-	controller["image"] = o.Image
-	args, _, err := unstructured.NestedStringSlice(controller, "args")
-	if err != nil {
-		return err
-	}
-	if o.Namespaced {
-		args = append(args, "--namespaces="+o.Namespace)
-	}
-	if o.Traffic {
-		args = append(args, "--traffic")
-	}
-	if err := unstructured.SetNestedStringSlice(controller, append(args, o.Args...), "args"); err != nil {
-		return err
-	}
-	return unstructured.SetNestedSlice(object.Object, containers, path...)
 }

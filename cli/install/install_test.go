@@ -28,6 +28,8 @@ func TestCheck(t *testing.T) {
 		"Image":     {"pods need an image", func(o *install.Options) { o.Image = "" }, "an image is needed"},
 		"Replicas":  {"none may be meant, fewer not", func(o *install.Options) { o.Replicas = -1 }, "-1 replicas"},
 		"Policy":    {"a policy is nothing of a namespace", func(o *install.Options) { o.Namespaced = true }, "the whole cluster's"},
+		"Rights":    {"of a dashboard that is not there", func(o *install.Options) { o.DashboardUnconstrained = true }, "add --dashboard"},
+		"Flags":     {"of it too", func(o *install.Options) { o.DashboardArgs = []string{"--x"} }, "add --dashboard"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +121,45 @@ func TestTrafficRights(t *testing.T) {
 		if namespaced && strings.Contains(text, "kind: Cluster") {
 			t.Error("want nothing of the cluster in a namespace alone")
 		}
+	}
+}
+
+// TestDashboardConfined: the dashboard of a namespace shows that one, with its own flags. Of the cluster it has only what concerns logins, by
+// names that no other namespace has.
+func TestDashboardConfined(t *testing.T) {
+	t.Parallel()
+	objects, err := install.Objects(install.Options{
+		Namespace: "shop", Image: "sluice:v1", Replicas: 2, Namespaced: true, Args: []string{"--log-level=debug"},
+		Dashboard: true, DashboardUnconstrained: true, DashboardArgs: []string{"--external-url=https://sluice.example.com"},
+	})
+	if err != nil {
+		t.Fatalf("make manifests: %v", err)
+	}
+	var shared []string
+	for _, object := range objects {
+		if object.GetNamespace() == "" {
+			shared = append(shared, object.GetKind()+" "+object.GetName())
+		}
+		if object.GetKind() == "Deployment" && object.GetName() == "sluice-dashboard" {
+			replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+			containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+			args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+			want := []string{"dashboard", "--in-cluster", "--address=:8080", "--namespaces=shop", "--external-url=https://sluice.example.com"}
+			if diff := cmp.Diff(want, args); diff != "" || replicas != 1 {
+				t.Errorf("want one replica, got %d; arguments: -want +got:\n%s", replicas, diff)
+			}
+		}
+		role, bound, _ := unstructured.NestedString(object.Object, "roleRef", "name")
+		if bound && role != object.GetName() {
+			t.Errorf("%s %s refers to %s", object.GetKind(), object.GetName(), role)
+		}
+	}
+	want := []string{
+		"ClusterRole sluice-dashboard-login-shop", "ClusterRoleBinding sluice-dashboard-login-shop",
+		"ClusterRole sluice-dashboard-unconstrained-shop", "ClusterRoleBinding sluice-dashboard-unconstrained-shop",
+	}
+	if diff := cmp.Diff(want, shared); diff != "" {
+		t.Errorf("of the cluster: -want +got:\n%s", diff)
 	}
 }
 

@@ -18,9 +18,6 @@ import (
 // The folders of config, in the order in which their objects are applied: the CRDs and the namespace come before the objects that need them.
 var folders = []string{"crd", "rbac", "controller", "policy"}
 
-// trafficFolder has the rights that --traffic needs.
-const trafficFolder = "components/traffic"
-
 // manifests are the objects in folders of config, with another namespace for the controller.
 func manifests(namespace string, folders ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured

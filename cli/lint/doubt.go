@@ -20,6 +20,8 @@ const (
 	AnotherRoute Rule = "AnotherRoute"
 	// NoExpression is none that most Gateways have.
 	NoExpression Rule = "NoExpression"
+	// NoTargetPort is a name that no container has.
+	NoTargetPort Rule = "NoTargetPort"
 	// MatchOfAll takes all requests whatever the percentage.
 	MatchOfAll Rule = "MatchOfAll"
 	// NoPods are there to get requests.

@@ -24,6 +24,41 @@ spec:
   - http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 `
 
+// serving is the Deployment with a port that the Service sends requests to.
+const serving = deployment + "        ports: [{name: http, containerPort: 8080}]\n"
+
+// TestTargetPorts: a port that a route refers to has a targetPort that the new pods have.
+func TestTargetPorts(t *testing.T) {
+	t.Parallel()
+	const at = "release.yaml:15:9: warning: spec.strategy.traffic.routes[0].service: Service shop/web in service.yaml:1: port 80 has targetPort http, " +
+		"and no container of Deployment web has a TCP port of that name"
+	sidecar := func(policy string) string {
+		return deployment + "      initContainers: [{name: proxy, image: proxy:1" + policy + ", ports: [{name: http, containerPort: 8080}]}]\n"
+	}
+	for name, tt := range map[string]struct {
+		reason, deployment, service string
+		want                        []string
+	}{
+		"Named":           {"a container has it", serving, service, nil},
+		"Number":          {"a number needs no port of a container", deployment, strings.Replace(service, "targetPort: http", "targetPort: 8080", 1), nil},
+		"None":            {"it is the port itself", deployment, strings.Replace(service, ", targetPort: http", "", 1), nil},
+		"NoPort":          {"requests would find no pod", deployment, service, []string{at + ": none of its ports has a name"}},
+		"AnotherPort":     {"requests would find no pod", strings.Replace(serving, "name: http,", "name: web,", 1), service, []string{at + ", but web"}},
+		"AnotherProtocol": {"names are those of a protocol", strings.Replace(serving, "name: http,", "name: http, protocol: UDP,", 1), service, []string{at + ": none of its ports has a name"}},
+		"Sidecar":         {"it goes on beside the others", sidecar(", restartPolicy: Always"), service, nil},
+		"InitContainer":   {"it has ended when requests come", sidecar(""), service, []string{at + ": none of its ports has a name"}},
+		"NotOfTheRoute":   {"no request of the route goes there", serving, strings.Replace(service, "http}]", "http}, {name: m, port: 9, targetPort: metrics}]", 1), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"release.yaml": routed, "deployment.yaml": tt.deployment, "route.yaml": httpRoute, "service.yaml": tt.service}
+			if diff := cmp.Diff(tt.want, findings(check(t, files))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
 // TestServices: a Service of the repository that a release names selects the workload's pods, and has the ports that the route refers to. One that
 // is not in the repository may be anything.
 func TestServices(t *testing.T) {
@@ -90,7 +125,7 @@ func TestServices(t *testing.T) {
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := map[string]string{"release.yaml": tt.release, "deployment.yaml": deployment, "route.yaml": tt.route}
+			files := map[string]string{"release.yaml": tt.release, "deployment.yaml": serving, "route.yaml": tt.route}
 			if tt.service != "" {
 				files["service.yaml"] = tt.service
 			}

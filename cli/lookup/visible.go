@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -17,7 +19,7 @@ import (
 // Sight is show.Sight.
 type Sight = show.Sight
 
-// Visible reads a release and what belongs to it, as far as the user may. Only the release itself must be readable.
+// Visible reads a release and what belongs to it, as far as the user may read it. Only the release itself must be readable.
 func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight, error) {
 	c = paged{c}
 	sight := &Sight{Whole: &show.Whole{Release: &v1alpha1.BatchRelease{}}}
@@ -48,7 +50,7 @@ func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight
 	return sight, nil
 }
 
-// Gates are those of a release, and of releases that had its name before.
+// Gates reads the gates of a release, and of earlier releases with the same name.
 func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alpha1.Gate, error) {
 	var gates v1alpha1.GateList
 	if err := c.List(ctx, &gates, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: key.Name}); err != nil {
@@ -57,13 +59,13 @@ func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alph
 	return gates.Items, nil
 }
 
-// The bounds of reading pods: how many come at a time, and how many are read.
+// The limits for reading pods: how many at a time, and how many in total, rounded up to whole pages.
 const (
-	podPage  = 500
+	podPage  = 250
 	mostPods = 5000
 )
 
-// paged reads pods in pages, and keeps of each what people see: a workload may have many, and each can be large.
+// paged reads pods in pages and keeps only what pages show: a workload can have many pods, and each can be large.
 type paged struct{ client.Reader }
 
 // List lists pods in pages, and everything else as it is.
@@ -87,12 +89,25 @@ func (p paged) List(ctx context.Context, list client.ObjectList, options ...clie
 	}
 }
 
-// slim is a pod without what no page shows.
+// slim is a pod without the parts that no page shows. Its maker decides how many labels and owners it has.
 func slim(pod *corev1.Pod) corev1.Pod {
-	kept := corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: corev1.PodStatus{
-		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, Conditions: pod.Status.Conditions,
-		InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
-	}}
-	kept.Annotations, kept.ManagedFields = nil, nil
+	kept := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, Conditions: pod.Status.Conditions,
+			InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
+		},
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	for _, key := range []string{appsv1.ControllerRevisionHashLabelKey, corev1.LabelTopologyZone} {
+		if value, has := pod.Labels[key]; has {
+			metav1.SetMetaDataLabel(&kept.ObjectMeta, key, value)
+		}
+	}
 	return kept
 }

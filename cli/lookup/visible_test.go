@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +29,12 @@ func (e endless) List(_ context.Context, list client.ObjectList, options ...clie
 	pods := list.(*corev1.PodList)
 	for i := range asked.Limit {
 		pods.Items = append(pods.Items, corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", from+int(i)), Annotations: map[string]string{"large": strings.Repeat("x", 1000)}},
-			Spec:       corev1.PodSpec{NodeName: "node-0", Containers: make([]corev1.Container, 1)},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("web-%d", from+int(i)), Annotations: map[string]string{"large": strings.Repeat("x", 1000)},
+				Labels:          map[string]string{"large": strings.Repeat("x", 60), appsv1.ControllerRevisionHashLabelKey: "web-1", corev1.LabelTopologyZone: "a"},
+				OwnerReferences: []metav1.OwnerReference{{Name: strings.Repeat("x", 1000)}, {Name: "web", Controller: new(true)}}, Finalizers: []string{"large"},
+			},
+			Spec: corev1.PodSpec{NodeName: "node-0", Containers: make([]corev1.Container, 1)},
 		})
 	}
 	pods.Continue = strconv.Itoa(from + int(asked.Limit))
@@ -46,7 +52,11 @@ func TestPodsAreReadInPages(t *testing.T) {
 	if len(pods.Items) != mostPods || lists != mostPods/podPage {
 		t.Errorf("got %d pods in %d pages", len(pods.Items), lists)
 	}
-	if last := pods.Items[mostPods-1]; last.Name != fmt.Sprintf("web-%d", mostPods-1) || last.Annotations != nil || last.Spec.Containers != nil || last.Spec.NodeName != "node-0" {
-		t.Errorf("the last one is %+v", last)
+	want := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("web-%d", mostPods-1), OwnerReferences: []metav1.OwnerReference{{Name: "web", Controller: new(true)}},
+		Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "web-1", corev1.LabelTopologyZone: "a"},
+	}, Spec: corev1.PodSpec{NodeName: "node-0"}}
+	if diff := cmp.Diff(want, pods.Items[mostPods-1]); diff != "" {
+		t.Errorf("the last one (-want +got):\n%s", diff)
 	}
 }

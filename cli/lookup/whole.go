@@ -31,7 +31,7 @@ func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Wh
 	return whole, readWorkload(ctx, c, whole)
 }
 
-// readSource reads the source that gives the release, if one does and whoever asks may see it.
+// readSource reads the ReleaseSource of the release, if it has one that the user may read.
 func readSource(ctx context.Context, c client.Reader, whole *show.Whole) error {
 	name := whole.Release.Labels[v1alpha1.SourceLabel]
 	if name == "" {

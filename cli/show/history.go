@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// History is the table of a release's templates, the oldest first: those that are kept, the commits that gave way to others before their end,
-// of which no template is kept, and the one in progress.
+// History is the table of a release's templates, the oldest first: those in the history, the commits that others superseded before their end,
+// which have no template in the history, and the one in progress.
 func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"), column("Took"),
@@ -55,7 +55,7 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 	)
 }
 
-// gaveWay are the commits that others took the place of, and that are not in the history for what became of them later.
+// gaveWay are the superseded commits that are not in the history for a later release of them.
 func gaveWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) []string {
 	return slices.DeleteFunc(slices.Clone(release.Status.Superseded), func(commit string) bool {
 		return commit == release.Status.Commit || slices.ContainsFunc(kept, func(k appsv1.ControllerRevision) bool {

@@ -11,32 +11,32 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Sight is a release as somebody may see it.
+// Sight is a release as far as somebody may see it.
 type Sight struct {
 	*Whole
 
 	// Kept are the templates in its history.
 	Kept []appsv1.ControllerRevision
-	// Hidden says what the user may not read, as the API server has it.
+	// Hidden says what the user may not read, in the words of the API server.
 	Hidden []string
 }
 
-// StateOf is how a release is, at a glance.
+// StateOf is the state of a release at a glance.
 func StateOf(release *v1alpha1.BatchRelease) State { return releaseState(release) }
 
-// CommitOf is the author and the subject of the commit that is released, as far as the release still knows them.
+// CommitOf is the author and the subject of the released commit, if the release still has them.
 func CommitOf(release *v1alpha1.BatchRelease) (author, subject string) { return commitWords(release) }
 
-// BatchState is how a step of a release, counted from 0, is.
+// BatchState is the state of a step of a release, counted from 0.
 func BatchState(release *v1alpha1.BatchRelease, step int) State { return batchState(release, step) }
 
-// PodState is how a pod is, and why, in a few words.
+// PodState is the state of a pod, and the reason in a few words.
 func PodState(pod *corev1.Pod) (State, string) {
 	node := podNode(pod)
 	return node.State, podText(pod)
 }
 
-// OpenGates are the gates that stand after a step, counted from 0, of the attempt in progress, in their order.
+// OpenGates are the gates after a step, counted from 0, in the current attempt, in their order.
 func OpenGates(w *Whole, step int) []v1alpha1.Gate {
 	status := &w.Release.Status
 	var gates []v1alpha1.Gate
@@ -50,7 +50,7 @@ func OpenGates(w *Whole, step int) []v1alpha1.Gate {
 	return gates
 }
 
-// Version is one template of a workload that has pods, or is released, with its pods.
+// Version is a template of a workload that has pods or is being released, with its pods.
 type Version struct {
 	Revision string
 	// Role is what the version is to the release: new, stable, old.
@@ -60,7 +60,7 @@ type Version struct {
 	Pods   []corev1.Pod
 }
 
-// Versions are those of a workload that have pods or are part of the release, the one that is released first.
+// Versions are the versions of a workload that have pods or are part of the release, the new one first.
 func Versions(w *Whole) []Version {
 	if w.Workload == nil {
 		return nil
@@ -82,7 +82,7 @@ func Versions(w *Whole) []Version {
 	return versions
 }
 
-// versionsOf are what each version is to the release, its images, and its pods.
+// versionsOf are the role in the release, the images and the pods of each version.
 func versionsOf(w *Whole) (roles map[string]role, images map[string]string, owned map[string][]corev1.Pod) {
 	roles, images = map[string]role{}, map[string]string{}
 	if len(w.Sets) == 0 {

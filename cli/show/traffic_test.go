@@ -20,7 +20,7 @@ func shifting(change func(*v1alpha1.BatchRelease)) *Whole {
 	w.Release.Spec.Strategy.Steps[1].Traffic = "20%"
 	w.Release.Spec.Strategy.Steps[1].Matches = make([]v1alpha1.RequestMatch, 1)
 	s := &w.Release.Status
-	s.State, s.CurrentStepState, s.Message = v1alpha1.StateShifting, v1alpha1.StepUpgrade, "batch 2/4: requests are moved to 20% for revision new"
+	s.State, s.CurrentStepState, s.Message = v1alpha1.StateShifting, v1alpha1.StepUpgrade, "batch 2/4: moving requests: 20% to revision new"
 	s.Traffic = &v1alpha1.TrafficStatus{
 		Weight: 5, TargetWeight: 20, StableRevision: "old", CanaryRevision: "new", Awaits: v1alpha1.AwaitedDrain, Since: new(at(7 * time.Second)),
 	}
@@ -153,7 +153,7 @@ func TestTrafficLine(t *testing.T) {
 		change func(*v1alpha1.BatchRelease)
 		want   string
 	}{
-		"Waits": {func(*v1alpha1.BatchRelease) {}, "batch 2/4: requests are moved to 20% for revision new; 5% of requests to revision new, 95% to revision old, on the way to 20%, " +
+		"Waits": {func(*v1alpha1.BatchRelease) {}, "batch 2/4: moving requests: 20% to revision new; 5% of requests to revision new, 95% to revision old, on the way to 20%, " +
 			"waits for the last requests of pods whose share was lowered"},
 		"Problem": {func(r *v1alpha1.BatchRelease) {
 			r.Status.StalledBy, r.Status.Held = v1alpha1.StallTrafficBlocked, &v1alpha1.HeldWorkload{}

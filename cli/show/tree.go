@@ -78,7 +78,7 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 	switch outcome := OutcomeOf(release); {
 	case outcome == Completed:
 		return Good
-	case outcome != UnderWay, changedOutOfBand(release):
+	case outcome != UnderWay, changedOutOfBand(release), status.PodTrouble != nil:
 		return Bad
 	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "", status.State == v1alpha1.StateWaiting, status.State == v1alpha1.StateChangedPastGit:
 		return Waiting

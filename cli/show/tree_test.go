@@ -225,6 +225,9 @@ func TestTreeTellsTheTruth(t *testing.T) {
 			w.Release.Status.State, w.Release.Status.StoppedBy = v1alpha1.StateStopped, []v1alpha1.StopCause{v1alpha1.StopFrozen}
 			w.Release.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, LastTransitionTime: at(2 * time.Minute)}}
 		}, []string{"ci/smoke (2m)"}},
+		"PodsCrash": {"pods that crash need somebody long before the deadline says so", func(w *Whole) {
+			w.Release.Status.PodTrouble = &v1alpha1.PodTrouble{Reason: v1alpha1.PodsCrash}
+		}, []string{"✖ batchrelease/web  RollingUpdate"}},
 		"Revert":        {"the pull request with which Git is to follow says what to do", backFrom(3, v1alpha1.RevertOpen), []string{"◷ revert #13          merge it to update Git: https://github.com/example/shop/pull/13"}},
 		"RevertRefused": {"where there is none, a person has to do it", backFrom(3, v1alpha1.RevertRefused), []string{"◷ revert              change Git by hand: the template is built by kustomize"}},
 		"RevertBefore":  {"that of an earlier rollback is over", backFrom(2, v1alpha1.RevertClosed), []string{"web: version 2, by Ada\n├─ deployment/web"}},

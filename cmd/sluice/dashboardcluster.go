@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -67,7 +66,7 @@ func (f *clusterDashboardFlags) register(set *pflag.FlagSet) {
 // options are how people log in.
 func (f *clusterDashboardFlags) options(logger logr.Logger) (access.Options, error) {
 	options := access.Options{
-		ExternalURL: f.externalURL, Lifetime: f.lifetime, Tokens: f.tokens, Audiences: f.audiences, PlainHTTP: f.plainHTTP,
+		ExternalURL: f.externalURL, KeysFile: f.sessionKeyFile, Lifetime: f.lifetime, Tokens: f.tokens, Audiences: f.audiences, PlainHTTP: f.plainHTTP,
 		Logger: logger.WithName("access"), Clock: clock.RealClock{},
 	}
 	for _, text := range f.trustedProxies {
@@ -76,13 +75,6 @@ func (f *clusterDashboardFlags) options(logger logr.Logger) (access.Options, err
 			return options, usageError{fmt.Errorf("--trusted-proxies %q must be a network such as 10.0.0.0/8: %w", text, err)}
 		}
 		options.TrustedProxies = append(options.TrustedProxies, network)
-	}
-	if f.sessionKeyFile != "" {
-		keys, err := access.ReadKeys(f.sessionKeyFile)
-		if err != nil {
-			return options, fmt.Errorf("--session-key-file: %w", err)
-		}
-		options.Keys = keys
 	}
 	return options, f.login(&options)
 }
@@ -93,13 +85,7 @@ func (f *clusterDashboardFlags) login(options *access.Options) error {
 		return nil
 	}
 	service := f.oidc
-	if f.secretFile != "" {
-		secret, err := os.ReadFile(f.secretFile)
-		if err != nil {
-			return fmt.Errorf("--oidc-client-secret-file: %w", err)
-		}
-		service.ClientSecret = strings.TrimSpace(string(secret))
-	}
+	service.ClientSecretFile = f.secretFile
 	if f.caFile != "" {
 		bundle, err := os.ReadFile(f.caFile)
 		if err != nil {
@@ -158,6 +144,7 @@ func (f *dashboardFlags) runInCluster(command *cobra.Command) error {
 	}
 	pages := dashboard.New(dashboard.Options{
 		Objects: objects, Door: door, Cluster: f.clusterName, Version: buildVersion(), Logger: logger, Clock: clock.RealClock{},
+		Proxies: options.TrustedProxies,
 	})
 	return pages.Serve(ctx, listener, func() {
 		logger.Info("serving the dashboard", "address", listener.Addr().String(), "external", cmp.Or(f.inCluster.externalURL, "not given"))

@@ -19,10 +19,11 @@ func newInstall() *cobra.Command {
 admission policies. The command contacts no cluster.
 
 With --namespaced, everything is confined to one existing namespace: the controller watches only that one, and nothing
-cluster-wide is installed except the CRDs.`,
+cluster-wide is installed except the CRDs, and with --dashboard the roles by which people log in.`,
 		Example: `  sluice install | kubectl apply --server-side -f -
   sluice install --image registry.example.com/sluice:v1.0.0 > sluice.yaml
   sluice install --namespaced --namespace shop --crds=false
+  sluice install --dashboard --dashboard-arg=--external-url=https://sluice.example.com
   sluice install --controller-arg=--cluster-name=eu --controller-arg=--log-level=debug`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printInstall(cmd, options) },
@@ -41,6 +42,11 @@ func registerInstall(set *pflag.FlagSet, options *install.Options) {
 		"install the admission policies, which need Kubernetes 1.30 (never with --namespaced)")
 	set.BoolVar(&options.Traffic, "traffic", false,
 		"let releases share requests by routes, with permission to write HTTPRoutes, GRPCRoutes, Ingresses and Services")
+	set.BoolVar(&options.Notices, "notices", false, "send notices as the Secret sluice-notices says, which must exist")
+	set.BoolVar(&options.Dashboard, "dashboard", false, "install the dashboard too, for people to log in to")
+	set.BoolVar(&options.DashboardUnconstrained, "dashboard-unconstrained", false,
+		"let the dashboard act as anybody, for anything: Kubernetes before 1.36 needs it for logins")
+	set.StringArrayVar(&options.DashboardArgs, "dashboard-arg", nil, "additional `flag` for \"sluice dashboard\"; can be repeated")
 	set.StringArrayVar(&options.Args, "controller-arg", nil, "additional `flag` for \"sluice controller\"; can be repeated")
 }
 

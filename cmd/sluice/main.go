@@ -59,9 +59,17 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 		fmt.Fprintf(stderr, "%s: %s\n", name, plain.Lines(err.Error()))
 		return outcome.code
 	default:
-		fmt.Fprintf(stderr, "%s: %s\n", name, plain.Lines(err.Error()))
+		fmt.Fprintf(stderr, "%s: %s\n", name, wordsOf(ctx, err))
 		return exitError
 	}
+}
+
+// wordsOf is what the command prints about an error. If the user has pressed Ctrl-C, the command says nothing: the user knows why it ends.
+func wordsOf(ctx context.Context, err error) string {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	return plain.Lines(err.Error())
 }
 
 // usageError is a call that is wrong whatever the state of the world.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,13 +20,6 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
-
-// routeKinds are how the API server calls each kind of route.
-var routeKinds = map[v1alpha1.TrafficRouteKind]schema.GroupVersionKind{
-	v1alpha1.RouteHTTP:    {Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"},
-	v1alpha1.RouteGRPC:    {Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GRPCRoute"},
-	v1alpha1.RouteIngress: {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
-}
 
 // routes reads the routes that a release names, and whether their Services are there.
 func (c *cluster) routes(ctx context.Context, change *preview.Change, live *preview.Live) error {
@@ -69,12 +61,6 @@ func servicesOf(named []v1alpha1.TrafficRoute) []string {
 	return services
 }
 
-// grantKinds are the versions of ReferenceGrant, the newest first.
-var grantKinds = []schema.GroupVersionKind{
-	{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "ReferenceGrantList"},
-	{Group: "gateway.networking.k8s.io", Version: "v1beta1", Kind: "ReferenceGrantList"},
-}
-
 // granted reports whether a route may be looked at for a release, and adds what keeps it from being shared. One of another namespace is to
 // have the consent of that: files that name it have nobody tell whether it exists, or what its status says.
 func (c *cluster) granted(ctx context.Context, namespace string, named v1alpha1.TrafficRoute, live *preview.Live) (bool, error) {
@@ -107,7 +93,7 @@ func (c *cluster) granted(ctx context.Context, namespace string, named v1alpha1.
 // grants are the ReferenceGrants of a namespace, in the newest version that is served.
 func (c *cluster) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	var err error
-	for _, kind := range grantKinds {
+	for _, kind := range route.GrantKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
 		if err = c.List(ctx, list, client.InNamespace(namespace)); err == nil || !meta.IsNoMatchError(err) {
@@ -123,7 +109,7 @@ func (c *cluster) route(ctx context.Context, namespace string, named v1alpha1.Tr
 		return err
 	}
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(routeKinds[named.Kind])
+	object.SetGroupVersionKind(route.GroupVersionKind(named.Kind))
 	key := types.NamespacedName{Namespace: namespace, Name: named.Name}
 	if named.Namespace != "" {
 		key.Namespace = named.Namespace

@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -78,10 +80,31 @@ func (f *otlpFlags) options(env variables) (traces.Options, error) {
 		}
 		to.Timeout = time.Duration(milliseconds) * time.Millisecond
 	}
+	if err := checkHeaders(env); err != nil {
+		return to, err
+	}
 	var err error
 	to.TLS, err = certificates(env)
 	return to, err
 }
+
+// checkHeaders refuses what the library would leave out and log as it is: what is written in the wrong way is a token, most of the time. Nothing of
+// it is repeated.
+func checkHeaders(env variables) error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for i, header := range strings.Split(env(name), ",") {
+			key, value, found := strings.Cut(header, "=")
+			_, err := url.PathUnescape(value)
+			if strings.TrimSpace(header) != "" && (!found || err != nil || !headerName.MatchString(strings.TrimSpace(key))) {
+				return fmt.Errorf("%s: entry %d is not NAME=VALUE with a value as in URLs, such as Authorization=Bearer%%20TOKEN", name, i+1)
+			}
+		}
+	}
+	return nil
+}
+
+// headerName is how the name of a header looks.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // address is where traces go. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is taken as it is; the others are of a collector for everything.
 func (f *otlpFlags) address(env variables, protocol traces.Protocol) string {

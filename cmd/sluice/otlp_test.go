@@ -60,6 +60,10 @@ func TestWhereTracesGo(t *testing.T) {
 		"... a file":                       {env: env{base + "ENDPOINT": "https://d", base + "CERTIFICATE": pem}, warning: "no certificate"},
 		"... a file that is not there":     {env: env{base + "ENDPOINT": "https://d", base + "CERTIFICATE": pem + "x"}, warning: "read OTEL_EXPORTER_OTLP_CERTIFICATE"},
 		"... a key without its file":       {env: env{base + "ENDPOINT": "https://d", base + "CLIENT_KEY": pem}, warning: "CLIENT_CERTIFICATE"},
+		"... a header":                     {env: env{base + "ENDPOINT": "https://d", base + "HEADERS": "a=b,Authorization: Bearer hunter2"}, warning: "HEADERS: entry 2"},
+		"... a token alone":                {env: env{base + "ENDPOINT": "https://d", of + "HEADERS": "hunter2/hunter2=="}, warning: "TRACES_HEADERS: entry 1"},
+		"... an escape":                    {env: env{base + "ENDPOINT": "https://d", base + "HEADERS": "a=%zzhunter2"}, warning: "HEADERS: entry 1"},
+		"headers":                          {env: env{of + "ENDPOINT": "https://d", base + "HEADERS": " a = Basic%20eA==, x-b=c,"}, want: traces.Options{Endpoint: "https://d", Protocol: traces.HTTP}},
 		"... that nobody asked for traces": {env: env{base + "PROTOCOL": "http/json", base + "TIMEOUT": "10s"}},
 	}
 	for name, test := range tests {

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/lru"
+
+	"github.com/sluice-dev/sluice/internal/remote"
 )
 
 // Limits on tries to log in: each costs requests to the API server or the login service.
@@ -19,9 +21,6 @@ const (
 	allTriesBurst     = 100
 	maxAddresses      = 4096
 )
-
-// v6Network is the IPv6 prefix length that one person easily has.
-const v6Network = 64
 
 // attempts are the tries to log in lately.
 type attempts struct {
@@ -39,7 +38,7 @@ func newAttempts(proxies []netip.Prefix) *attempts {
 
 // allow reports whether somebody may try to log in. A client beyond its own limit takes nothing of what is left to others.
 func (a *attempts) allow(r *http.Request, now time.Time) bool {
-	from := networkOf(clientOf(r, a.proxies))
+	from := remote.Network(clientOf(r, a.proxies))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	limiter, _ := a.seen.Get(from)
@@ -53,13 +52,9 @@ func (a *attempts) allow(r *http.Request, now time.Time) bool {
 // clientOf is the address of a request's client: the last one in X-Forwarded-For that is of no trusted proxy. What stands before it, anybody can
 // have written.
 func clientOf(r *http.Request, proxies []netip.Prefix) netip.Addr {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	address := from.Addr().Unmap()
+	address := remote.Address(r.RemoteAddr)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && contains(proxies, address); i-- {
+	for i := len(hops) - 1; i >= 0 && remote.In(proxies, address); i-- {
 		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
 		if err != nil {
 			break
@@ -67,27 +62,4 @@ func clientOf(r *http.Request, proxies []netip.Prefix) netip.Addr {
 		address = before.Unmap()
 	}
 	return address
-}
-
-func contains(networks []netip.Prefix, address netip.Addr) bool {
-	for _, network := range networks {
-		if network.Contains(address) {
-			return true
-		}
-	}
-	return false
-}
-
-// networkOf is what tries are counted by. All that is not an address counts as one.
-func networkOf(address netip.Addr) netip.Prefix {
-	address = address.WithZone("")
-	bits := address.BitLen()
-	if address.Is6() {
-		bits = v6Network
-	}
-	network, err := address.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return network
 }

@@ -16,6 +16,7 @@ import (
 // Cluster is the door of the dashboard in a cluster. Who has logged in has a session, sealed in a cookie, and is impersonated.
 type Cluster struct {
 	options  Options
+	keys     *keyring
 	people   *people
 	service  *service // nil without OIDC
 	attempts *attempts
@@ -43,7 +44,11 @@ func NewCluster(cfg *rest.Config, scheme *runtime.Scheme, options Options) (*Clu
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, people: known, attempts: newAttempts(options.TrustedProxies), left: lru.New(maxLeft)}
+	keys, err := newKeyring(options)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, keys: keys, people: known, attempts: newAttempts(options.TrustedProxies), left: lru.New(maxLeft)}
 	if options.OIDC != nil {
 		if c.service, err = newService(*options.OIDC, options); err != nil {
 			return nil, err
@@ -108,7 +113,7 @@ func (c *Cluster) serveKnown(w http.ResponseWriter, r *http.Request, next http.H
 func (c *Cluster) session(r *http.Request) (session, bool) {
 	for _, cookie := range r.CookiesNamed(c.cookieName(sessionPurpose)) {
 		var s session
-		if !c.options.Keys.open(sessionPurpose, cookie.Value, &s) || !c.options.Clock.Now().Before(time.Unix(s.Expires, 0)) {
+		if !c.keys.now().open(sessionPurpose, cookie.Value, &s) || !c.options.Clock.Now().Before(time.Unix(s.Expires, 0)) {
 			continue
 		}
 		who, err := admit(s.Who)
@@ -168,7 +173,7 @@ func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity,
 		c.refused(w, r, who.Name, refuse("What you have logged in with has expired. Get a new one and try again."), next)
 		return
 	}
-	sealed, err := c.options.Keys.seal(sessionPurpose, newSession(who, expires))
+	sealed, err := c.keys.now().seal(sessionPurpose, newSession(who, expires))
 	if errors.Is(err, errTooLarge) {
 		err = refuse("You are in %d groups, which is more than a session can hold. %s", len(who.Groups), tooManyHint)
 	}

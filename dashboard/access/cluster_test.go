@@ -204,7 +204,7 @@ func TestSessionsEnd(t *testing.T) {
 		t.Errorf("after the token has expired: got %s", got.Status)
 	}
 
-	w.open(Options{Tokens: true, Lifetime: time.Minute, Keys: w.door.options.Keys})
+	w.open(Options{Tokens: true, Lifetime: time.Minute, Keys: w.door.keys.now()})
 	w.clock.SetTime(time.Now())
 	b = w.browser()
 	b.setCookie(sessionPurpose, kept)
@@ -306,7 +306,7 @@ func TestForgedSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
 	good := w.browser().login(w.token("grace"))
-	keys, purpose := w.door.options.Keys, sessionPurpose
+	keys, purpose := w.door.keys.now(), sessionPurpose
 	strangers, err := RandomKeys()
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ type service struct {
 	host   string
 	back   string
 	client *http.Client
+	secret *ownSecret
 	plain  bool
 	now    func() time.Time
 
@@ -67,6 +68,10 @@ func newService(o OIDC, options Options) (*service, error) {
 	if o.Scopes == nil {
 		o.Scopes = []string{"profile", "email"}
 	}
+	secret, err := newOwnSecret(o, options.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("login service %s: %w", o.Issuer, err)
+	}
 	through := http.DefaultTransport.(*http.Transport).Clone()
 	if len(o.CABundle) > 0 {
 		roots, err := x509.SystemCertPool()
@@ -79,7 +84,7 @@ func newService(o OIDC, options Options) (*service, error) {
 		through.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	return &service{
-		OIDC: o, host: issuer.Host, back: options.ExternalURL + callbackPath, plain: options.PlainHTTP, now: options.Clock.Now,
+		OIDC: o, host: issuer.Host, back: options.ExternalURL + callbackPath, plain: options.PlainHTTP, now: options.Clock.Now, secret: secret,
 		client: &http.Client{Transport: bounded{through}, Timeout: serviceTimeout},
 	}, nil
 }
@@ -118,7 +123,13 @@ func (s *service) discovered() (*oidc.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the login service for its addresses: %w", err)
 	}
-	for _, address := range []string{provider.Endpoint().AuthURL, provider.Endpoint().TokenURL} {
+	var keys struct {
+		Address string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&keys); err != nil {
+		return nil, fmt.Errorf("ask the login service for its addresses: %w", err)
+	}
+	for _, address := range []string{provider.Endpoint().AuthURL, provider.Endpoint().TokenURL, keys.Address} { // whoever gives keys makes anybody's tokens
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !(s.plain && isLoopback(u)) {
 			return nil, fmt.Errorf("ask the login service for its addresses: %q is not of https", address)
 		}
@@ -128,7 +139,7 @@ func (s *service) discovered() (*oidc.Provider, error) {
 
 func (s *service) config(p *oidc.Provider) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: s.ClientID, ClientSecret: s.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: s.back,
+		ClientID: s.ClientID, ClientSecret: s.secret.now(), Endpoint: p.Endpoint(), RedirectURL: s.back,
 		Scopes: append([]string{oidc.ScopeOpenID}, s.Scopes...),
 	}
 }
@@ -154,7 +165,7 @@ func (c *Cluster) start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := try{randomText(16), randomText(16), oauth2.GenerateVerifier(), next, c.options.Clock.Now().Add(tryLifetime).Unix()}
-	sealed, err := c.options.Keys.seal(tryPurpose, t)
+	sealed, err := c.keys.now().seal(tryPurpose, t)
 	if err != nil {
 		c.refused(w, r, "", err, next)
 		return
@@ -209,7 +220,7 @@ func because(code string) string {
 func (c *Cluster) tried(r *http.Request) (try, bool) {
 	for _, cookie := range r.CookiesNamed(c.cookieName(tryPurpose)) {
 		var t try
-		if c.options.Keys.open(tryPurpose, cookie.Value, &t) && c.options.Clock.Now().Before(time.Unix(t.Expires, 0)) {
+		if c.keys.now().open(tryPurpose, cookie.Value, &t) && c.options.Clock.Now().Before(time.Unix(t.Expires, 0)) {
 			return t, true
 		}
 	}

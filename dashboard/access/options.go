@@ -19,6 +19,9 @@ type Options struct {
 	ExternalURL string
 	// Keys seal sessions. Default: a random one, which no other replica and no later process knows.
 	Keys Keys
+	// KeysFile has the keys instead, one in each line, the newest first. It is read again when it changes: to rotate, put a new line before the old one, and
+	// remove the old one once sessions of it have ended.
+	KeysFile string
 	// Lifetime is how long a session lasts, at most; one never outlasts the token that it was opened with. Default: 8 hours.
 	Lifetime time.Duration
 	// Tokens lets people log in with a token of the Kubernetes API.
@@ -43,6 +46,8 @@ type OIDC struct {
 	Issuer string
 	// ClientID and ClientSecret are the dashboard's own with it. A public client has no secret.
 	ClientID, ClientSecret string
+	// ClientSecretFile has the secret instead, and is read for each login.
+	ClientSecretFile string
 	// CABundle are certificates in PEM to trust besides the public ones.
 	CABundle []byte
 	// Scopes are requested in addition to openid. Default: profile, email.
@@ -78,7 +83,7 @@ func (o Options) completed() (Options, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if len(o.Keys) == 0 {
+	if len(o.Keys) == 0 && o.KeysFile == "" {
 		keys, err := RandomKeys()
 		if err != nil {
 			return o, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sluice-dev/sluice/internal/lru"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 const (
@@ -25,6 +25,9 @@ const (
 	// Requests that one person's pages make of the API server.
 	personPerSecond = 100
 	personBurst     = 300
+	// maxAnswer is how much the API server may send to one request: whoever writes large objects into a namespace has their own page refused, and not
+	// the dashboard's memory filled. Watches send one object after the other.
+	maxAnswer = 16 << 20
 )
 
 // people are the clients that act as those who have logged in. They share the connections of the dashboard's own account.
@@ -34,7 +37,14 @@ type people struct {
 	through http.RoundTripper
 	scheme  *runtime.Scheme
 	mapper  meta.RESTMapper
-	clients *lru.Cache[string, client.WithWatch]
+	clients *lru.Cache[string, *acting]
+}
+
+// acting is a client that acts as a person, and the limit on their requests.
+type acting struct {
+	client.WithWatch
+
+	limit flowcontrol.RateLimiter
 }
 
 func newPeople(cfg *rest.Config, scheme *runtime.Scheme) (*people, error) {
@@ -55,29 +65,72 @@ func newPeople(cfg *rest.Config, scheme *runtime.Scheme) (*people, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	clients := lru.New[string, client.WithWatch](maxPeople)
+	clients := lru.New[string, *acting](maxPeople)
 	return &people{own: own, config: config, through: through, scheme: scheme, mapper: mapper, clients: clients}, nil
 }
 
 // client acts as a person.
-func (p *people) client(who identity) (client.WithWatch, error) {
+func (p *people) client(who identity) (*acting, error) {
 	key := who.key()
 	if kept := p.clients.Get(key); kept != nil {
 		return kept, nil
 	}
-	config := rest.CopyConfig(p.config)
-	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(personPerSecond, personBurst)
+	config, limit := rest.CopyConfig(p.config), flowcontrol.NewTokenBucketRateLimiter(personPerSecond, personBurst)
+	config.QPS, config.RateLimiter = -1, nil
 	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{
 		UserName: who.Name, UID: who.UID, Groups: who.Groups, Extra: who.Extra,
-	}, p.through)
-	made, err := client.NewWithWatch(config, client.Options{
+	}, rationed{sparing{p.through}, limit})
+	through, err := client.NewWithWatch(config, client.Options{
 		HTTPClient: &http.Client{Transport: as, Timeout: config.Timeout}, Scheme: p.scheme, Mapper: p.mapper,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
+	made := &acting{through, limit}
 	p.clients.Put(key, made, 1)
 	return made, nil
+}
+
+// waitedKey marks a context whose request has waited already.
+type waitedKey struct{}
+
+// wait waits for the limit.
+func (a *acting) wait(ctx context.Context) (context.Context, error) {
+	if err := a.limit.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("wait for the limit on one's requests: %w", err)
+	}
+	return context.WithValue(ctx, waitedKey{}, true), nil
+}
+
+// rationed sends so many requests in a time, and has others wait.
+type rationed struct {
+	next  http.RoundTripper
+	limit flowcontrol.RateLimiter
+}
+
+// RoundTrip sends a request.
+func (r rationed) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Context().Value(waitedKey{}) == nil {
+		if err := r.limit.Wait(request.Context()); err != nil {
+			if request.Body != nil {
+				_ = request.Body.Close() // it is not sent
+			}
+			return nil, fmt.Errorf("wait for the limit on one's requests: %w", err)
+		}
+	}
+	return r.next.RoundTrip(request)
+}
+
+// sparing reads only so much of an answer. What is longer fails with an http.MaxBytesError.
+type sparing struct{ next http.RoundTripper }
+
+// RoundTrip sends a request.
+func (s sparing) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := s.next.RoundTrip(request)
+	if err == nil && !request.URL.Query().Has("watch") {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer)
+	}
+	return answer, err
 }
 
 // viewer is the person of a session.
@@ -87,7 +140,7 @@ func (p *people) viewer(s session) (*Viewer, error) {
 		return nil, err
 	}
 	return &Viewer{
-		Name: s.Who.Name, Groups: s.Who.Groups, Client: acts, CSRF: s.csrf(), Leaves: true, person: s.Who.key(),
+		Name: s.Who.Name, Groups: s.Who.Groups, Client: acts, CSRF: s.csrf(), Leaves: true, waits: acts.wait, person: s.Who.key(),
 	}, nil
 }
 
@@ -110,12 +163,25 @@ func (p *people) proven(ctx context.Context, who identity) error {
 	if err != nil {
 		return err
 	}
-	known, err := admit(identity{Name: is.Username, UID: is.UID, Groups: is.Groups})
+	known, err := admit(userOf(is))
 	if err != nil {
 		return err
 	}
-	if known.Name != who.Name || !slices.Equal(known.Groups, who.Groups) {
-		return refuse("The API server takes %s for %s in %d groups.", who.Name, known.Name, len(known.Groups))
+	if known.key() != who.key() {
+		return refuse("The API server takes %s for %s in %s with %s, which is somebody else.", who.Name, known.Name,
+			plain.Count(len(known.Groups), "group"), plain.Count(len(known.Extra), "attribute"))
 	}
 	return nil
+}
+
+// userOf is who the API server says that somebody is.
+func userOf(is authenticationv1.UserInfo) identity {
+	who := identity{Name: is.Username, UID: is.UID, Groups: is.Groups}
+	for key, values := range is.Extra {
+		if who.Extra == nil {
+			who.Extra = map[string][]string{}
+		}
+		who.Extra[key] = values
+	}
+	return who
 }

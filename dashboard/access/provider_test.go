@@ -29,6 +29,8 @@ type provider struct {
 	claims map[string]any
 	// codes are those given out, with the request that each answers.
 	codes map[string]url.Values
+	// secret is the client's.
+	secret string
 	// down has the service answer nothing but errors.
 	down bool
 }
@@ -41,7 +43,7 @@ func newProvider(t *testing.T) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &provider{t: t, key: key, codes: map[string]url.Values{}, signer: signerOf(t, key)}
+	p := &provider{t: t, key: key, codes: map[string]url.Values{}, secret: clientSecret, signer: signerOf(t, key)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.configuration)
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
@@ -99,7 +101,7 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	asked, known := p.codes[r.PostFormValue("code")]
 	delete(p.codes, r.PostFormValue("code"))
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
-	if id != clientID || secret != clientSecret || !known || base64.RawURLEncoding.EncodeToString(sum[:]) != asked.Get("code_challenge") ||
+	if id != clientID || secret != p.secret || !known || base64.RawURLEncoding.EncodeToString(sum[:]) != asked.Get("code_challenge") ||
 		r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
@@ -140,6 +142,13 @@ func (p *provider) says(claims map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.claims = claims
+}
+
+// takes changes the client's secret.
+func (p *provider) takes(secret string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.secret = secret
 }
 
 func (p *provider) setDown(down bool) {

@@ -23,7 +23,7 @@ const (
 	rightsKept = 10 * time.Second
 	closedKept = 30 * time.Second
 	maxRights  = 50_000
-	// reviewsAtOnce of all viewers. A review may wait for the limit of who asks, with its turn: so one person has a few of the turns at most.
+	// reviewsAtOnce of all viewers, of which one person has a few at most. Nobody has one while their own limit on requests keeps them waiting.
 	reviewsAtOnce   = 32
 	personsOwnTurns = 8
 )
@@ -159,12 +159,21 @@ func (r *Rights) known(asked question) *answer {
 func (r *Rights) review(ctx context.Context, v *Viewer, asked question, closed time.Duration) (bool, error) {
 	own, leave := r.enter(v)
 	defer leave()
-	for _, turns := range []chan struct{}{own.turns, r.turns} { // one's own first: who waits for it delays no others
-		if err := take(ctx, turns); err != nil {
+	if err := take(ctx, own.turns); err != nil {
+		return false, err
+	}
+	defer func() { <-own.turns }()
+	if v.waits != nil {
+		waited, err := v.waits(ctx)
+		if err != nil {
 			return false, err
 		}
-		defer func() { <-turns }()
+		ctx = waited
 	}
+	if err := take(ctx, r.turns); err != nil { // last: what one waits for with it, all wait for
+		return false, err
+	}
+	defer func() { <-r.turns }()
 	if known := r.known(asked); known != nil {
 		return known.may, nil
 	}

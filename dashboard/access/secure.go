@@ -113,6 +113,10 @@ func guard(trusted string, next http.Handler) (http.Handler, error) {
 			"Open the dashboard itself and try again. If a proxy serves it under another name, --external-url has to name that address."})
 	}))
 	return Secure(protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if fetched(r) {
+			http.Error(w, "a page of another origin has requested this", http.StatusForbidden)
+			return
+		}
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodPost:
 			next.ServeHTTP(w, r)
@@ -121,6 +125,18 @@ func guard(trusted string, next http.Handler) (http.Handler, error) {
 			tell(w, r, message{http.StatusMethodNotAllowed, "Not understood", "The dashboard answers GET, HEAD and POST."})
 		}
 	}))), nil
+}
+
+// fetched reports whether a page of another origin has requested something in a person's name other than by leading there: as a picture, a frame, a
+// script or a stream. It can read none of it, but pages of sibling domains have browsers send the session, and would take the person's streams and turns.
+func fetched(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-site", "cross-site":
+		to := r.Header.Get("Sec-Fetch-Dest")
+		return r.Header.Get("Sec-Fetch-Mode") != "navigate" || to != "" && to != "document"
+	default: // the dashboard itself, the address bar, or no browser
+		return false
+	}
 }
 
 // readForm reads a form of bounded size, in bounded time. It answers itself, and reports false, if it can't.

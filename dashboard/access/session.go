@@ -14,8 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 )
 
@@ -88,26 +86,6 @@ func NewKeys(secrets ...string) (Keys, error) {
 
 // RandomKeys is a key that ends with the process, and all sessions with it.
 func RandomKeys() (Keys, error) { return NewKeys(randomText(32)) }
-
-// ReadKeys reads a file with a key in each line, the newest first. To rotate, put a new line before the old one, and remove the old one once
-// sessions of it have expired.
-func ReadKeys(path string) (Keys, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read session keys: %w", err)
-	}
-	secrets := strings.Fields(string(data))
-	if len(secrets) == 0 {
-		return nil, fmt.Errorf("read session keys: %s is empty; make a key with 'openssl rand -base64 32'", path)
-	}
-	for i, secret := range secrets {
-		if len(secret) < minKey {
-			return nil, fmt.Errorf("read session keys: key %d in %s has %d characters, want %d or more; make one with 'openssl rand -base64 32'",
-				i+1, path, len(secret), minKey)
-		}
-	}
-	return NewKeys(secrets...)
-}
 
 var errTooLarge = errors.New("does not fit into a cookie")
 

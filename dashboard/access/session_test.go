@@ -3,53 +3,10 @@ package access
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
-
-// A key is rotated by a new line before the old one: sessions go on, and those of a key that is gone end.
-func TestKeysAreRotated(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "keys")
-	read := func(text string) Keys {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		keys, err := ReadKeys(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return keys
-	}
-	const before, after = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
-	old, both, young := read(before+"\n"), read(after+"\n"+before+"\n"), read(after)
-	sealed, err := old.seal("session", session{Who: identity{Name: "ada"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s session
-	if !both.open("session", sealed, &s) || s.Who.Name != "ada" {
-		t.Errorf("with the old key as the second: %+v", s)
-	}
-	if young.open("session", sealed, &s) {
-		t.Error("without the old key")
-	}
-	if sealed, err = both.seal("session", s); err != nil || !young.open("session", sealed, &s) {
-		t.Errorf("the first key does not seal: %v", err)
-	}
-	for _, text := range []string{"", " \n", "short", before + "\nshort"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), "openssl rand") || text == "short" && strings.Contains(err.Error(), text) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
 
 // People in very many groups are told what to do, instead of having their session dropped by the browser.
 func TestTooManyGroupsForACookie(t *testing.T) {

@@ -47,15 +47,7 @@ func (c *Cluster) review(r *http.Request, token string) (identity, time.Time, er
 	if !review.Status.Authenticated || len(c.options.Audiences) > 0 && len(review.Status.Audiences) == 0 {
 		return identity{}, time.Time{}, unknown
 	}
-	is := review.Status.User
-	who := identity{Name: is.Username, UID: is.UID, Groups: is.Groups}
-	for key, values := range is.Extra {
-		if who.Extra == nil {
-			who.Extra = map[string][]string{}
-		}
-		who.Extra[key] = values
-	}
-	return who, expiryOf(token), nil
+	return userOf(review.Status.User), expiryOf(token), nil
 }
 
 // expiryOf is when a token expires that the API server has accepted; never as far as can be seen, if it does not say so itself.

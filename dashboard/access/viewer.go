@@ -23,6 +23,8 @@ type Viewer struct {
 	// Leaves reports whether there is a session to log out of.
 	Leaves bool
 
+	// waits is for the person's own limit on requests; nil for who has none. A request with the context that it returns does not wait again.
+	waits func(context.Context) (context.Context, error)
 	// person tells viewers apart who share a name and have other groups or attributes.
 	person string
 }

@@ -4,8 +4,8 @@
 //
 // What must hold:
 //
-//   - all that Git, the forge and people wrote goes through html/template, which escapes it for where it stands;
-//   - no page has a script or style of its own, nor loads anything but the assets that are embedded here.
+//   - all texts of Git, the forge and people go through html/template, which escapes them for their context;
+//   - no page has inline scripts or styles, or loads anything except the assets that are embedded here.
 package page
 
 import (
@@ -28,7 +28,7 @@ var sources embed.FS
 var assets embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": ago, "percent": percent, "segments": segments, "tick": tick, "plot": plot, "above": above,
+	"ago": ago, "percent": percent, "segments": segments, "tick": tick, "plot": plot, "above": above, "form": view.Form,
 }).ParseFS(sources, "templates/*.html"))
 
 // Name is a page.
@@ -45,16 +45,16 @@ const (
 	Problem  Name = "problem"
 )
 
-// Frame is what is around the content of each page.
+// Frame is the content of a page with everything around it.
 type Frame struct {
 	Title string
 	Nav   []NavLink
 	// Cluster is the name of the cluster; empty if it has none.
 	Cluster, Viewer, Version string
-	// CSRF is the token that each form carries; Leaves says that the viewer can log out.
+	// CSRF is the token that each form has; Leaves says that the viewer can log out.
 	CSRF   string
 	Leaves bool
-	// Live is the topic whose changes the page follows, as parameters of /live; empty for a page that stays as it is.
+	// Live is the topic whose changes the page follows, as parameters of /live; empty for a page that does not update.
 	Live    string
 	Now     view.Moment
 	Notice  *Notice
@@ -73,7 +73,7 @@ type Notice struct {
 	Text string
 }
 
-// Render is a page.
+// Render renders a page.
 func Render(name Name, frame *Frame) ([]byte, error) {
 	var out bytes.Buffer
 	if err := pages.ExecuteTemplate(&out, string(name), frame); err != nil {
@@ -107,7 +107,7 @@ func percent(part, whole int32) int {
 	return int(min(100, int64(part)*100/int64(whole)))
 }
 
-// barWidth is how wide the bar of pods is, in the units of its drawing.
+// barWidth is the width of the bar of pods, in the units of its drawing.
 const barWidth = 1000
 
 // Segment is a part of the bar of pods.
@@ -116,7 +116,7 @@ type Segment struct {
 	X, Width int
 }
 
-// segments are the parts of the bar of pods. The bar is as wide as all pods that there are, or that are wanted.
+// segments are the parts of the bar of pods. Its whole width stands for all existing pods, or all wanted pods if these are more.
 func segments(pods view.Pods) []Segment {
 	whole := max(pods.Total(), pods.Wanted, 1)
 	var parts []Segment
@@ -140,18 +140,18 @@ func segments(pods view.Pods) []Segment {
 	return parts
 }
 
-// tick is where the target of the batch is in the bar of pods.
+// tick is the position of the batch's target in the bar of pods.
 func tick(pods view.Pods) int {
 	return min(barWidth-3, pods.Target*barWidth/max(pods.Total(), pods.Wanted, 1))
 }
 
-// The plot of shares: its width, and how high a share of 100% is.
+// The plot of shares: its width, and the height of a share of 100%.
 const (
 	plotWidth = 400
 	plotHigh  = 100
 )
 
-// plot is the planned share of each batch as the path of a drawing: a stair.
+// plot is the path of the planned shares of all batches, drawn as stairs.
 func plot(traffic *view.Traffic) string {
 	if len(traffic.Plan) == 0 {
 		return ""

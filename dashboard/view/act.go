@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
@@ -10,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
-// Verb is what somebody can do with a release, as addresses have it.
+// Verb is an action on a release, as in the addresses of pages.
 type Verb string
 
 // The verbs.
@@ -25,37 +24,37 @@ const (
 	Retry    Verb = "retry"
 )
 
-// MostWords is how long a message or a reason may be, in characters, as the API has it.
+// MostWords is the maximum length of a message or reason in characters, as in the API.
 const MostWords = 1024
 
-// Confirm is the page that asks whether somebody means what they have clicked on.
+// Confirm is the page that asks for confirmation of an action.
 type Confirm struct {
 	Namespace, Name string
 	Verb            Verb
 	Title, Button   string
 	Danger          bool
-	// Who asks.
+	// Who is the person who acts.
 	Who string
-	// Why is how the release stands, What is what will happen, in sentences.
+	// Why is the state of the release, What is what will happen, in sentences.
 	Why  string
 	What []string
 	// Release is the commit and revision in question.
 	Commit, Subject, Author, Revision string
-	// Gates are those that the answer is for. Pick says that some of them can be chosen.
+	// Gates are the gates that the answer applies to. Pick says that the person chooses among them.
 	Gates []Picked
 	Pick  bool
-	// Words is the text that can be given; nil for none.
+	// Words is the field for a message or a reason; nil for none.
 	Words *Words
 	// Batches to choose from; Targets of a rollback.
 	Batches, Targets []Choice
 	Preview          *Rollback
-	// Problem is what was wrong with what was sent.
+	// Problem is what was wrong with the form that was sent.
 	Problem string
-	// Hidden is what the form carries: what the person has seen.
+	// Hidden are the fields that say what the person has seen.
 	Hidden []Field
 }
 
-// Picked is a gate that can be answered, and whether it is.
+// Picked is a gate that can be answered, and whether it is selected.
 type Picked struct {
 	Gate
 
@@ -72,16 +71,16 @@ type Words struct {
 	Most    int
 }
 
-// Choice is one of several.
+// Choice is one of several options.
 type Choice struct {
 	Value, Text string
 	Checked     bool
 }
 
-// Field is a field that a form carries.
+// Field is a hidden field of a form.
 type Field struct{ Name, Value string }
 
-// buttons are the texts of the buttons, and titles what pages ask.
+// buttons are the texts of the buttons, and dangerous the verbs that people should think about twice.
 var (
 	buttons = map[Verb]string{
 		Approve: "Approve", Reject: "Reject", Force: "Force gates", Pause: "Pause", Resume: "Resume", Jump: "Jump to a batch",
@@ -96,7 +95,7 @@ func (v Verb) Button() string { return buttons[v] }
 // Danger reports whether the button should make people think twice.
 func (v Verb) Danger() bool { return dangerous[v] }
 
-// ConfirmOf is the page for a verb. Gates are those that would be answered.
+// ConfirmOf is the page for a verb. Gates are the gates that it would answer.
 func ConfirmOf(verb Verb, sight *show.Sight, gates []v1alpha1.Gate, who string) *Confirm {
 	release := sight.Release
 	author, subject := show.CommitOf(release)
@@ -137,7 +136,7 @@ func BatchWords(release *v1alpha1.BatchRelease) string {
 	return fmt.Sprintf("batch %d of %d", release.Status.CurrentStepIndex+1, len(release.Spec.Steps(release.Status.Rollback != nil)))
 }
 
-// AtPausePoint reports whether a release waits before a pod for a person.
+// AtPausePoint reports whether a release waits at a pause point until a person confirms the pod.
 func AtPausePoint(release *v1alpha1.BatchRelease) bool {
 	at := release.Status.PausePoint
 	return at != nil && release.Status.State == v1alpha1.StatePausePoint && at.Confirmed != at.Pod
@@ -146,13 +145,13 @@ func AtPausePoint(release *v1alpha1.BatchRelease) bool {
 func wordsFor(verb Verb, release *v1alpha1.BatchRelease) *Words {
 	switch {
 	case verb == Approve && !AtPausePoint(release):
-		return &Words{Name: "message", Label: "Message (optional)", Hint: "It is kept in the evidence of the gate, beside your name.", Most: MostWords}
+		return &Words{Name: "message", Label: "Message (optional)", Hint: "It is stored in the evidence of the gate, with your name.", Most: MostWords}
 	case verb == Reject:
-		return &Words{Name: "reason", Label: "Reason", Hint: "It is kept at the gate and shown to everybody who sees the release.", Required: true, Most: MostWords}
+		return &Words{Name: "reason", Label: "Reason", Hint: "It is stored with the gate, and everybody who can see the release can read it.", Required: true, Most: MostWords}
 	case verb == Force:
 		return &Words{
 			Name: "reason", Label: "Reason", Required: true, Most: MostWords,
-			Hint: "It is kept in the evidence, the history, an event and the commit status.",
+			Hint: "It is stored in the evidence, the history, an event and the commit status.",
 		}
 	default:
 		return nil
@@ -174,10 +173,10 @@ func whatOf(verb Verb, release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []
 	case Pause:
 		return []string{
 			"No batch starts or continues, and new templates wait, until somebody resumes the release. A push does not resume it.",
-			"The workload goes on following spec.replicas, and rollbacks go on.",
+			"The workload still follows spec.replicas, and rollbacks continue.",
 		}
 	case Resume:
-		return []string{"The current batch continues, and a template that waited is released.", "Gates still wait, and a freeze does not end."}
+		return []string{"The current batch continues, and a template that waited is released.", "This does not pass gates or end a freeze."}
 	case Retry:
 		return retryWords(release)
 	case Jump:
@@ -192,7 +191,7 @@ func whatOf(verb Verb, release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []
 
 func backWords(release *v1alpha1.BatchRelease) string {
 	if release.Spec.Strategy.StepBack == v1alpha1.StepBackRemovePods {
-		return "Back, the gates from that batch on must pass again, and pods beyond its share go back to the version before."
+		return "Back, the gates from that batch on must pass again, and pods beyond its share go back to the previous version."
 	}
 	return "Back, the gates from that batch on must pass again. No pod is removed."
 }
@@ -201,24 +200,21 @@ func approveWords(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []strin
 	if AtPausePoint(release) {
 		return []string{fmt.Sprintf("The release goes on past pod %s. It holds again at the next pause point.", cell(release.Status.PausePoint.Pod))}
 	}
-	what := []string{plain.Count(len(gates), "manual gate") + " of " + BatchWords(release) + " passes, with your name in the evidence."}
-	if len(gates) > 1 {
-		what[0] = strings.Replace(what[0], "passes", "pass", 1)
-	}
+	what := []string{plain.Count(len(gates), "manual gate") + " of " + BatchWords(release) + " " + Form(len(gates), "passes", "pass") + ", with your name in the evidence."}
 	if release.Spec.Suspend {
 		what = append(what, "The release is paused: nothing else happens until somebody resumes it.")
 	}
 	return append(what, nextWords(release)...)
 }
 
-// nextWords say what follows once the gates of the batch have passed.
+// nextWords say what happens when the gates of the batch have passed.
 func nextWords(release *v1alpha1.BatchRelease) []string {
 	rollback, next := release.Status.Rollback != nil, int(release.Status.CurrentStepIndex)+1
 	steps := release.Spec.Steps(rollback)
 	if next >= len(steps) {
-		return []string{"This was the last batch: the release completes once no gate is left."}
+		return []string{"This is the last batch: the release completes when all of its gates have passed."}
 	}
-	words := fmt.Sprintf("Once no gate of this batch is left, batch %d of %d begins: %s", next+1, len(steps), shareWords(steps[next].Replicas))
+	words := fmt.Sprintf("When all gates of this batch have passed, batch %d of %d begins: %s", next+1, len(steps), shareWords(steps[next].Replicas))
 	if weight, shared := release.Spec.TrafficOf(rollback, next); shared {
 		words += ", " + v1alpha1.RequestWords(weight, len(steps[next].Matches))
 	}
@@ -244,15 +240,15 @@ func retryWords(release *v1alpha1.BatchRelease) []string {
 	status := &release.Status
 	switch {
 	case status.RefusedWrite != nil:
-		return []string{"Sluice sends again the write that the API server refuses: " + line(status.RefusedWrite.Write) + "."}
+		return []string{"Sluice repeats the write that the API server refuses: " + line(status.RefusedWrite.Write) + "."}
 	case status.StoppedFor(v1alpha1.StopWorkloadChanged):
-		return []string{"Somebody has changed the workload. The release goes on with its own template, from the batch where it stopped."}
+		return []string{"Somebody has changed the workload. The release continues with its own template, from the batch where it stopped."}
 	default:
-		return []string{"The release goes on from the batch where it failed, with a new deadline. Deal with the cause first, or it fails again."}
+		return []string{"The release continues from the batch where it failed, with a new deadline. Fix the cause first, or it fails again."}
 	}
 }
 
-// BatchesOf are the batches that a release can jump to, each with what it waits for.
+// BatchesOf are the batches that a release can jump to, each with what the jump does.
 func BatchesOf(release *v1alpha1.BatchRelease, chosen int32) []Choice {
 	var choices []Choice
 	for i := range release.Spec.Strategy.Steps {

@@ -69,7 +69,7 @@ func TestRollbackPreview(t *testing.T) {
 		From: "bbb", To: "aaa", FromImages: "web:2", ToImages: "web:1", Commit: "ccccccc", Subject: "subject of aaa",
 		Pods:    []string{"3 pods of revision bbb are replaced (2 available)", "7 pods of revision aaa stay (7 available)"},
 		Steps:   []RollbackStep{{Number: 1, Share: "1", Pods: 1}, {Number: 2, Share: "100%", Pods: 10}},
-		Traffic: "All requests go back to the version before first: the new one gets 30% of them now. Pods follow.",
+		Traffic: "All requests go back to the previous version first: the new version gets 30% of them now. Pods follow.",
 		Git: []string{
 			"Revision bbb is quarantined: it is not released again until Git changes.",
 			"Sluice opens a pull request that restores the good template in Git. It never merges it.",
@@ -107,7 +107,7 @@ func TestSimulationBeginsWithThePodsThatThereAre(t *testing.T) {
 		change func(*show.Sight, *Pods)
 		says   string
 	}{
-		"too many pods": {func(_ *show.Sight, p *Pods) { p.Wanted = mostSimulated + 1 }, "It is made for up to"},
+		"too many pods": {func(_ *show.Sight, p *Pods) { p.Wanted = mostSimulated + 1 }, "The dashboard simulates up to"},
 		"no pods":       {func(_ *show.Sight, p *Pods) { p.Wanted = 0 }, "The workload has no pods."},
 		"no new pods":   {func(_ *show.Sight, p *Pods) { p.NewAvailable, p.NewPending = 0, 0 }, "No pod runs the new version yet"},
 		"hidden":        {func(s *show.Sight, _ *Pods) { s.Workload = nil }, "You may not see the workload."},
@@ -137,7 +137,7 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 	}{
 		"approve":                    {Approve, manual(""), nil, []string{"1 manual gate of batch 1 of 2 passes, with your name", "batch 2 of 2 begins: 100%."}},
 		"approve while it is paused": {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Spec.Suspend = true }, []string{"The release is paused: nothing else happens"}},
-		"the last batch":             {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This was the last batch"}},
+		"the last batch":             {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This is the last batch"}},
 		"a pause point": {Approve, nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.State, r.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-7"}
 		}, []string{"goes on past pod web-7"}},
@@ -145,7 +145,7 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		"reject, which rolls back": {Reject, manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
 		"a refused write": {Retry, nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet"}
-		}, []string{"sends again the write that the API server refuses: create the ReplicaSet."}},
+		}, []string{"repeats the write that the API server refuses: create the ReplicaSet."}},
 		"jump back": {Jump, nil, func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, []string{"pods beyond its share go back"}},
 	}
 	for name, c := range cases {
@@ -162,5 +162,15 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		if len(page.Gates) != len(c.gates) {
 			t.Errorf("%s: want %d gates, got %+v", name, len(c.gates), page.Gates)
 		}
+	}
+}
+
+// TestOnePod: one pod stays, and one is replaced.
+func TestOnePod(t *testing.T) {
+	t.Parallel()
+	pods := Pods{Known: true, Versions: []Version{{Revision: "bbb", Pods: 1}, {Revision: "aaa", Pods: 1, Available: 1}}}
+	want := []string{"1 pod of revision bbb is replaced (0 available)", "1 pod of revision aaa stays (1 available)"}
+	if diff := cmp.Diff(want, podWords(pods, "aaa")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -18,12 +18,12 @@ import (
 
 // Rollback is what a rollback would do now.
 type Rollback struct {
-	// From is the revision that is left, To the one that it goes to; empty where the release does not tell.
+	// From is the revision that the rollback leaves, To the one that it goes back to; empty if the release does not name it.
 	From, To             string
 	FromImages, ToImages string
 	Commit, Subject      string
 	Author               string
-	// Pods says how many pods are replaced.
+	// Pods says which pods are replaced, and which stay.
 	Pods     []string
 	Steps    []RollbackStep
 	Traffic  string
@@ -35,13 +35,13 @@ type Rollback struct {
 // RollbackStep is a step of a rollback.
 type RollbackStep struct {
 	Number int
-	// Share is as the strategy has it, Pods how many that is now.
+	// Share is the share in the strategy, Pods the number of pods that it stands for now.
 	Share string
 	Pods  int
 	Gates []string
 }
 
-// RollbackOf is what a rollback to a revision would do to a release as it is. The simulation is made apart: it takes time.
+// RollbackOf is what a rollback to a revision would do to a release now. It leaves out the simulation, which takes time.
 func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	release, kept := sight.Release, withReleased(sight)
 	preview := &Rollback{From: cell(release.Status.UpdateRevision), To: cell(to)}
@@ -62,7 +62,7 @@ func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	return preview
 }
 
-// withReleased are the templates in the history, and the one that is being released: the workload has it while it is held.
+// withReleased are the templates in the history, and the one in progress, which the workload has while it is held.
 func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 	status := &sight.Release.Status
 	if status.Held == nil || keptOf(sight.Kept, status.UpdateRevision) != nil {
@@ -74,7 +74,7 @@ func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 		template = &w.Spec.Template
 	case *appsv1.DaemonSet:
 		template = &w.Spec.Template
-	default: // a StatefulSet may be held with the template that it had
+	default: // a StatefulSet may be held with its earlier template
 		return sight.Kept
 	}
 	raw, err := json.Marshal(template)
@@ -105,10 +105,12 @@ func podWords(pods Pods, to string) []string {
 		switch {
 		case version.Pods == 0:
 		case version.Revision == to:
-			words = append(words, fmt.Sprintf("%s of revision %s stay (%d available)", plain.Count(version.Pods, "pod"), version.Revision, version.Available))
+			words = append(words, fmt.Sprintf("%s of revision %s %s (%d available)", plain.Count(version.Pods, "pod"), version.Revision,
+				Form(version.Pods, "stays", "stay"), version.Available))
 		default:
 			replaced += version.Pods
-			words = append(words, fmt.Sprintf("%s of revision %s are replaced (%d available)", plain.Count(version.Pods, "pod"), version.Revision, version.Available))
+			words = append(words, fmt.Sprintf("%s of revision %s %s replaced (%d available)", plain.Count(version.Pods, "pod"), version.Revision,
+				Form(version.Pods, "is", "are"), version.Available))
 		}
 	}
 	if replaced == 0 {
@@ -117,7 +119,7 @@ func podWords(pods Pods, to string) []string {
 	return words
 }
 
-// rollbackSteps are the steps, for a workload that keeps its size. A kind that nobody knows is not rolled back.
+// rollbackSteps are the steps of a rollback if the workload keeps its size. A workload of an unknown kind is not rolled back.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
 	switch release.Spec.WorkloadRef.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":
@@ -135,7 +137,7 @@ func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep 
 	return steps
 }
 
-// podsOfShare is how many pods a share comes to: rounded up, and short of 100% one stays.
+// podsOfShare is the number of pods of a share: rounded up, but below 100% at least one other pod stays.
 func podsOfShare(share *intstr.IntOrString, replicas int) int {
 	pods, err := intstr.GetScaledValueFromIntOrPercent(share, replicas, true)
 	if err != nil {
@@ -153,7 +155,7 @@ func trafficWords(release *v1alpha1.BatchRelease, to string) string {
 	case release.Spec.Strategy.Traffic == nil:
 		return ""
 	case status.Traffic != nil && status.Phase != v1alpha1.PhaseCompleted:
-		return fmt.Sprintf("All requests go back to the version before first: the new one gets %d%% of them now. Pods follow.", status.Traffic.Weight)
+		return fmt.Sprintf("All requests go back to the previous version first: the new version gets %d%% of them now. Pods follow.", status.Traffic.Weight)
 	default:
 		return "Requests are not shared in this rollback: pods of revision " + cell(to) + " get requests as soon as they are ready."
 	}

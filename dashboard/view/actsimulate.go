@@ -22,31 +22,31 @@ const (
 	mostRows      = 40
 )
 
-// The clock of the simulation: long enough for the release to come to where it is, then for the rollback.
+// The times of the simulation: the release has turnsAt to reach its current step, and the rollback begins then.
 const (
 	turnsAt      = 48 * time.Hour
 	simulatedFor = 72 * time.Hour
 )
 
-// Simulation is how a rollback goes by the rules of the controller, in a world in which pods are ready after ten seconds.
+// Simulation is the course of a rollback by the rules of the controller, if each pod is ready after ten seconds.
 type Simulation struct {
 	Rows []Simulated
-	// More is how many rows are left out.
+	// More is the number of rows that are left out.
 	More  int
 	Notes []string
 	// Missing says why there is no simulation.
 	Missing string
 }
 
-// Simulated is a moment of it: pods of the revision that is gone back to, of the one that is left, and of both that are available.
+// Simulated is a moment of it: the pods of the revision that the rollback goes back to, of the one that it leaves, and the available ones of both.
 type Simulated struct {
 	After               string
 	To, From, Available int32
 	State, What         string
 }
 
-// SimulationOf plays a rollback from the numbers of pods that there are. The strategy of the release has the limits of the workload's own, where it
-// has none itself: the workload does not have them while it is held.
+// SimulationOf simulates a rollback from the current numbers of pods. Limits that the strategy of the release does not set are those of the
+// workload's own strategy, which the workload itself does not show while it is held.
 func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	release := sight.Release
 	switch {
@@ -55,7 +55,7 @@ func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	case pods.Wanted < 1:
 		return &Simulation{Missing: "The workload has no pods."}
 	case pods.Wanted > mostSimulated:
-		return &Simulation{Missing: fmt.Sprintf("It is made for up to %d pods: run sluice simulate for more.", mostSimulated)}
+		return &Simulation{Missing: fmt.Sprintf("The dashboard simulates up to %d pods. For more, run: sluice simulate", mostSimulated)}
 	}
 	played := release.DeepCopy()
 	midway := to == plan.Before(release) && release.Status.Phase != v1alpha1.PhaseCompleted && release.Status.Rollback == nil
@@ -77,7 +77,7 @@ func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	}
 	timeline, err := simulate.Run(played, sight.Workload, trace)
 	if err != nil {
-		return &Simulation{Missing: "It can't be made: " + line(err.Error())}
+		return &Simulation{Missing: "The simulation failed: " + line(err.Error())}
 	}
 	made := simulatedRows(timeline)
 	if !midway {
@@ -86,7 +86,7 @@ func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	return made
 }
 
-// standAt gives a release the one step that brings a simulated one to where it stands.
+// standAt gives a release steps of which the first brings the simulation to the current state.
 func standAt(release *v1alpha1.BatchRelease, midway bool, updated, wanted int) {
 	spec := &release.Spec
 	spec.Suspend, spec.ReleaseTo = false, nil

@@ -8,6 +8,6 @@
 // What must hold:
 //
 //   - texts are as Git, the forge and people wrote them, on one line and bounded; the templates escape them;
-//   - a link is http or https, or it is none;
-//   - nothing is decided by a sentence.
+//   - a link is http or https; any other address is text;
+//   - no decision depends on a sentence.
 package view

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The bounds of the history: which numbers of days there are to choose from, and how many entries are listed.
+// The limits of the history page, and the sizes of its drawing.
 const (
 	defaultDays  = 30
 	mostHistory  = 100
@@ -37,12 +37,12 @@ type History struct {
 	Bars                                             []Bar
 	Width                                            int
 	Entries                                          []Past
-	// Total is how many there are, of which Entries are the last.
+	// Total is the number of past releases, of which Entries are the latest.
 	Total int
 	Now   time.Time
 }
 
-// Bar is a day of the drawing: how high what was released is drawn, and what was rolled back on top of it.
+// Bar is a day of the drawing: the height of its releases, and of its rollbacks on top of them.
 type Bar struct {
 	Day, Text                            string
 	X, Width                             int
@@ -67,7 +67,7 @@ type HistoryQuery struct {
 	Days      int
 }
 
-// HistoryOf is what was released, by the histories that releases keep, of which the viewer may see all.
+// HistoryOf is the page for the templates that releases keep, all of which the viewer may see.
 func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Time) History {
 	if !slices.Contains(historyChoices, query.Days) {
 		query.Days = defaultDays
@@ -95,7 +95,7 @@ func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Ti
 	return page
 }
 
-// pastOf is what a history tells of a template. It reports false for one that was never released, or is on its way.
+// pastOf is the past release of a template in the history. It reports false for one that was never released, or is in progress.
 func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	revision := revisionOf(kept)
 	one := Past{
@@ -120,7 +120,7 @@ func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	return one, !one.Time.IsZero()
 }
 
-// figures are the four of DORA, as far as the histories tell.
+// figures sets the four DORA figures, as far as the histories show them.
 func (h *History) figures(past []Past) {
 	var released, back int
 	var leads, tooks, restores []time.Duration

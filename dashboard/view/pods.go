@@ -13,21 +13,21 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// mostPods is how many pods are drawn one by one.
+// mostPods is the number of pods that are drawn one by one.
 const mostPods = 1000
 
 // Pods are the pods of a workload, counted and one by one.
 type Pods struct {
-	// Known says that they could be read; otherwise the counts are those of the release's status.
+	// Known says that the pods could be read; otherwise the counts are those of the release's status.
 	Known bool
 	// Zones says that the groups are zones and not nodes.
 	Zones bool
-	// Pods of the new and the old versions, those that are available and those that are not, and those that go, of any version.
+	// The numbers of pods of the new and the old versions, available or not, and of terminating pods of any version.
 	NewAvailable, NewPending, OldAvailable, OldPending, Terminating int
-	// Wanted is spec.replicas, Target how many of the new version the batch is to have.
+	// Wanted is spec.replicas, Target the number of pods of the new version that the batch needs.
 	Wanted, Target int
 	Groups         []Group
-	// More is how many pods are only counted.
+	// More is the number of pods that are counted but not drawn.
 	More     int
 	Versions []Version
 }
@@ -37,7 +37,7 @@ func (p *Pods) Total() int {
 	return p.NewAvailable + p.NewPending + p.OldAvailable + p.OldPending + p.Terminating
 }
 
-// Version is one template that has pods, or is part of the release.
+// Version is a template that has pods, or is part of the release.
 type Version struct {
 	Revision, Role, Images string
 	New                    bool
@@ -136,7 +136,7 @@ func grouped(byName map[string][]Pod) []Group {
 	return groups
 }
 
-// isAvailable reports whether a pod has been ready for as long as its workload asks for.
+// isAvailable reports whether a pod has been ready for as long as its workload requires.
 func isAvailable(pod *corev1.Pod, workload show.Object, now time.Time) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {

@@ -23,14 +23,16 @@ type Release struct {
 	Revision string
 	// Why says in one sentence what the release does, or why it stops.
 	Why string
-	// Warnings are what to know before anybody lets it go on.
+	// Warnings are what people should know before they let the release continue.
 	Warnings []string
-	// Source is the name of its source; Trouble why what is pushed there does not get here.
+	// Source is the name of its ReleaseSource; Trouble is why a push there does not reach the release.
 	Source, Trouble string
 	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings Git back in line.
-	Rollback  bool
-	Revert    *Link
-	Queued    *Queued
+	Rollback bool
+	Revert   *Link
+	Queued   *Queued
+	// Changes is what the release in progress changes in the template.
+	Changes   *Diff
 	Batches   []Batch
 	Pods      Pods
 	Traffic   *Traffic
@@ -41,7 +43,7 @@ type Release struct {
 	Now    time.Time
 }
 
-// Link is an address with what it leads to; the address is empty where none can be linked to.
+// Link is a text with an address; the address is empty if a page may not link to it.
 type Link struct{ Text, Address string }
 
 // Queued is a newer template that waits.
@@ -58,7 +60,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 		Row: RowOf(release, now), UID: string(release.UID), Attempt: status.Attempt, Revision: status.UpdateRevision,
 		Why: line(show.Progress(release)), Rollback: status.Rollback != nil, Warnings: warningsOf(release),
 		Batches: batchesOf(sight.Whole), Pods: podsOf(sight.Whole, zones, now), Traffic: trafficOf(release),
-		Revisions: revisionsOf(sight), Now: now,
+		Changes: changesOf(sight), Revisions: revisionsOf(sight), Now: now,
 	}
 	for _, hidden := range sight.Hidden {
 		page.Hidden = append(page.Hidden, line(hidden))
@@ -75,7 +77,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	return page
 }
 
-// warningsOf are the conditions of a release that the sentence about it does not say.
+// warningsOf are the conditions of a release that the sentence about it does not mention.
 func warningsOf(release *v1alpha1.BatchRelease) []string {
 	var warnings []string
 	status := &release.Status
@@ -115,14 +117,14 @@ type Batch struct {
 	// Number counts from 1.
 	Number int
 	Mark   Mark
-	// Current says that it is the one that the release is at.
+	// Current says that the release is at this batch.
 	Current bool
-	// Share is how many pods run the new version at its end, as the strategy has it; Requests, what they get.
+	// Share is how many pods run the new version at its end, as in the strategy; Requests is their share of requests.
 	Share, Requests string
 	Gates           []Gate
 }
 
-// Gate is what a batch waits for, or will.
+// Gate is a gate that a batch waits for, or will wait for.
 type Gate struct {
 	Name, UID string
 	Type      string
@@ -133,9 +135,9 @@ type Gate struct {
 	Since Moment
 	// Pull is its pull request; nil where there is none.
 	Pull *Link
-	// Evidence is what its decision rests on.
+	// Evidence are the facts behind its decision.
 	Evidence []Evidence
-	// Record is the file that passes it where there is no forge.
+	// Record is the file that passes it if there is no forge.
 	Record string
 	// Opened says that the Gate exists.
 	Opened bool
@@ -201,12 +203,12 @@ func gateOf(gate *v1alpha1.Gate) Gate {
 	return shown
 }
 
-// mostEvidence is how many facts of a gate are shown.
+// mostEvidence is the number of facts that are shown of a gate.
 const mostEvidence = 20
 
-// Traffic is who gets requests.
+// Traffic is the share of requests of each version.
 type Traffic struct {
-	// Weight is the percentage of the new version, Target the one that it is on the way to.
+	// Weight is the current percentage of the new version, Target the one that it moves to.
 	Weight, Target int32
 	New, Stable    string
 	Mark           Mark
@@ -240,7 +242,7 @@ func trafficOf(release *v1alpha1.BatchRelease) *Traffic {
 	return shown
 }
 
-// shareWords is how many pods a step comes to, as its strategy has it.
+// shareWords is the share of a step in words, as in the strategy.
 func shareWords(replicas intstr.IntOrString) string {
 	if replicas.Type == intstr.Int {
 		return plain.Count(replicas.IntVal, "pod")

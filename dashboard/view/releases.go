@@ -12,16 +12,16 @@ import (
 // PageSize is how many releases are on one page of the list.
 const PageSize = 50
 
-// mostPages is more than anybody has.
+// mostPages bounds page numbers; nobody has as many pages.
 const mostPages = 1_000_000
 
 // Query says which releases somebody wants to see. The zero value means all.
 type Query struct {
 	// Namespace and Standing are those of the releases; empty means any.
 	Namespace, Standing string
-	// Search is words that must all be found.
+	// Search has the words that must all be found.
 	Search string
-	// Mine leaves only what waits for the viewer.
+	// Mine selects only releases that wait for the viewer.
 	Mine bool
 	// Page counts from 1.
 	Page int
@@ -63,13 +63,13 @@ func (q Query) Address() string {
 type Releases struct {
 	Query Query
 	Rows  []Row
-	// Total is how many releases the query finds, of All that the viewer may see.
+	// Total is the number of releases that the query finds, among All that the viewer may see.
 	Total, All int
-	// Counts are how many there are of each mark, of all that the viewer may see.
+	// Counts are the numbers of releases by mark, among all that the viewer may see.
 	Counts map[string]int
-	// Namespaces and Standings are those to choose from.
+	// Namespaces and Standings are the choices of the filters.
 	Namespaces, Standings []string
-	// Before and Next are the addresses of the pages before and after; empty where there is none.
+	// Before and Next are the addresses of the previous and next pages; empty if there is none.
 	Before, Next string
 	Pages        int
 	Now          time.Time
@@ -119,7 +119,7 @@ func (q Query) holds(row *Row, words []string, viewer Viewer) bool {
 	return !q.Mine || row.AsksFor(viewer)
 }
 
-// Order sorts rows as the list has them: what has gone wrong, then what waits, then what moves, then the rest; by name.
+// Order sorts rows for the list: first releases with problems, then those that wait, those in progress, and the rest; each group by name.
 func Order(rows []*Row) {
 	rank := map[Mark]int{Bad: 0, Waiting: 1, Moving: 2, Plain: 3, Good: 4}
 	slices.SortFunc(rows, func(a, b *Row) int {

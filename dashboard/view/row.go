@@ -15,17 +15,17 @@ type Row struct {
 	Namespace, Name string
 	// Workload is its kind and name, such as deployment/web.
 	Workload string
-	// Standing is how it stands, in one word.
+	// Standing is its state in one word.
 	Standing string
 	Mark     Mark
 	// Batch counts from 1; 0 before the first.
 	Batch, Batches int
-	// Updated and Available count pods of the new version, Target how many the batch is to have, Replicas all that are wanted.
+	// Updated and Available count pods of the new version. Target is the number that the batch needs, Replicas that of the whole workload.
 	Updated, Available, Target, Replicas int32
 	// Weight is the percentage of requests that the new version gets, if Shared.
 	Weight int32
 	Shared bool
-	// WaitsFor is what it needs to go on; empty if nothing.
+	// WaitsFor is what it needs to continue; empty if nothing.
 	WaitsFor string
 	Message  string
 	Since    Moment
@@ -34,17 +34,17 @@ type Row struct {
 	Subject  string
 	Created  Moment
 
-	// asks is who can let it go on.
+	// asks is who can let it continue.
 	asks asks
-	// found is what a search looks through.
+	// found is the text that searches look through.
 	found string
 }
 
-// asks is who can let a release go on.
+// asks is who can let a release continue.
 type asks struct {
 	// approver: a person with permission to write the status of the release; operator: one with permission to write the release.
 	approver, operator bool
-	// people are the approvers that policies name, in lower case; anybody says that one names none.
+	// people are the approvers that policies name, in lower case; anybody says that a policy names nobody.
 	people  []string
 	anybody bool
 }
@@ -79,7 +79,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 	return row
 }
 
-// asksOf is who can let a release go on.
+// asksOf is who can let a release continue.
 func asksOf(release *v1alpha1.BatchRelease) asks {
 	status := &release.Status
 	who := asks{
@@ -111,15 +111,15 @@ func asksOf(release *v1alpha1.BatchRelease) asks {
 	return who
 }
 
-// Viewer is who looks at a list, as far as it matters for what waits for them.
+// Viewer is the person who views a list, as far as it matters for what waits for them.
 type Viewer struct {
 	Name string
 	// Approves and Operates report whether the viewer may write the status of releases in a namespace, and the releases.
 	Approves, Operates func(namespace string) bool
 }
 
-// AsksFor reports whether a release waits for somebody like the viewer: at a gate that they may answer, or for a retry. A pull request
-// asks those whom its policy names, by the name that they have in the cluster or the part of it before an @.
+// AsksFor reports whether a release waits for somebody like the viewer: at a gate that they may answer, or for a retry. A pull request waits for
+// the people whom its policy names: the viewer is one of them if the policy has their user name in the cluster, or the part of it before an @.
 func (r *Row) AsksFor(viewer Viewer) bool {
 	switch {
 	case r.asks.approver && viewer.Approves(r.Namespace):

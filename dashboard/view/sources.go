@@ -25,7 +25,7 @@ type Sources struct {
 type Source struct {
 	Namespace, Name string
 	Mark            Mark
-	// Standing is whether it can be read, in one sentence.
+	// Standing says in one sentence whether it can be read.
 	Standing     string
 	URL          Link
 	Branch, Path string
@@ -90,7 +90,7 @@ func sourceOf(source *v1alpha1.ReleaseSource) Source {
 	return shown
 }
 
-// withoutUser is an address without what people may have put before its host: that can be a password.
+// withoutUser is an address without the user before its host, which may include a password.
 func withoutUser(address string) string {
 	scheme, rest, found := strings.Cut(address, "://")
 	if !found {

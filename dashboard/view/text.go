@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// The bounds of what somebody else has written: in a row of a list, and on the page of one release.
+// The maximum lengths of texts that others have written, in bytes: in a row of a list, and on the page of one release.
 const (
 	mostCell = 200
 	mostText = 2000
@@ -22,7 +22,7 @@ func cell(text string) string { return plain.UpTo(plain.Line(text), mostCell) }
 // line is a text on the page of one thing.
 func line(text string) string { return plain.UpTo(plain.Line(text), mostText) }
 
-// Mark is how something is, as the name of its style: good, moving, waiting, bad or plain.
+// Mark is the state of something, as the name of its style: good, moving, waiting, bad or plain.
 type Mark string
 
 // The marks.
@@ -37,7 +37,7 @@ const (
 // markOf is the mark of a state.
 func markOf(state show.State) Mark { return [...]Mark{Plain, Good, Moving, Waiting, Bad}[state] }
 
-// Sign is the mark for those who see no colours.
+// Sign is the mark for people who can't see its color.
 func (m Mark) Sign() string {
 	return map[Mark]string{Good: "✔", Moving: "▸", Waiting: "◷", Bad: "✖"}[m]
 }
@@ -51,7 +51,15 @@ func (m Moment) ISO() string { return m.UTC().Format(time.RFC3339) }
 // Ago is how long before now the time was, such as 5m.
 func (m Moment) Ago(now time.Time) string { return duration.HumanDuration(max(0, now.Sub(m.Time))) }
 
-// link is an address that a page may link to; empty if it is neither http nor https, or names no host.
+// Form is the form of a word that agrees with a number of things.
+func Form(number int, one, more string) string {
+	if number == 1 {
+		return one
+	}
+	return more
+}
+
+// link is an address that a page may link to; empty if it is neither http nor https, has no host, has a user, or is too long.
 func link(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Host == "" || parsed.User != nil || len(address) > mostText {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// mostEntries is how much of a timeline is shown.
+// mostEntries is the number of entries that are shown of a timeline.
 const mostEntries = 100
 
 // Entry is something that happened to a release.
@@ -28,7 +28,7 @@ type Entry struct {
 	Link             *Link
 }
 
-// timelineOf is what happened, the newest first: what the status, the gates and the history still tell of.
+// timelineOf is what happened, the newest first, as far as the status, the gates and the history still show it.
 func timelineOf(sight *show.Sight) []Entry {
 	var entries []Entry
 	entries = append(entries, attemptEntries(sight.Release)...)
@@ -45,7 +45,7 @@ func timelineOf(sight *show.Sight) []Entry {
 	return entries[:min(len(entries), mostEntries)]
 }
 
-// attemptEntries are what the status tells of the release in progress, or the last one.
+// attemptEntries are the entries that the status has of the release in progress, or the last one.
 func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 	status := &release.Status
 	row := RowOf(release, time.Time{})
@@ -54,12 +54,13 @@ func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 		began.Mark, began.What = Bad, "Rollback to revision "+status.UpdateRevision+" began"
 		began.By, began.Detail = "", line(cmp.Or(back.Message, string(back.Trigger)))
 	}
-	entries := []Entry{began}
+	var entries []Entry
 	if status.Entered() {
 		entries = append(entries, Entry{
 			Time: moment(status.StepStartedAt), Mark: Moving, What: fmt.Sprintf("Batch %d of %d began", row.Batch, row.Batches),
 		})
 	}
+	entries = append(entries, began) // its first batch often begins in the same second, and is newer
 	for _, jump := range status.Jumps() {
 		entries = append(entries, Entry{Time: Moment{jump.Time.Time}, Mark: Waiting, What: fmt.Sprintf("Jump from batch %d to batch %d", jump.From+1, jump.To+1)})
 	}
@@ -104,7 +105,7 @@ func gateEntries(gate *v1alpha1.Gate) []Entry {
 	return append(entries, decided)
 }
 
-// keptEntries are what the history tells of a template.
+// keptEntries are the entries that the history has of a template.
 func keptEntries(kept *appsv1.ControllerRevision) []Entry {
 	revision := revisionOf(kept)
 	entry := Entry{Time: revision.Released, Mark: Good, By: revision.Author, Detail: commitWords(revision.whole, revision.Subject)}
@@ -112,7 +113,7 @@ func keptEntries(kept *appsv1.ControllerRevision) []Entry {
 	case v1alpha1.OutcomeReleased:
 		entry.What = "Released revision " + revision.Revision
 	case v1alpha1.OutcomeRolledBackTo:
-		entry.What = "Rolled back to revision " + revision.Revision
+		entry.What, entry.By = "Rolled back to revision "+revision.Revision, "" // its author did not roll back
 	case v1alpha1.OutcomeAdopted:
 		entry.What = "Adopted revision " + revision.Revision + ", which ran before"
 	default:
@@ -152,7 +153,7 @@ type Revision struct {
 	Subject        string
 	ApprovedBy     string
 	Forced         string
-	// Before is the revision that was kept before it; empty for the first.
+	// Before is the previous revision in the history; empty for the first.
 	Before string
 
 	whole string

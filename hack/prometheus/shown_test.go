@@ -34,15 +34,15 @@ func TestDashboardRuns(t *testing.T) {
 		}
 	})
 	for title, want := range map[string]string{
-		"In progress":                    "{} 1",
-		"Waiting":                        "{} 1",
-		"Oldest waiting":                 "{} 1800",
-		"In progress, or needs somebody": `{namespace="shop", release="web", state="Blocked"} 1800`,
-		"Active":                         "{} 1",
-		"Answering":                      "{} 2",
-		"Failed":                         "{} 0",
-		"Stalled":                        "",
-		"Budget left":                    `{namespace="shop", source="shop"} 0.98`,
+		"In progress":                     "{} 1",
+		"Waiting":                         "{} 1",
+		"Oldest waiting":                  "{} 1800",
+		"In progress, or needs attention": `{namespace="shop", release="web", state="Blocked"} 1800`,
+		"Active":                          "{} 1",
+		"Reachable":                       "{} 2",
+		"Failed":                          "{} 0",
+		"Stalled":                         "",
+		"Budget left":                     `{namespace="shop", source="shop"} 0.98`,
 	} {
 		if got := answers[title]; got != want {
 			t.Errorf("%s: want %s, got %s", title, want, got)

@@ -109,7 +109,7 @@ func UpTo(line string, size int) string {
 		return line
 	}
 	end := size - len(more)
-	for !utf8.RuneStart(line[end]) {
+	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
 	}
 	return strings.TrimRight(line[:end], " ") + more

@@ -81,7 +81,7 @@ func wantRead(t *testing.T, text, encoded string) {
 
 func TestUpTo(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"": "", "12345678": "12345678", "123456789": "12345…", "1234éé": "1234éé", "1234ééx": "1234…", "123 45678": "123 4…", "1234 5678": "1234…"} {
+	for text, want := range map[string]string{"": "", "12345678": "12345678", "123456789": "12345…", "1234éé": "1234éé", "1234ééx": "1234…", "123 45678": "123 4…", "1234 5678": "1234…", "\x80\x80\x80\x80\x80\x80\x80\x80\x80": "…"} {
 		if got := UpTo(text, 8); got != want {
 			t.Errorf("%q: want %q, got %q", text, want, got)
 		}

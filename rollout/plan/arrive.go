@@ -28,7 +28,7 @@ func rest(d Decision) Decision {
 // template Git has taken back since: it may have pods already.
 func takeBack(d Decision) Decision {
 	return begin(d, *d.record.Resolved, &v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerGitRevert, From: d.Workload.Revision, Message: "what had just been begun is not given any more",
+		Trigger: v1alpha1.TriggerGitRevert, From: d.Workload.Revision, Message: "spec.template changed back before the release was on record",
 	})
 }
 
@@ -66,6 +66,9 @@ func (l *look) arrives() bool {
 	return w.Hold == nil && w.Digest == l.record.Resolved.Digest && (l.record.Held == nil || l.handedBack()) &&
 		!(w.secured() && l.oldReplicas() > 0)
 }
+
+// adopts reports whether the workload came to the template without Sluice: it was never taken over for it.
+func (l *look) adopts() bool { return l.record.Held == nil && !l.isRollback() && l.arrives() }
 
 // arrival is how far it does.
 func (l *look) arrival() Arrival {

@@ -37,7 +37,7 @@ func (t *telling) gaveWay() *Event {
 	if was.StepStartedAt != nil {
 		where = " at batch " + was.Batch
 	}
-	return &Event{Reason: v1alpha1.ReasonSuperseded, Message: bounded(fmt.Sprintf("%s%s%s gives way to %s",
+	return &Event{Reason: v1alpha1.ReasonSuperseded, Message: bounded(fmt.Sprintf("%s%s%s is superseded by %s",
 		what, versionWords(was.UpdateRevision, was.Commit), where, versionWords(t.status.UpdateRevision, t.status.Commit)))}
 }
 

@@ -28,11 +28,11 @@ func TestProgressIsTold(t *testing.T) {
 		"told before":                   {fresh().saved(), nil},
 		"a batch without gates is done": {ungated(), []string{"StepCompleted: batch 1/3 done with 1 pod of 10", "StepUpgrading: batch 2/3: updating to 5 pods of 10"}},
 		"another takes its place": {held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).status(commit).resolved("v3").but(given), []string{
-			"Superseded: the release of revision v2 of commit 0123456 at batch 2/3 gives way to revision v3 of commit fedcba9",
+			"Superseded: the release of revision v2 of commit 0123456 at batch 2/3 is superseded by revision v3 of commit fedcba9",
 			"TakingOver: revision v3 of commit fedcba9 is released in 3 batches",
 		}},
 		"a rollback begins": {held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).but(rollback("true")), []string{
-			"RollingBack: rolling back to v1: rollback=true was asked for",
+			"RollingBack: rolling back to v1: rollback=true was requested",
 		}},
 		"a batch of a rollback": {rollingBack(10).status(notEntered).sets(set("v1", 0), set("v2", 10)), []string{"RollingBack: batch 1/2: updating to 1 pod of 10"}},
 	}

@@ -105,8 +105,8 @@ func TestATemplateThatWaitsSaysForWhat(t *testing.T) {
 	const (
 		room   = "RollingBack - Initial AwaitingRoom"
 		native = "RollingBack - Initial TakingOver"
-		late   = "ProgressDeadlineExceeded: revision v2 waits, and there was no progress for 10m0s: other pods must go first, " +
-			"so that one of the stable version has room"
+		late   = "ProgressDeadlineExceeded: revision v2 waits, and there was no progress for 10m0s: other pods must be deleted first, " +
+			"to make room for a pod of the stable version"
 	)
 	checkPlans(t, map[string]planned{
 		"for room":                   {crowded(), outcome{Is: room, Wake: time.Minute}},

@@ -38,7 +38,7 @@ func (l *look) beyond() *Event {
 	kind := l.Release.Spec.WorkloadRef.Kind
 	return &Event{Warning: true, Reason: v1alpha1.ReasonCameUpdated, Message: bounded(fmt.Sprintf(
 		"%d of %d pods run revision %s, and batch %s approves %d: pods were added or lost while the %s was taken over, "+
-			"and its controller makes pods of the new revision; they stay; to take them back: sluice rollback %s -n %s",
+			"and its controller makes pods of the new revision; they stay; to remove them: sluice rollback %s -n %s",
 		l.updated(), l.Workload.Replicas, l.record.UpdateRevision, l.batchWord(), l.approved(), kind, l.Release.Name, l.Release.Namespace))}
 }
 

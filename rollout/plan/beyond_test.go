@@ -50,7 +50,7 @@ func (k *rack) toldBeyond() int {
 }
 
 const why = "pods were added or lost while the Rack was taken over, and its controller makes pods of the new revision; " +
-	"they stay; to take them back: sluice rollback web -n"
+	"they stay; to remove them: sluice rollback web -n"
 
 func TestPodsThatComeUpdatedAreTold(t *testing.T) {
 	t.Parallel()

@@ -104,7 +104,7 @@ func (t *telling) stalledBeside() stall {
 		return stall{v1alpha1.StallInvalidTemplate, refused.words(), false}
 	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.elder() != "":
 		return stall{v1alpha1.StallWorkloadShared, fmt.Sprintf(
-			"%s %q also belongs to BatchRelease %q, which is older, and alone may revert changes: delete one of the two",
+			"%s %q also belongs to BatchRelease %q, which is older: only the older one reverts changes; delete one of the two",
 			t.kind(), t.Workload.Name, t.elder()), false}
 	case t.record.Traffic != nil && t.record.Traffic.Problem != nil:
 		return stall{v1alpha1.StallTrafficBlocked, t.record.Traffic.Problem.Words(), false}
@@ -122,10 +122,10 @@ func (t *telling) quarantine() *Event {
 	case !t.quarantined():
 		return nil
 	case back == nil || back.Trigger == v1alpha1.TriggerDrift || back.Trigger == v1alpha1.TriggerGitRevert:
-		return &Event{Reason: v1alpha1.ReasonRolledBack, Message: "spec.template was rolled back and is not released again; a different template is"}
+		return &Event{Reason: v1alpha1.ReasonRolledBack, Message: "spec.template was rolled back and is not released again: a different template starts the next release"}
 	}
 	return &Event{Reason: v1alpha1.ReasonRolledBack, Message: fmt.Sprintf(
-		"revision %s%s was rolled back and is not released again; a different template is", back.From, ofCommit(t.record.Commit))}
+		"revision %s%s was rolled back and is not released again: a different template starts the next release", back.From, ofCommit(t.record.Commit))}
 }
 
 func ofCommit(commit string) string {

@@ -67,7 +67,7 @@ func (d Decision) whyLate() string {
 	case d.shifts():
 		return awaited(d.record.Traffic)
 	case d.goingBack():
-		return "pods of the version before are not available"
+		return "pods of the previous version are not available"
 	default:
 		return d.Failing
 	}

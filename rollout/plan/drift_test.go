@@ -82,7 +82,7 @@ func TestOldestReleaseRevertsDrift(t *testing.T) {
 			o.Release.CreationTimestamp, o.Siblings = metav1.NewTime(noon), siblings
 		})
 	}
-	const shared = `WorkloadShared: Deployment "web" also belongs to BatchRelease "api", which is older, and alone may revert changes: delete one of the two`
+	const shared = `WorkloadShared: Deployment "web" also belongs to BatchRelease "api", which is older: only the older one reverts changes; delete one of the two`
 	younger, older := Sibling{Name: "api", Created: noon.Add(1)}, Sibling{Name: "api", Created: noon.Add(-1)}
 	goesBack := outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"}
 	leaves := outcome{Is: "Completed 3/3 Completed Drifted", Stalled: shared}
@@ -119,7 +119,7 @@ func TestDriftNamesTheKind(t *testing.T) {
 	t.Parallel()
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop).but(func(o *Observation) { o.Release.Spec.WorkloadRef.Kind = "StatefulSet" })
 	want := []Event{{Warning: true, Reason: v1alpha1.ReasonDrifted, Message: "the StatefulSet was changed out of band: " + image +
-		"; put it back ('kubectl rollout undo statefulset/web -n shop'), or commit it to Git"}}
+		"; undo it ('kubectl rollout undo statefulset/web -n shop'), or commit it to Git"}}
 	if diff := cmp.Diff(want, next(t, s).Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -130,7 +130,7 @@ func TestDriftIsToldOnce(t *testing.T) {
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop)
 	first := next(t, s)
 	want := []Event{{Warning: true, Reason: v1alpha1.ReasonDrifted, Message: "the Deployment was changed out of band: " + image +
-		"; put it back ('kubectl rollout undo deployment/web -n shop'), or commit it to Git"}}
+		"; undo it ('kubectl rollout undo deployment/web -n shop'), or commit it to Git"}}
 	if diff := cmp.Diff(want, first.Events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -45,7 +45,7 @@ func (j jumpRefused) words() string {
 	case InRollback:
 		return "a rollback has its own steps"
 	case NoSuchStep:
-		return fmt.Sprintf("the batches 1 to %d are 0 to %d there", j.steps, j.steps-1)
+		return fmt.Sprintf("steps count from 0: name one from 0 to %d", j.steps-1)
 	case PresentStep:
 		return "this is the current step"
 	default:
@@ -55,8 +55,8 @@ func (j jumpRefused) words() string {
 
 // words say who is not waited for any more.
 func (g gaveUp) words() string {
-	return fmt.Sprintf("going on without them: in %s their status has not told that they follow the route (%s); requests that they still send by "+
-		"the route of before may fail: repair them, or detach the route from them", g.after, joined(g.pending))
+	return fmt.Sprintf("continuing without Gateways whose status does not say within %s that they follow the route (%s): requests that they still "+
+		"route as before may fail; repair them, or detach the route from them", g.after, joined(g.pending))
 }
 
 // mostNamed is how many templates a message names.

@@ -36,7 +36,7 @@ func leave(l *look) Decision {
 		}
 	}
 	if left && slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer) {
-		d = d.do(Annotate{Reason: "the workload is the native controller's again", Finalizer: new(false)})
+		d = d.do(Annotate{Reason: "the native controller manages the workload again", Finalizer: new(false)})
 	}
 	return d
 }

@@ -135,7 +135,7 @@ func TestLeavingLooksForTheTemplate(t *testing.T) {
 	checkScripts(t, map[string]scripted{
 		"it is asked for live": {lost().but(func(o *Observation) { o.Live &^= ReadKept | ReadCounts }), []string{"needs counts, kept"}},
 		"what is gone for good is not put back": {lost(), []string{
-			"hand back: the release is deleted", "annotate release finalizer=false: the workload is the native controller's again",
+			"hand back: the release is deleted", "annotate release finalizer=false: the native controller manages the workload again",
 		}},
 	})
 }

@@ -188,7 +188,7 @@ func TestCostsAreTakenBack(t *testing.T) {
 	want := []string{
 		"write the deletion cost of 2 pods: the release is deleted",
 		"hand back with template v1: the release is deleted",
-		"annotate release finalizer=false: the workload is the native controller's again",
+		"annotate release finalizer=false: the native controller manages the workload again",
 	}
 	if diff := cmp.Diff(want, script(next(t, s))); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)

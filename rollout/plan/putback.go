@@ -119,7 +119,7 @@ func (l *look) onRecord(change string) ExternalChange {
 		return w.Hold.Change
 	}
 	by := cmp.Or(l.Workload.ChangedBy, "somebody else")
-	return ExternalChange{Kind: change, Message: whatChanged[change] + " by " + by + "; it was put back"}
+	return ExternalChange{Kind: change, Message: whatChanged[change] + " by " + by + "; Sluice restored it"}
 }
 
 // takesPods reports whether the native controller removes pods for a change (T6).

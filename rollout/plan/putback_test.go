@@ -28,7 +28,7 @@ func TestLostPodsAreToldOfWhatTakesThem(t *testing.T) {
 		on   func(*Observation)
 		text string
 	}{
-		"unpaused":   {unpausedByBob, "batch 1/3 is on hold: the workload was unpaused by bob; this cost pods, which are being replaced; to continue: sluice retry web -n shop"},
+		"unpaused":   {unpausedByBob, "batch 1/3 is on hold: the workload was unpaused by bob; pods were lost and are being replaced; to continue: sluice retry web -n shop"},
 		"a template": {onRecord, "batch 1/3 is on hold: the template was changed; to continue: sluice retry web -n shop"},
 	} {
 		if got := next(t, short().but(want.on).but(inShop)).Status.Message; got != want.text {
@@ -46,19 +46,19 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 	}{
 		"unpaused": {
 			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }),
-			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by somebody else; it was put back"},
+			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by somebody else; Sluice restored it"},
 		},
 		"another strategy, by whom is known": {
 			takenFrom(func(w *Workload) { deploymentOf(w).Recreate = false }).but(ada),
-			ExternalChange{"StrategyChanged", "the workload's strategy was changed by ada at noon; it was put back"},
+			ExternalChange{"StrategyChanged", "the workload's strategy was changed by ada at noon; Sluice restored it"},
 		},
 		"another template": {
 			takenFrom(func(w *Workload) { w.Digest = "digest-v9" }).but(resolvedAs("digest-v2")),
-			ExternalChange{"TemplateChanged", "the workload's template was changed by somebody else; it was put back"},
+			ExternalChange{"TemplateChanged", "the workload's template was changed by somebody else; Sluice restored it"},
 		},
 		"no annotation": {
 			takenFrom(func(w *Workload) { w.Hold = nil }),
-			ExternalChange{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; it was put back"},
+			ExternalChange{"HoldRemoved", "the annotation that says who holds the workload was changed by somebody else; Sluice restored it"},
 		},
 		"what is on record stays there": {
 			takenFrom(func(w *Workload) { deploymentOf(w).Recreate = false }).but(onRecord).but(ada),
@@ -66,7 +66,7 @@ func TestWhatIsPutBackGoesOnRecordInTheSameWrite(t *testing.T) {
 		},
 		"but for what takes pods away": {
 			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).but(onRecord).but(ada),
-			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by ada at noon; it was put back"},
+			ExternalChange{"WorkloadUnpaused", "the workload was unpaused by ada at noon; Sluice restored it"},
 		},
 		"of which the first stays": {
 			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).but(onRecord).but(unpausedByBob).but(ada),

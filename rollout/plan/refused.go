@@ -149,7 +149,7 @@ func (a TakeOver) name() mover.Name {
 	case a.AsItIs:
 		return mover.Name{Key: "TakeOver:own", Words: "take over the workload with the template that it has"}
 	case a.Template == nil:
-		return mover.Name{Key: "TakeOver", Words: "put back what says that the workload is taken over"}
+		return mover.Name{Key: "TakeOver", Words: "restore the fields that hold the workload"}
 	default:
 		return mover.Name{Key: "TakeOver" + a.Template.key(), Words: "take over the workload with " + a.Template.String()}
 	}

@@ -45,7 +45,7 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 		d = quarantine(d, d.Given)
 	}
 	return rollBack(d.look, target, v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was asked for"),
+		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"),
 	}), true
 }
 

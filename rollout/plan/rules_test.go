@@ -12,7 +12,7 @@ func TestLeaveHandsTheWorkloadBackBeforeTheReleaseGoesAway(t *testing.T) {
 	t.Parallel()
 	const (
 		upgrading = "RollingUpdate 1/3 Upgrade StepUpgrading"
-		free      = "annotate release finalizer=false: the workload is the native controller's again"
+		free      = "annotate release finalizer=false: the native controller manages the workload again"
 		deleted   = ": the release is deleted"
 	)
 	checkPlans(t, map[string]planned{

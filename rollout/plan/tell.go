@@ -195,7 +195,7 @@ const conditionPreflight = "Preflight"
 
 func holdMessage(held *v1alpha1.HeldWorkload) string {
 	if held == nil {
-		return "the workload is the native controller's"
+		return "the native controller manages the workload"
 	}
 	return "the workload is taken over"
 }

@@ -148,7 +148,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 	return d.with(func(r *record) {
 		before := *r
 		r.Attempt, r.StartedAt = d.nextAttempt(), d.time()
-		r.Phase = v1alpha1.PhaseInitial
+		r.Phase, r.Adopted = v1alpha1.PhaseInitial, false
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = 0, v1alpha1.StepInitial, nil
 		r.Gates, r.Progress, r.RefusedWrite, r.PausePoint, r.Failure = nil, nil, nil, nil, nil
 		r.Replicas, r.TargetReplicas = 0, 0

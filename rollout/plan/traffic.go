@@ -409,7 +409,7 @@ func awaited(told *v1alpha1.TrafficStatus) string {
 	case v1alpha1.AwaitedEndpoints:
 		return "endpoints of " + orWord(told.AwaitsObject, "the version that gets more requests") + " are not ready yet, or not for long enough"
 	case v1alpha1.AwaitedRoutes:
-		return "the status of " + orWord(told.AwaitsObject, "a route") + " does not say yet that the route is in effect as it was written"
+		return "the status of " + orWord(told.AwaitsObject, "a route") + " does not say yet that the route is in effect"
 	case v1alpha1.AwaitedCapacity:
 		return "more pods must be ready for this share of the requests"
 	case v1alpha1.AwaitedDrain:
@@ -417,7 +417,7 @@ func awaited(told *v1alpha1.TrafficStatus) string {
 	case v1alpha1.AwaitedOldPodsDelay:
 		return "the old pods are kept for a while"
 	case v1alpha1.AwaitedOldPods:
-		return "the old pods are going"
+		return "the old pods are being deleted"
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ func TestWaitsForRoutesNameThem(t *testing.T) {
 	}
 	s.Release.Status.Progress.Available = 1
 	late := next(t, s.but(watchedFor(tenMinutes)).but(failing(""))).Status
-	if want := "batch 1/2: no progress for 10m0s: the status of HTTPRoute shop/shop does not say yet that the route is in effect as it was written"; late.Message != want {
+	if want := "batch 1/2: no progress for 10m0s: the status of HTTPRoute shop/shop does not say yet that the route is in effect"; late.Message != want {
 		t.Errorf("at its deadline it says %q, want %q", late.Message, want)
 	}
 	s.Traffic.Routes[1].Accepted, s.Traffic.Routes[0].Share, s.Traffic.Routes[1].Share = true, traffic.Share{}, traffic.Share{}

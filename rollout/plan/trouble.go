@@ -53,13 +53,13 @@ func watchPods(d Decision) Decision {
 	if looks.missing.IsZero() {
 		return endTrouble(d, looks, told)
 	}
-	due := looks.due(d.PodLook)
+	due := looks.due(d.PodLook, told != nil)
 	switch {
 	case d.PodLook == 0:
 		return d.troubled(looks, told)
 	case d.Live.Has(ReadTrouble):
 		looks, told = judge(d, looks, told)
-		return d.troubled(looks, told).wakeAt(looks.due(d.PodLook))
+		return d.troubled(looks, told).wakeAt(looks.due(d.PodLook, told != nil))
 	case d.Now.Before(due):
 		return d.troubled(looks, told).wakeAt(due)
 	default:
@@ -102,10 +102,12 @@ func endTrouble(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) Decision 
 // judge takes over what was found. It is nil if that could not be read.
 func judge(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) (PodLooks, *v1alpha1.PodTrouble) {
 	looks.last, looks.taken = d.Now, looks.taken+1
-	found := d.Trouble
-	switch {
-	case found == nil:
+	if d.Trouble == nil {
 		return looks, told
+	}
+	found := *d.Trouble
+	found.Pods = min(found.Pods, d.pods.Updated.Wanted) // pods that failed, and have been replaced, count as well
+	switch {
 	case found.Pods == 0 && told != nil && told.Reason == v1alpha1.PodsCrash && looks.most <= looks.foundAt:
 		return looks, told // a container that crashes runs in between
 	case found.Pods == 0:
@@ -156,11 +158,15 @@ func (k PodLooks) seen(now time.Time, available, wanted int32) PodLooks {
 	return k
 }
 
-// due is when to look next: the first time once no more pods have come for a while, or not all of them for longer.
-func (k PodLooks) due(every time.Duration) time.Time {
-	const patience = 4
-	if k.taken > 0 {
+// due is when to look next: the first time once no more pods have come for a while, or not all of them for longer. Until trouble is told the
+// looks stay close: an image may take minutes to come, and what runs it may crash then.
+func (k PodLooks) due(every time.Duration, told bool) time.Time {
+	const patience, untold = 4, 2
+	switch {
+	case k.taken > 0 && told:
 		return k.last.Add(backoff(every, k.taken))
+	case k.taken > 0:
+		return k.last.Add(backoff(every, min(k.taken, untold)))
 	}
 	idle, slow := later(k.grown, k.missing).Add(every), k.missing.Add(patience*every)
 	if slow.Before(idle) {

@@ -198,6 +198,57 @@ func TestPodsThatComeAreNotLookedAt(t *testing.T) {
 	}
 }
 
+// An image may take minutes to come, and what runs it crashes then: that is told within seconds as well, whatever the looks before have found.
+func TestACrashAfterALongStartIsToldSoon(t *testing.T) {
+	t.Parallel()
+	for _, starts := range []int{10, 60, 200, 500} {
+		w := lacking(3)
+		w.pods = Trouble{}
+		told := ""
+		for second := range starts + 25 {
+			if second >= starts {
+				w.pods = crash
+			}
+			if told = w.after(t, time.Second*time.Duration(min(second, 1))); told != "" {
+				break
+			}
+		}
+		if told != crashes {
+			t.Errorf("a crash after %d seconds is not told 25 seconds later: %q", starts, told)
+		}
+		if most := starts/20 + 4; w.looks > most {
+			t.Errorf("want at most %d looks in %d seconds, got %d", most, starts, w.looks)
+		}
+	}
+}
+
+// Pods that are ready for a moment and crash again, in the last batch as in any other, are told of within seconds each time that they have been
+// well for longer, and nobody is told twice of one that flaps.
+func TestPodsThatCrashAfterTheyWereReady(t *testing.T) {
+	t.Parallel()
+	w := lacking(5)
+	w.Release.Status.CurrentStepState = v1alpha1.StepBlocking
+	w.gates(gate(1, 1, 0))
+	w.after(t, 0)
+	w.after(t, time.Minute)
+	w.available(3)
+	w.wantTold(t, 30, "5: "+crashes)
+	w.available(5)
+	w.pods = Trouble{}
+	w.wantTold(t, 3600)
+	w.available(3)
+	w.pods = crash
+	w.wantTold(t, 30, "0: "+crashes)
+}
+
+// A node that refuses pods leaves one behind each time: no more are in trouble than there are to be.
+func TestTroubleIsOfNoMorePodsThanThereAreToBe(t *testing.T) {
+	t.Parallel()
+	w := lacking(3)
+	w.pods = Trouble{Reason: v1alpha1.PodsCannotStart, Pods: 400, Message: "OutOfcpu"}
+	w.wantTold(t, 10, "5: 5 of 5 pods can't start: OutOfcpu")
+}
+
 // What a kubelet or a scheduler says steers nothing, and is bounded.
 func TestTroubleOfAnyText(t *testing.T) {
 	t.Parallel()

@@ -189,9 +189,9 @@ func (t *telling) preparingWords(s Preparing) (reason, message string) {
 		waits += fmt.Sprintf(", and there was no progress for %s", t.progressDeadline())
 	}
 	if s.Awaits == v1alpha1.AwaitedRoom {
-		return v1alpha1.ReasonAwaitingRoom, waits + ": other pods must go first, so that one of the stable version has room"
+		return v1alpha1.ReasonAwaitingRoom, waits + ": other pods must be deleted first, to make room for a pod of the stable version"
 	}
-	return v1alpha1.ReasonTakingOver, waits + ": the native controller has not observed the latest change, or not made the pods of the stable version"
+	return v1alpha1.ReasonTakingOver, waits + ": the native controller has not observed the latest change, or has not created the pods of the stable version"
 }
 
 func (t *telling) mixingWords() string { return preflight.MixesVersions(t.Workload.Name) }
@@ -251,7 +251,7 @@ func (l *look) causeWords(cause Cause) string {
 	case Changed:
 		words := c.What.Message
 		if c.PodsLost {
-			words += "; this cost pods, which are being replaced"
+			words += "; pods were lost and are being replaced"
 		}
 		return fmt.Sprintf("%s; to continue: sluice retry %s -n %s", words, l.Release.Name, l.Release.Namespace)
 	case ChangedPastGit:
@@ -297,7 +297,7 @@ func (t *telling) shiftingWords() string {
 	case t.isRollback():
 		return fmt.Sprintf("batch %s: requests go back to revision %s", t.status.Batch, t.record.RolledBackTo())
 	default:
-		return fmt.Sprintf("batch %s: requests are moved to %d%% for revision %s", t.status.Batch, told.TargetWeight, t.record.UpdateRevision)
+		return fmt.Sprintf("batch %s: moving requests: %d%% to revision %s", t.status.Batch, told.TargetWeight, t.record.UpdateRevision)
 	}
 }
 
@@ -358,7 +358,7 @@ func (l *look) driftedWords() string {
 	message, again := l.driftWords(l.Drift.Fields), l.driftAgain()
 	switch {
 	case l.Release.Spec.Drift != v1alpha1.DriftRevert:
-		message += fmt.Sprintf("; put it back ('kubectl rollout undo %s/%s -n %s'), or commit it to Git",
+		message += fmt.Sprintf("; undo it ('kubectl rollout undo %s/%s -n %s'), or commit it to Git",
 			strings.ToLower(l.kind()), l.Release.Spec.WorkloadRef.Name, l.Release.Namespace)
 	case l.elder() == "" && l.Now.Before(again):
 		message += "; it will be reverted at " + again.UTC().Format(time.RFC3339)

@@ -271,7 +271,7 @@ func trim(object any) (any, error) {
 		spec.Affinity = pod.Spec.Affinity // it says for which node a DaemonSet's pod is
 	}
 	pod.Spec = spec
-	status := corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions}
+	status := corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason, Conditions: pod.Status.Conditions}
 	if !serves(pod) {
 		status.InitContainerStatuses, status.ContainerStatuses = trimContainers(pod.Status.InitContainerStatuses), trimContainers(pod.Status.ContainerStatuses)
 	}

@@ -8,5 +8,5 @@
 //   - only the process that holds the Lease counts facts, and shows releases: sums over all replicas count nothing twice;
 //   - labels have values that the API server has checked, such as names and enumerations, or that are listed here: no commit, branch,
 //     person or message adds a series;
-//   - no memory is kept for a release, except while it is to be restored.
+//   - a release takes no memory, except while its workload runs a bad version.
 package metrics

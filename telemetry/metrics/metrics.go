@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Metrics are those of releases. It tells facts to Prometheus (telemetry.Teller) and collects the releases that there are.
+// Metrics are the metrics of releases. It counts facts (telemetry.Teller), and collects the states of existing releases at each scrape.
 type Metrics struct {
 	batches, gates, releases           *prometheus.HistogramVec
 	commitToBatch, leadTime, toRestore *prometheus.HistogramVec
@@ -21,15 +21,15 @@ type Metrics struct {
 
 	clock clock.PassiveClock
 	mutex sync.Mutex
-	// bad is since when workloads run what failed, or was rolled back, by release.
+	// bad is, by release, since when a workload has run a version that failed or was rolled back.
 	bad map[types.UID]time.Time
 	// seen are the namespaces that have series, and when they last had releases.
 	seen map[string]time.Time
-	// leading are those that show releases: one, except where several managers run in this process.
+	// leading are the managers that show releases: one, unless several run in this process.
 	leading []*leading
 }
 
-// Default are the Metrics of this process, beside those of controller-runtime.
+// Default are the Metrics of this process, in the registry of controller-runtime.
 var Default = sync.OnceValue(func() *Metrics { return New(metrics.Registry, clock.RealClock{}) })
 
 // New makes Metrics and registers them.
@@ -37,27 +37,27 @@ func New(registry prometheus.Registerer, now clock.PassiveClock) *Metrics {
 	m := &Metrics{clock: now, bad: map[types.UID]time.Time{}, seen: map[string]time.Time{}}
 	made := promauto.With(registry)
 	m.batches = made.NewHistogramVec(histogram("sluice_batch_duration_seconds",
-		"How long batches took, in seconds: from entering the batch until all of its pods were available and got their requests.",
+		"Duration of batches in seconds, from the start of the batch until all of its pods are available and get their requests.",
 		5, 15, 30, minute, 2*minute, 5*minute, 10*minute, 20*minute, 30*minute, hour, 2*hour, 4*hour), []string{"namespace"})
 	m.gates = made.NewHistogramVec(histogram("sluice_gate_wait_seconds",
-		"How long gates waited for their decision, in seconds, by the type of the gate and the decision.",
+		"Seconds from the opening of a gate to its decision, by type and decision.",
 		1, 10, minute, 5*minute, 15*minute, hour, 4*hour, 12*hour, day, 3*day, 7*day), []string{"type", "decision"})
 	m.releases = made.NewHistogramVec(histogram("sluice_release_duration_seconds",
-		"How long releases and rollbacks took from their begin to their end, in seconds, by how they ended.",
+		"Duration of releases and rollbacks in seconds, from start to end, by outcome.",
 		minute, 5*minute, 15*minute, 30*minute, hour, 2*hour, 4*hour, 8*hour, day, 3*day, 7*day), []string{"outcome"})
 	m.commitToBatch = made.NewHistogramVec(histogram("sluice_commit_to_batch_seconds",
-		"The time from a commit, as its committer claims, to the end of each batch of its release, in seconds.", fromCommit...), []string{"batch"})
+		"Seconds from a commit, at the time that its committer claims, to the end of each batch of its release.", fromCommit...), []string{"batch"})
 	m.leadTime = made.NewHistogramVec(histogram("sluice_lead_time_seconds",
-		"The time from a commit, as its committer claims, to the completion of its release, in seconds.", fromCommit...), []string{"namespace"})
+		"Seconds from a commit, at the time that its committer claims, to the completion of its release.", fromCommit...), []string{"namespace"})
 	m.toRestore = made.NewHistogramVec(histogram("sluice_time_to_restore_seconds",
-		"The time from the begin of a release that failed or was rolled back until all pods ran a good version again, in seconds.",
+		"Seconds from the start of a release that failed or was rolled back until all pods run a good version again.",
 		minute, 5*minute, 15*minute, 30*minute, hour, 4*hour, day), []string{"namespace"})
 	m.ends = made.NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_release_ends_total",
-		Help: "Ends of releases, by how they ended. One that fails counts as Failed, and later again by what became of it.",
+		Help: "Releases that ended, by outcome. A release that fails counts as Failed, and again when it ends in another way.",
 	}, []string{"namespace", "outcome"})
 	m.rollbacks = made.NewCounterVec(prometheus.CounterOpts{
-		Name: "sluice_rollbacks_total", Help: "Rollbacks that began, by what began them.",
+		Name: "sluice_rollbacks_total", Help: "Rollbacks that began, by trigger.",
 	}, []string{"namespace", "trigger"})
 	m.fromZero()
 	registry.MustRegister(m)
@@ -71,7 +71,7 @@ const (
 	day    = 24 * hour
 )
 
-// fromCommit are the buckets of what is measured from a commit on.
+// fromCommit are the buckets of durations that begin at a commit.
 var fromCommit = []float64{minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour, day, 2 * day, 7 * day, 30 * day}
 
 func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
@@ -103,7 +103,7 @@ var (
 // otherType stands for all types of gates that are not Sluice's own.
 const otherType v1alpha1.GateType = "other"
 
-// fromZero begins each series at 0 whose labels are known: one that is not there can't be told from a scrape that fails, and its
+// fromZero begins each series whose labels are known at 0: a series that does not exist looks like a failed scrape, and its
 // first increase would be lost.
 func (m *Metrics) fromZero() {
 	for _, outcome := range outcomes {
@@ -130,7 +130,7 @@ func (m *Metrics) begin(namespace string) {
 	m.toRestore.WithLabelValues(namespace)
 }
 
-// forget takes the series of a namespace away.
+// forget removes the series of a namespace.
 func (m *Metrics) forget(namespace string) {
 	for _, vector := range []interface {
 		DeletePartialMatch(labels prometheus.Labels) int

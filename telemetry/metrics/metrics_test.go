@@ -130,6 +130,11 @@ func TestFactsAreCounted(t *testing.T) {
 				"sluice_gate_wait_seconds{decision=Passed,type=other}": 360,
 			},
 		},
+		"a workload that runs the template already": {[]story.Fact{fact(story.ReleaseAdopted, 10)}, map[string]float64{}},
+		"a failure that somebody mends past Sluice": {[]story.Fact{fact(story.ReleaseFailed, 1), fact(story.ReleaseAdopted, 10)}, map[string]float64{
+			"sluice_release_ends_total{namespace=shop,outcome=Failed}": 1, "sluice_release_duration_seconds{outcome=Failed}": 60,
+			"sluice_time_to_restore_seconds{namespace=shop}": 600,
+		}},
 		"a release": {[]story.Fact{fact(story.ReleaseCompleted, 10)}, map[string]float64{
 			"sluice_release_ends_total{namespace=shop,outcome=Completed}": 1, "sluice_release_duration_seconds{outcome=Completed}": 600,
 			"sluice_lead_time_seconds{namespace=shop}": 4200,

@@ -13,23 +13,24 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// What is known of the releases that there are, at the time of the scrape.
+// The gauges of the releases that exist at the time of the scrape.
 var (
 	releasesOf = prometheus.NewDesc("sluice_releases",
-		"How many releases there are, by phase; None of those that have released nothing yet.", []string{"namespace", "phase"}, nil)
+		"Number of releases by phase. None means that a release has released nothing yet.", []string{"namespace", "phase"}, nil)
 	stateOf = prometheus.NewDesc("sluice_release_state",
-		"1 for the state of each release that is in progress, waits or needs somebody.", []string{"namespace", "release", "state"}, nil)
+		"1 for the state of each release that is in progress, waits or needs attention.", []string{"namespace", "release", "state"}, nil)
 	sinceOf = prometheus.NewDesc("sluice_release_state_since_timestamp_seconds",
-		"Since when such a release has stood as it does, as a Unix time in seconds.", []string{"namespace", "release"}, nil)
+		"Unix time in seconds since when a release has been in its state.", []string{"namespace", "release"}, nil)
 	stoppedOf = prometheus.NewDesc("sluice_release_stopped",
-		"1 for each cause that stops a release in progress, or one that waits.", []string{"namespace", "release", "cause"}, nil)
+		"1 for each cause that stops a release in progress or one that waits.", []string{"namespace", "release", "cause"}, nil)
 	stalledOf = prometheus.NewDesc("sluice_release_stalled",
-		"1 for what somebody must change before a release can continue.", []string{"namespace", "release", "cause"}, nil)
+		"1 for the cause that somebody must remove before a release can continue.", []string{"namespace", "release", "cause"}, nil)
 )
 
-// phases are the values of the label; none is that of a release without one.
+// none is the phase of a release that has none.
 const none = "None"
 
+// phases are the values of the label phase.
 var phases = []string{
 	none, string(v1alpha1.PhaseInitial), string(v1alpha1.PhaseRollingUpdate), string(v1alpha1.PhaseRollingBack),
 	string(v1alpha1.PhaseFinalizing), string(v1alpha1.PhaseCompleted), string(v1alpha1.PhaseFailed),
@@ -106,7 +107,7 @@ type scrape struct {
 
 func (s *scrape) read(cache client.Reader) error {
 	var all v1alpha1.BatchReleaseList
-	// The cache has it all, and nothing of it is changed.
+	// The objects belong to the cache: they are only read.
 	if err := cache.List(context.Background(), &all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list BatchReleases: %w", err)
 	}
@@ -160,7 +161,7 @@ func phaseOf(status *v1alpha1.BatchReleaseStatus) string {
 	return string(status.Phase)
 }
 
-// concerns reports whether a release is in progress, waits, or needs somebody.
+// concerns reports whether a release is in progress, waits, or needs attention.
 func concerns(status *v1alpha1.BatchReleaseStatus) bool {
 	switch status.State {
 	case "", v1alpha1.StateIdle, v1alpha1.StateCompleted:
@@ -170,7 +171,7 @@ func concerns(status *v1alpha1.BatchReleaseStatus) bool {
 	}
 }
 
-// afterwards is for how long a namespace keeps its series after its last release.
+// afterwards is how long a namespace keeps its series after its last release is gone.
 const afterwards = time.Hour
 
 // note notes that a namespace has releases.
@@ -183,8 +184,8 @@ func (m *Metrics) note(namespace string, now time.Time) {
 	}
 }
 
-// keep begins the series of namespaces that have releases, and forgets those of namespaces that have had none for a while: previews of
-// pull requests come and go.
+// keep begins the series of namespaces that have releases, and forgets those of namespaces that have had none for a while: preview
+// environments of pull requests come and go.
 func (m *Metrics) keep(there map[string]map[string]int) {
 	now := m.clock.Now()
 	m.mutex.Lock()

@@ -31,6 +31,8 @@ func (m *Metrics) tell(f *story.Fact) {
 			m.leadTime.WithLabelValues(f.Release.Namespace).Observe(seconds(took))
 		}
 		m.good(f)
+	case story.ReleaseAdopted: // nothing was released, but what runs now is what is meant to
+		m.good(f)
 	case story.RolledBack:
 		m.end(f, rolledBack)
 		m.good(f)
@@ -52,11 +54,11 @@ func (m *Metrics) tell(f *story.Fact) {
 	}
 }
 
-// maxBatch is the last batch of which the way from the commit is measured, in a series of its own.
+// maxBatch is the last batch for which the time from the commit is measured, in a series of its own.
 const maxBatch = 50
 
 func (m *Metrics) batchDone(f *story.Fact) {
-	if f.Since.IsZero() { // its pods were there before
+	if f.Since.IsZero() { // its pods existed before
 		return
 	}
 	m.batches.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Took()))
@@ -72,22 +74,22 @@ func (m *Metrics) end(f *story.Fact, outcome string) {
 	}
 }
 
-// seconds are those of what was measured, within bounds: times are written by people, too.
+// seconds is a duration within bounds: people can write these times too.
 func seconds(took time.Duration) float64 { return min(max(took, 0), oldest).Seconds() }
 
-// oldest is how old a commit may be, to be measured from: one that is older was not made for this release.
+// oldest is the maximum age of a commit for measurements: an older one was not made for this release.
 const oldest = 365 * 24 * time.Hour
 
-// sinceCommit is the time from the commit of a release to a fact. Of a rollback there is none: its commit is the one that it leaves.
+// sinceCommit is the time from the commit of a release to a fact. A rollback has none: its commit is the one that it rolls back.
 func sinceCommit(f *story.Fact) (took time.Duration, sane bool) {
 	took = f.Time.Sub(f.CommittedAt)
 	return took, !f.CommittedAt.IsZero() && f.Trigger == "" && took < oldest
 }
 
-// maxBad is of how many releases it is kept in mind since when they are bad.
+// maxBad bounds the releases in Metrics.bad.
 const maxBad = 10_000
 
-// turnsBad notes since when a workload runs what is no good.
+// turnsBad notes since when a workload has run a bad version.
 func (m *Metrics) turnsBad(f *story.Fact) {
 	_, known := m.bad[f.UID]
 	if !known && !f.Since.IsZero() && len(m.bad) < maxBad {
@@ -105,7 +107,7 @@ func (m *Metrics) good(f *story.Fact) {
 	m.toRestore.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Time.Sub(since)))
 }
 
-// gateType is a type as a label: those of others can have any name.
+// gateType is a type as a label: types of other controllers can have any name.
 func gateType(kind v1alpha1.GateType) string {
 	if !slices.Contains(gateTypes, kind) {
 		kind = otherType

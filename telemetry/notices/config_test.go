@@ -71,7 +71,7 @@ func TestInvalidConfig(t *testing.T) {
 		"signed Slack":         {"receivers: [{name: a, type: slack, urlFile: slack-url, signing: {keyFiles: [signing-key]}}]", "receivers[0].signing: is for receivers of type cloudevents"},
 		"template of events":   {"receivers: [{name: a, type: cloudevents, urlFile: slack-url, template: x}]", "receivers[0].template: is for receivers of type slack"},
 		"broken template":      {good + "  template: '{{.Release'\n", "receivers[0].template: template: template:1: unclosed action"},
-		"unknown value":        {good + "  template: '{{.Secret}}'\n", "receivers[0].template: can't be filled with a notice of kind ApprovalRefused"},
+		"unknown value":        {good + "  template: '{{.Secret}}'\n", "receivers[0].template: there is no field Secret"},
 		"gate of a release":    {good + "  template: '{{.Gate.Name}}'\n  kinds: [ReleaseStarted]\n", "nil pointer evaluating *notices.Gate.Name"},
 		"bad certificates":     {good + "  caFile: gone\n", "receivers[0].caFile: the file does not exist"},
 	} {

@@ -61,6 +61,7 @@ func (d *desk) see(before, after *v1alpha1.BatchRelease, initial bool, now time.
 		}
 		d.seen[after.UID] = one
 	}
+	one.Namespace = after.Namespace
 	d.note(after.UID)
 	if d.youngest = max(d.youngest, created); d.known == nil {
 		d.newest = d.youngest
@@ -92,7 +93,8 @@ func (d *desk) gate(gate *v1alpha1.Gate, release *v1alpha1.BatchRelease, initial
 	if !is && release != nil && release.UID == gate.Spec.ReleaseRef.UID {
 		one, is = d.see(nil, release, initial, now), true
 	}
-	if !is {
+	// Anyone who may write a Gate can name a release of another namespace.
+	if !is || one.Namespace != gate.Namespace {
 		return
 	}
 	d.note(gate.UID)
@@ -116,7 +118,7 @@ func (d *desk) gate(gate *v1alpha1.Gate, release *v1alpha1.BatchRelease, initial
 func (d *desk) gateGone(gate *v1alpha1.Gate) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	if one, is := d.seen[gate.Spec.ReleaseRef.UID]; is {
+	if one, is := d.seen[gate.Spec.ReleaseRef.UID]; is && one.Namespace == gate.Namespace {
 		delete(one.Gates, gate.UID)
 	}
 }

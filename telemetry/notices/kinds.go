@@ -34,6 +34,7 @@ var kinds = map[story.Kind]kind{
 	story.ReleaseResumed:    {event: "dev.sluice.release.resumed.v1", emoji: ":arrow_forward:", repeats: true},
 	story.ReleaseFailed:     {event: "dev.sluice.release.failed.v1", emoji: ":x:", usual: true, repeats: true},
 	story.ReleaseCompleted:  {event: "dev.sluice.release.completed.v1", emoji: ":white_check_mark:", usual: true},
+	story.ReleaseAdopted:    {event: "dev.sluice.release.adopted.v1", emoji: ":seedling:"},
 	story.ReleaseSuperseded: {event: "dev.sluice.release.superseded.v1", emoji: ":fast_forward:"},
 	story.RollbackStarted:   {event: "dev.sluice.rollback.started.v1", emoji: ":rewind:", usual: true},
 	story.RolledBack:        {event: "dev.sluice.rollback.completed.v1", emoji: ":leftwards_arrow_with_hook:", usual: true},

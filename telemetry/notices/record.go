@@ -30,6 +30,9 @@ const recordVersion = 1
 
 // entry is what was seen of one release.
 type entry struct {
+	// Namespace is that of the release.
+	Namespace string `json:"m,omitempty"`
+
 	Seen story.Seen `json:"s,omitzero"`
 	// Count counts the notices of this attempt of kinds that repeat.
 	Count int64 `json:"n,omitempty"`
@@ -51,41 +54,47 @@ type pending struct {
 // release tells the release of a notice from others.
 func (p *pending) release() string { return p.Notice.Namespace + "/" + p.Notice.Release }
 
-// Sizes of a record, in bytes: a ConfigMap takes 1 MiB.
+// Sizes of a record, in bytes: a ConfigMap takes 1 MiB. What is packed is at most maxText, so that it takes moments.
 const (
 	maxRecord   = 900 << 10
+	maxText     = 16 << 20
 	maxInflated = 64 << 20
 )
 
-// encodeRecord packs a record. Of one that is too large, it leaves out the older half of what is pending until it fits, and then what was seen:
-// then some notices are lost if the process ends. Cut says so.
+// encodeRecord packs a record. Of one that is too large it leaves a part out, so that some notices are lost if the process ends. Cut says
+// so. Namespaces have shares in it: one with many notices loses its own.
 func encodeRecord(r *record) (packed []byte, cut bool, err error) {
-	fitting := *r
-	for {
-		packed, err = pack(&fitting)
-		if err != nil || len(packed) <= maxRecord {
-			return packed, cut, err
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, false, fmt.Errorf("write the record of notices: %w", err)
+	}
+	if len(text) <= maxText {
+		if packed, err = pack(text); err != nil || len(packed) <= maxRecord {
+			return packed, false, err
 		}
-		cut = true
-		switch {
-		case len(fitting.Pending) > 0:
-			fitting.Pending = fitting.Pending[(len(fitting.Pending)+1)/2:]
-		case len(fitting.Releases) > 0:
-			fitting.Releases = nil
-		default:
-			return nil, true, errors.New("the record does not fit into a ConfigMap")
+	}
+	shares, err := r.shares(maxText)
+	if err != nil {
+		return nil, true, err
+	}
+	for size := maxRecord; ; size = size * 4 / 5 {
+		if text, err = json.Marshal(r.fit(shares, size)); err != nil {
+			return nil, true, fmt.Errorf("write the record of notices: %w", err)
+		}
+		if packed, err = pack(text); err != nil || len(packed) <= maxRecord || size == 0 {
+			return packed, true, err
 		}
 	}
 }
 
-func pack(r *record) ([]byte, error) {
+func pack(text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
-	if err := json.NewEncoder(zipped).Encode(r); err != nil {
-		return nil, err
+	if _, err := zipped.Write(text); err != nil {
+		return nil, fmt.Errorf("pack the record of notices: %w", err)
 	}
 	if err := zipped.Close(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pack the record of notices: %w", err)
 	}
 	return packed.Bytes(), nil
 }

@@ -169,13 +169,17 @@ func TestTemplatesEnd(t *testing.T) {
 		`{{$x := print "a" "a"}}{{$x = print $x $x}}`:             "the function print is not supported",
 		`{{if eq (js .Subject) "x"}}{{end}}`:                      "the function js is not supported",
 		`{{(html .Subject)}}`:                                     "the function html is not supported",
+		`{{$x := .Time.Format "12"}}`:                             "there is no field Format",
+		`{{$t := .Time}}{{$t.Format "12"}}`:                       "there is no field Format",
+		`{{with .Time}}{{.Format "12"}}{{end}}`:                   "there is no field Format",
+		`{{(.Time).Format "12"}}`:                                 "there is no field Format",
 		`{{call .Kind}}`:                                          "the function call is not supported",
 		`{{index .Subject 1}}`:                                    "the function index is not supported",
 		`{{env "HOME"}}`:                                          `function "env" not defined`,
 		"":                                                        "must not be empty",
 		"{{/* nothing */}}":                                       "must not be empty",
 		strings.Repeat("x", sizeTemplate+1):                       "must be at most 8192 bytes",
-		"{{.Subject.Foo}}":                                        "can't be filled",
+		"{{.Subject.Name}}":                                       "can't be filled",
 		"{{if and .Commit (eq .Kind \"x\")}}{{short 7}}{{end}}ok": "",
 	} {
 		_, err := newWords(text, Kinds())

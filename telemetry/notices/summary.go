@@ -24,6 +24,7 @@ func summary(n *Notice) string {
 		story.ReleaseResumed:    "Release resumed " + after(n),
 		story.ReleaseFailed:     "Release failed " + after(n) + ": no progress within the deadline",
 		story.ReleaseCompleted:  "Release completed" + took(n),
+		story.ReleaseAdopted:    "The workload came to the template without Sluice: nothing was released",
 		story.ReleaseSuperseded: "Release superseded " + after(n),
 		story.RollbackStarted:   "Rollback started" + began(n),
 		story.RolledBack:        "Rolled back" + took(n),

@@ -3,6 +3,7 @@ package notices
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -95,7 +96,14 @@ func closed(node parse.Node) error {
 				return err
 			}
 		}
+	case *parse.FieldNode:
+		return fields(n.Ident)
+	case *parse.VariableNode:
+		return fields(n.Ident[1:])
 	case *parse.ChainNode:
+		if err := fields(n.Field); err != nil {
+			return err
+		}
 		return closed(n.Node)
 	case *parse.IdentifierNode:
 		return known(n.Ident)
@@ -120,6 +128,17 @@ func branchClosed(branch *parse.BranchNode) error {
 		return err
 	}
 	return closed(branch.ElseList)
+}
+
+// fields refuses what is not a field of a notice: methods of its values, such as those of a time, make text.
+func fields(names []string) error {
+	for _, name := range names {
+		_, ofNotice := reflect.TypeFor[Notice]().FieldByName(name)
+		if _, ofGate := reflect.TypeFor[Gate]().FieldByName(name); !ofNotice && !ofGate {
+			return fmt.Errorf("there is no field %s", name)
+		}
+	}
+	return nil
 }
 
 func known(function string) error {

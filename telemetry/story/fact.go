@@ -9,10 +9,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Kind is what happened.
+// Kind is the kind of a fact: what happened.
 type Kind string
 
-// What happens to a release, in about the order in which it does.
+// What happens to a release, roughly in order.
 const (
 	// ReleaseStarted: a new template is being released, or rolled back to.
 	ReleaseStarted Kind = "ReleaseStarted"
@@ -25,7 +25,7 @@ const (
 	// GatePassed and GateRejected: a gate was decided.
 	GatePassed   Kind = "GatePassed"
 	GateRejected Kind = "GateRejected"
-	// ApprovalRefused: an approval was given that does not count.
+	// ApprovalRefused: somebody approved, but the approval does not count.
 	ApprovalRefused Kind = "ApprovalRefused"
 	// ReleaseStopped and ReleaseResumed: the release does not advance until somebody acts, and advances again.
 	ReleaseStopped Kind = "ReleaseStopped"
@@ -34,9 +34,12 @@ const (
 	ReleaseFailed Kind = "ReleaseFailed"
 	// ReleaseCompleted: all pods run what was released, and nothing was rolled back.
 	ReleaseCompleted Kind = "ReleaseCompleted"
-	// ReleaseSuperseded: another template took the place of the one that was being released.
+	// ReleaseAdopted: the workload runs the template, and Sluice moved no pods: the workload ran it already, or its own rolling update
+	// brought it. It is the only fact of such a release.
+	ReleaseAdopted Kind = "ReleaseAdopted"
+	// ReleaseSuperseded: another template superseded the one in progress.
 	ReleaseSuperseded Kind = "ReleaseSuperseded"
-	// JumpedBack: somebody has taken the release back to an earlier batch, which is another attempt at the same release.
+	// JumpedBack: the release jumped back to an earlier batch, which is another attempt at the same release.
 	JumpedBack Kind = "JumpedBack"
 	// RollbackStarted: the release goes back to an earlier template.
 	RollbackStarted Kind = "RollbackStarted"
@@ -48,8 +51,8 @@ const (
 	ReleaseDeleted Kind = "ReleaseDeleted"
 )
 
-// Fact is something that happened to a release. Texts in it come from Git, the forge and people: whoever tells it makes
-// them fit.
+// Fact is something that happened to a release. Its texts come from Git, the forge and people: each Teller has to bound and
+// escape them.
 type Fact struct {
 	Kind Kind
 	// Release is the name of the BatchRelease, UID its identity, Attempt counts what it has released.
@@ -60,25 +63,25 @@ type Fact struct {
 	Workload v1alpha1.WorkloadReference
 	// Revision is the pod template hash that is released, or rolled back to; From the one that a rollback leaves.
 	Revision, From string
-	// Commit brought what is released; of a rollback, it is the one that is rolled back from. Author and Subject are what it says of itself.
+	// Commit is the released commit; in a rollback, it is the one that is rolled back from. Author and Subject are those that the commit names.
 	Commit, Author, Subject string
-	// CommittedAt is when the commit was made, by its own account; zero where that is not known.
+	// CommittedAt is when the commit was made, as its committer claims; zero if that is not known.
 	CommittedAt time.Time
-	// Batch counts from 1; 0 where the fact is of no batch. Batches is how many there are.
+	// Batch counts from 1; 0 if the fact is not about a batch. Batches is the number of batches.
 	Batch, Batches int
-	// Gate is what was decided, of facts about gates.
+	// Gate is the gate, in facts about gates.
 	Gate *Gate
-	// Failed says, where a release was superseded or a rollback began, that the release which it leaves had failed.
+	// Failed says that the release before had failed, when it was superseded or a rollback began.
 	Failed bool
-	// Trigger is what began a rollback; of all facts of a rollback.
+	// Trigger is what began the rollback, in all facts about a rollback.
 	Trigger v1alpha1.RollbackTrigger
 	// StoppedBy and StalledBy are why the release does not advance.
 	StoppedBy v1alpha1.StopCause
 	StalledBy v1alpha1.StallCause
 	// Message is a sentence for people; it decides nothing.
 	Message string
-	// Since is when what has ended here began: the batch, the wait at a gate, the release, of the begin of a rollback the release that
-	// it leaves; zero where that is not known.
+	// Since is the beginning of what ended: of the batch, the wait at a gate or the release; when a rollback begins, of the release that
+	// it rolls back. It is zero if that is not known.
 	Since time.Time
 	// Time is when it happened.
 	Time time.Time
@@ -89,14 +92,14 @@ type Gate struct {
 	Name string
 	UID  types.UID
 	Type v1alpha1.GateType
-	// By is who decided it, where that is known; Forced says that its policy was overridden.
+	// By is who decided it, if that is known; Forced says that somebody overrode its policy.
 	By     string
 	Forced bool
 	// URL is the pull request, status or check, for people.
 	URL string
 }
 
-// ID tells a fact from all others, whichever process tells it.
+// ID identifies a fact: every process gives the same fact the same ID.
 func (f *Fact) ID() string {
 	id := fmt.Sprintf("%s/%d/%s/%d", f.UID, f.Attempt, f.Kind, f.Batch)
 	if f.Gate != nil {
@@ -105,7 +108,7 @@ func (f *Fact) ID() string {
 	return id
 }
 
-// Took is how long what has ended here took; 0 where that is not known.
+// Took is the time from Since to Time; 0 if that is not known.
 func (f *Fact) Took() time.Duration {
 	if f.Since.IsZero() || f.Time.Before(f.Since) {
 		return 0

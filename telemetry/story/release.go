@@ -1,6 +1,7 @@
 package story
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// OfRelease is what happened to a release between two of its versions, in order. It tells nothing of the first version that is
-// seen (before is nil). At a time now: what has no time of its own in the status happened then.
+// OfRelease is what happened to a release between two of its versions, in order. The first version that a process sees (before is nil)
+// gives no facts. Facts for which the status has no time get the time now.
 func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before == nil || after == nil || before.UID != after.UID {
 		return nil
@@ -20,14 +21,14 @@ func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	return c.facts()
 }
 
-// Made is what happened to a release before it was seen for the first time, if it was made while somebody watched.
+// Made is what happened to a release before its first version was seen, if it was created while the process watched.
 func Made(first *v1alpha1.BatchRelease, now time.Time) []Fact {
 	return OfRelease(&v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{UID: first.UID}}, first, now)
 }
 
 // Deleted is what happened when the object of a release went away.
 func Deleted(last *v1alpha1.BatchRelease, now time.Time) []Fact {
-	if !underWay(&last.Status) {
+	if !underWay(&last.Status) || last.Status.Adopted {
 		return nil
 	}
 	c := change{before: &last.Status, after: &last.Status, release: last, now: now}
@@ -45,27 +46,36 @@ type change struct {
 
 func (c *change) facts() []Fact {
 	switch {
-	case c.after.Attempt < c.before.Attempt: // somebody has taken the status away: what it told has happened all the same
+	case c.after.Attempt < c.before.Attempt: // somebody removed the status: what it reported has happened all the same
 		return nil
 	case c.after.Attempt > c.before.Attempt:
 		return append(c.left(), c.begun()...)
 	}
-	return slices.Concat(c.batches(), c.stops(), c.ends())
+	var facts []Fact
+	if c.before.Adopted && !c.after.Adopted { // the workload does not run the template after all
+		facts = append(facts, c.start(ReleaseStarted))
+	}
+	return slices.Concat(facts, c.batches(), c.stops(), c.ends())
 }
 
-// jumpedBack reports whether the next attempt is at the same release, from an earlier batch.
+// jumpedBack reports whether the next attempt is of the same release, from an earlier batch.
 func (c *change) jumpedBack() bool {
 	return underWay(c.before) && c.before.UpdateRevision == c.after.UpdateRevision && c.before.StartedAt.Equal(c.after.StartedAt) &&
 		len(c.after.Jumps()) > 0
 }
 
-// left is what became of the release that another one has taken the place of.
+// left is how a release ended that another attempt replaced.
 func (c *change) left() []Fact {
 	if !underWay(c.before) {
 		return nil
 	}
-	// A rollback is the next attempt of the same story, and says itself what it leaves.
-	if c.after.Rollback != nil && c.before.Rollback == nil {
+	if done := c.unseenEnd(); done != nil {
+		ended := *c
+		ended.after = done
+		return ended.facts()
+	}
+	// The fact that a rollback began also reports the release that it leaves.
+	if c.after.Rollback != nil && c.before.Rollback == nil || c.before.Adopted {
 		return nil
 	}
 	kind := ReleaseSuperseded
@@ -77,29 +87,61 @@ func (c *change) left() []Fact {
 	return []Fact{fact}
 }
 
+// unseenEnd is the release before as it completed, if the status says that it did: the next one may begin with the same write, as where it was
+// queued. Nil if the next one took its place.
+func (c *change) unseenEnd() *v1alpha1.BatchReleaseStatus {
+	ended := c.after.Ended
+	if len(ended) == 0 || c.after.Attempt != c.before.Attempt+1 || c.jumpedBack() || reflect.DeepEqual(ended, c.before.Ended) {
+		return nil
+	}
+	var trigger v1alpha1.RollbackTrigger
+	if c.before.Rollback != nil {
+		trigger = c.before.Rollback.Trigger
+	}
+	if last := ended[len(ended)-1]; last.Revision != c.before.UpdateRevision || last.Trigger != trigger {
+		return nil
+	}
+	done := c.before.DeepCopy()
+	done.Phase, done.State, done.StoppedBy, done.StalledBy = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, nil, ""
+	done.LastUpdateTime = c.after.StartedAt
+	if last := int32(len(c.release.Spec.Steps(c.before.Rollback != nil))) - 1; last > c.before.CurrentStepIndex || last >= 0 && !c.before.Entered() {
+		done.CurrentStepIndex, done.StepStartedAt = last, &metav1.Time{}
+	}
+	return done
+}
+
 func (c *change) begun() []Fact {
 	kind := ReleaseStarted
 	if c.after.Rollback != nil {
 		kind = RollbackStarted
 	}
-	begun := c.fact(kind, c.after)
-	begun.Batch = 0
-	begun.Time = c.at(c.after.StartedAt)
+	begun := c.start(kind)
 	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
 		begun.Since, begun.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	}
-	// Several steps of a release can be one write of its status.
+	// One write of the status can cover several steps of a release.
 	fresh := *c
 	fresh.before = &v1alpha1.BatchReleaseStatus{Attempt: c.after.Attempt, Phase: v1alpha1.PhaseInitial, Rollback: c.after.Rollback}
 	facts := slices.Concat(fresh.batches(), fresh.stops(), fresh.ends())
-	if c.jumpedBack() {
+	if c.jumpedBack() || c.after.Adopted {
 		return facts
 	}
 	return slices.Insert(facts, 0, begun)
 }
 
-// batches are those that began and ended.
+// start is the fact that a release began.
+func (c *change) start(kind Kind) Fact {
+	begun := c.fact(kind, c.after)
+	begun.Batch = 0
+	begun.Time = c.at(c.after.StartedAt)
+	return begun
+}
+
+// batches are the facts about batches that began and ended.
 func (c *change) batches() []Fact {
+	if c.after.Adopted { // it has gone through no batches
+		return nil
+	}
 	var facts []Fact
 	entered := c.after.Entered() && (!c.before.Entered() || c.before.CurrentStepIndex != c.after.CurrentStepIndex)
 	if c.before.Entered() && !stepDone(c.before) && (stepDone(c.after) || entered && c.after.CurrentStepIndex > c.before.CurrentStepIndex) {
@@ -122,8 +164,8 @@ func (c *change) batches() []Fact {
 	return facts
 }
 
-// passed are the batches before one that was entered of which nobody saw anything: their pods were there already, as where a rollback
-// begins, or versions were missed. How long they took is not known. What a jump leaves out has not been done.
+// passed are the facts about batches that no version of the status showed: their pods existed already, as at the start of a rollback, or
+// versions were missed. Their durations are not known. Batches that a jump skipped did not happen.
 func (c *change) passed() []Fact {
 	if slices.ContainsFunc(c.after.Jumps(), func(jump v1alpha1.EarlierJump) bool { return jump.To == c.after.CurrentStepIndex }) {
 		return nil
@@ -132,7 +174,7 @@ func (c *change) passed() []Fact {
 	if c.before.Entered() {
 		first = c.before.CurrentStepIndex + 1
 	}
-	last := min(c.after.CurrentStepIndex, int32(len(c.release.Spec.Steps(c.after.Rollback != nil)))) // people can write the status, too
+	last := min(c.after.CurrentStepIndex, int32(len(c.release.Spec.Steps(c.after.Rollback != nil)))) // people can write the status too
 	var facts []Fact
 	for step := first; step < last; step++ {
 		for _, kind := range []Kind{BatchStarted, BatchDone} {
@@ -144,13 +186,20 @@ func (c *change) passed() []Fact {
 	return facts
 }
 
-// stepDone reports whether the pods of the current step are there.
+// stepDone reports whether the pods of the current step are available. Whoever confirms a step sets its state to completed: before its gates
+// are open, that means nothing, and the controller takes it back.
 func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
-	return s.CurrentStepState == v1alpha1.StepBlocking || s.CurrentStepState == v1alpha1.StepCompleted ||
-		s.Phase == v1alpha1.PhaseFinalizing || s.Phase == v1alpha1.PhaseCompleted
+	switch {
+	case s.Phase == v1alpha1.PhaseFinalizing, s.Phase == v1alpha1.PhaseCompleted, s.CurrentStepState == v1alpha1.StepBlocking:
+		return true
+	case s.CurrentStepState == v1alpha1.StepCompleted:
+		return len(s.Gates) > 0 || s.Traffic != nil && s.Traffic.Ending != nil
+	default:
+		return false
+	}
 }
 
-// stops are what keeps a release from advancing, and that it does not any more.
+// stops are the facts that a release does not advance until somebody acts, or that it advances again.
 func (c *change) stops() []Fact {
 	was, is := stopOf(c.before), stopOf(c.after)
 	var facts []Fact
@@ -183,23 +232,32 @@ func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 	return why
 }
 
-// ends are how a release ended, or what became of it since.
+// ends are the facts about how a release ended, or that it drifted afterwards.
 func (c *change) ends() []Fact {
 	var facts []Fact
 	if c.after.Phase == v1alpha1.PhaseFailed && c.before.Phase != v1alpha1.PhaseFailed {
 		facts = append(facts, c.end(ReleaseFailed))
 	}
 	if c.after.Phase == v1alpha1.PhaseCompleted && c.before.Phase != v1alpha1.PhaseCompleted && c.before.Phase != "" {
-		kind := ReleaseCompleted
-		if c.after.Rollback != nil {
-			kind = RolledBack
-		}
-		facts = append(facts, c.end(kind))
+		facts = append(facts, c.completed())
 	}
 	if c.after.State == v1alpha1.StateDrifted && c.before.State != v1alpha1.StateDrifted {
 		facts = append(facts, c.fact(Drifted, c.after))
 	}
 	return facts
+}
+
+func (c *change) completed() Fact {
+	switch {
+	case c.after.Rollback != nil:
+		return c.end(RolledBack)
+	case c.after.Adopted:
+		adopted := c.end(ReleaseAdopted)
+		adopted.Batch = 0
+		return adopted
+	default:
+		return c.end(ReleaseCompleted)
+	}
 }
 
 func (c *change) end(kind Kind) Fact {
@@ -208,7 +266,7 @@ func (c *change) end(kind Kind) Fact {
 	return fact
 }
 
-// fact is one of a kind, with what a status says of the release.
+// fact is a fact of a kind, filled with what a status says about the release.
 func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
 	fact := Fact{
 		Kind: kind, Release: types.NamespacedName{Namespace: c.release.Namespace, Name: c.release.Name}, UID: c.release.UID,
@@ -226,7 +284,7 @@ func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
 	return fact
 }
 
-// at is a time of the status, or now where it has none.
+// at is a time of the status, or now if it has none.
 func (c *change) at(t *metav1.Time) time.Time {
 	if t == nil || t.IsZero() {
 		return c.now

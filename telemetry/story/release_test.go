@@ -46,6 +46,12 @@ func completed(s *status) {
 func failed(s *status) {
 	s.Phase, s.State, s.StalledBy, s.LastUpdateTime = v1alpha1.PhaseFailed, v1alpha1.StateFailed, v1alpha1.StallDeadlineExceeded, at(15)
 }
+func confirmed(s *status) {
+	s.CurrentStepState = v1alpha1.StepCompleted
+}
+func gated(s *status) {
+	s.Gates = []v1alpha1.GateReference{{Name: "web-1"}}
+}
 func suspended(s *status) {
 	s.State, s.StoppedBy = v1alpha1.StateStopped, []v1alpha1.StopCause{v1alpha1.StopSuspended}
 }
@@ -83,15 +89,27 @@ func TestFactsOfAChange(t *testing.T) {
 		before, after *v1alpha1.BatchRelease
 		want          []told
 	}{
-		"nothing that counts":       {rolling(), rolling(func(s *status) { s.Message, s.UpdatedReplicas = "more", 7 }), nil},
-		"a batch is done":           {rolling(), rolling(blocked), []told{of(story.BatchDone, 2, at(5), at(9))}},
-		"the release completes":     {rolling(blocked), rolling(blocked, completed), []told{of(story.ReleaseCompleted, 2, at(0), at(10))}},
-		"both at once":              {rolling(), rolling(completed), []told{of(story.BatchDone, 2, at(5), at(10)), of(story.ReleaseCompleted, 2, at(0), at(10))}},
-		"it stops":                  {rolling(), rolling(suspended), []told{of(story.ReleaseStopped, 2, nil, now)}},
-		"it advances again":         {rolling(suspended), rolling(), []told{of(story.ReleaseResumed, 2, nil, now)}},
-		"it fails":                  {rolling(), rolling(failed), []told{of(story.ReleaseFailed, 2, at(0), at(15))}},
-		"another takes its place":   {rolling(), rolling(next), []told{of(story.ReleaseSuperseded, 2, at(0), now), of(story.ReleaseStarted, 0, nil, at(20))}},
-		"another follows":           {rolling(blocked, completed), rolling(next), []told{of(story.ReleaseStarted, 0, nil, at(20))}},
+		"nothing that counts":     {rolling(), rolling(func(s *status) { s.Message, s.UpdatedReplicas = "more", 7 }), nil},
+		"a batch is done":         {rolling(), rolling(blocked), []told{of(story.BatchDone, 2, at(5), at(9))}},
+		"confirmed too early":     {rolling(), rolling(confirmed), nil},
+		"... and then done":       {rolling(confirmed), rolling(blocked, gated), []told{of(story.BatchDone, 2, at(5), at(9))}},
+		"confirmed":               {rolling(blocked, gated), rolling(blocked, gated, confirmed), nil},
+		"... and completed":       {rolling(blocked, gated, confirmed), rolling(completed), []told{of(story.ReleaseCompleted, 2, at(0), at(10))}},
+		"the release completes":   {rolling(blocked), rolling(blocked, completed), []told{of(story.ReleaseCompleted, 2, at(0), at(10))}},
+		"both at once":            {rolling(), rolling(completed), []told{of(story.BatchDone, 2, at(5), at(10)), of(story.ReleaseCompleted, 2, at(0), at(10))}},
+		"it stops":                {rolling(), rolling(suspended), []told{of(story.ReleaseStopped, 2, nil, now)}},
+		"it advances again":       {rolling(suspended), rolling(), []told{of(story.ReleaseResumed, 2, nil, now)}},
+		"it fails":                {rolling(), rolling(failed), []told{of(story.ReleaseFailed, 2, at(0), at(15))}},
+		"another takes its place": {rolling(), rolling(next), []told{of(story.ReleaseSuperseded, 2, at(0), now), of(story.ReleaseStarted, 0, nil, at(20))}},
+		"another follows":         {rolling(blocked, completed), rolling(next), []told{of(story.ReleaseStarted, 0, nil, at(20))}},
+		"it completes at once with the begin of another": {
+			rolling(), rolling(next, func(s *status) { s.Ended = []v1alpha1.EndedRelease{{Revision: "v2"}} }),
+			[]told{of(story.BatchDone, 2, at(5), at(20)), of(story.ReleaseCompleted, 2, at(0), at(20)), of(story.ReleaseStarted, 0, nil, at(20))},
+		},
+		"another one had ended": {
+			rolling(func(s *status) { s.Ended = []v1alpha1.EndedRelease{{Revision: "v2"}} }), rolling(next, func(s *status) { s.Ended = []v1alpha1.EndedRelease{{Revision: "v2"}} }),
+			[]told{of(story.ReleaseSuperseded, 2, at(0), now), of(story.ReleaseStarted, 0, nil, at(20))},
+		},
 		"somebody rolls back":       {rolling(), rolling(back(v1alpha1.TriggerAnnotation, "v2")), []told{of(story.RollbackStarted, 0, at(0), at(20))}},
 		"Git goes back":             {rolling(completed), rolling(back(v1alpha1.TriggerGitRevert, "v2")), []told{of(story.RollbackStarted, 0, at(0), at(20))}},
 		"what drifted is restored":  {rolling(completed), rolling(back(v1alpha1.TriggerDrift, "vX")), []told{of(story.RollbackStarted, 0, nil, at(20))}},

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Seen is as much of a release as tells what has happened to it since: what somebody who tells facts keeps of it, however often
-// it is restarted. Two that are equal differ in no fact.
+// Seen is the part of a release that a Teller has to keep across restarts to find out later what happened since. If two values are
+// equal, no fact lies between them.
 type Seen struct {
 	Attempt  int64                    `json:"a,omitempty"`
 	Phase    v1alpha1.Phase           `json:"p,omitempty"`
@@ -20,7 +20,8 @@ type Seen struct {
 	From     string                   `json:"f,omitempty"`
 	Revision string                   `json:"r,omitempty"`
 	Commit   string                   `json:"c,omitempty"`
-	// Step counts from 1; 0 before the first was entered. StepState is where it stands.
+	Adopted  bool                     `json:"o,omitempty"`
+	// Step counts from 1; 0 before the first was entered. StepState is the state of that step.
 	Step      int32              `json:"i,omitempty"`
 	StepState v1alpha1.StepState `json:"j,omitempty"`
 	// Started and StepStarted are Unix times.
@@ -28,7 +29,7 @@ type Seen struct {
 	StepStarted int64 `json:"d,omitempty"`
 }
 
-// See is what there is to see of a release now. Of one at rest it is little.
+// See is what to keep of a release now. For a release that is not in progress, that is little.
 func See(release *v1alpha1.BatchRelease) Seen {
 	s := &release.Status
 	seen := Seen{Attempt: s.Attempt, Phase: s.Phase, State: s.State, Stopped: s.Stops(), Stalled: s.StalledBy}
@@ -38,18 +39,30 @@ func See(release *v1alpha1.BatchRelease) Seen {
 	if !underWay(s) {
 		return seen
 	}
-	seen.Revision, seen.Commit, seen.Started = s.UpdateRevision, s.Commit, unix(s.StartedAt)
+	seen.Revision, seen.Commit, seen.Started, seen.Adopted = s.UpdateRevision, s.Commit, unix(s.StartedAt), s.Adopted
 	if s.Rollback != nil {
 		seen.From = s.Rollback.From
 	}
 	if s.Entered() {
-		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, s.CurrentStepState, unix(s.StepStartedAt)
+		seen.Step, seen.StepState, seen.StepStarted = s.CurrentStepIndex+1, stepState(s), unix(s.StepStartedAt)
 	}
 	return seen
 }
 
-// Since is what has happened to a release since it was seen. Before is the version that came before this one, if it is known. If that is not what
-// was seen, versions were missed: then Since tells what the status still says of what happened in between.
+// stepState is the state of the current step without what people have written to confirm it: what that means depends on its gates.
+func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
+	switch {
+	case s.CurrentStepState != v1alpha1.StepCompleted:
+		return s.CurrentStepState
+	case stepDone(s):
+		return v1alpha1.StepBlocking
+	default:
+		return v1alpha1.StepUpgrade
+	}
+}
+
+// Since is what has happened to a release since it was seen. Before is the previous version, if it is known. If it differs from what was seen,
+// versions were missed: then the facts are those that the status still shows.
 func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before != nil && before.UID == after.UID && See(before) == seen {
 		return OfRelease(before, after, now)
@@ -65,16 +78,13 @@ func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fac
 	return facts
 }
 
-// between are the versions of a release that lead from what was seen to what is there now, in order, without the latter. Which batches were
-// left out, OfRelease finds out.
+// between are the versions of a release that lead from what was seen to the current one, in order, without the current one. OfRelease finds
+// the batches that lie between them.
 func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	was := seen.release(after)
 	path := []*v1alpha1.BatchRelease{was}
 	if seen.Attempt == after.Status.Attempt {
 		return path
-	}
-	if done := ended(seen, was, &after.Status); done != nil {
-		path = append(path, done)
 	}
 	begun := after.DeepCopy()
 	begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
@@ -83,24 +93,7 @@ func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	return append(path, begun)
 }
 
-// ended is a release that was seen in progress, as it completed before the present one began; nil if the present one took its place.
-func ended(seen Seen, was *v1alpha1.BatchRelease, now *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
-	if !underWay(&was.Status) || len(now.Ended) == 0 {
-		return nil
-	}
-	last := now.Ended[len(now.Ended)-1]
-	if now.Attempt != seen.Attempt+1 || last.Revision != seen.Revision || last.Trigger != seen.Trigger {
-		return nil
-	}
-	done := was.DeepCopy()
-	done.Status.Phase, done.Status.State = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted
-	if steps := int32(len(was.Spec.Steps(was.Status.Rollback != nil))); steps > seen.Step {
-		done.Status.CurrentStepIndex, done.Status.StepStartedAt = steps-1, &metav1.Time{}
-	}
-	return done
-}
-
-// release is one as it was seen, with what else is known of it now.
+// release is the release as it was seen, completed with what is known now.
 func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 	was := now.DeepCopy()
 	if s.Attempt != now.Status.Attempt {
@@ -117,8 +110,9 @@ func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 		status.Rollback = &v1alpha1.RollbackRecord{Trigger: s.Trigger, From: s.From}
 	}
 	if s.Attempt == now.Status.Attempt && !underWay(status) {
-		return was // its steps were not noted, and are those that it completed with
+		return was // its steps were not kept: they are those that it completed with
 	}
+	status.Adopted = s.Adopted
 	status.CurrentStepIndex, status.CurrentStepState, status.StepStartedAt = 0, "", nil
 	if s.Step > 0 {
 		status.CurrentStepIndex, status.CurrentStepState, status.StepStartedAt = s.Step-1, s.StepState, &metav1.Time{}

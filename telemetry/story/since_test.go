@@ -74,7 +74,44 @@ func idsOf(facts []Fact) []string {
 // same IDs as one who has seen them all, from what outlives a process.
 func TestSinceMissesNothing(t *testing.T) {
 	t.Parallel()
-	versions, now := course(), began.Time
+	missNothing(t, course())
+}
+
+// TestSinceOfAdopted: so it is where the workload had the template before; also where it comes to it by its own rolling update, and where it is
+// taken over in the middle of that.
+func TestSinceOfAdopted(t *testing.T) {
+	t.Parallel()
+	none := v1alpha1.BatchReleaseStatus{}
+	native := v1alpha1.BatchReleaseStatus{
+		Attempt: 1, Phase: v1alpha1.PhaseInitial, State: v1alpha1.StateNativeRollout, UpdateRevision: "one", StartedAt: &began, Adopted: true,
+	}
+	there := native
+	there.Phase, there.State, there.CurrentStepIndex, there.CurrentStepState, there.StepStartedAt = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, 2, v1alpha1.StepCompleted, &began
+	taken := native
+	taken.Adopted, taken.Phase, taken.State, taken.StepStartedAt = false, v1alpha1.PhaseRollingUpdate, v1alpha1.StateRolling, &began
+	next := v1alpha1.BatchReleaseStatus{
+		Attempt: 2, Phase: v1alpha1.PhaseInitial, State: v1alpha1.StateStarting, UpdateRevision: "two", StartedAt: &began,
+		Ended: []v1alpha1.EndedRelease{{Revision: "one"}},
+	}
+	missNothing(t, []*v1alpha1.BatchRelease{at(none), at(native), at(there), at(next)})
+	missNothing(t, []*v1alpha1.BatchRelease{at(none), at(native), at(taken)})
+	want := []string{"uid/1/ReleaseAdopted/0"}
+	if diff := cmp.Diff(want, idsOf(OfRelease(at(none), at(there), began.Time))); diff != "" {
+		t.Errorf("adopted at once: -want +got:\n%s", diff)
+	}
+	if got := Deleted(at(native), began.Time); len(got) > 0 {
+		t.Errorf("want no end told of what Sluice had not begun, got %v", idsOf(got))
+	}
+	next.Ended = nil
+	if got := idsOf(OfRelease(at(native), at(next), began.Time)); !cmp.Equal(got, []string{"uid/2/ReleaseStarted/0"}) {
+		t.Errorf("want nothing told to be superseded that Sluice had not begun, got %v", got)
+	}
+}
+
+// missNothing misses versions of a release.
+func missNothing(t *testing.T, versions []*v1alpha1.BatchRelease) {
+	t.Helper()
+	now := began.Time
 	for first := range versions {
 		for last := first; last < len(versions); last++ {
 			from, to := versions[first], versions[last]
@@ -127,6 +164,30 @@ func TestSinceOfSuperseded(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", reason, diff)
+		}
+	}
+}
+
+// TestSinceOfConfirmed: what somebody has written to confirm a batch too early is not kept as if it was done.
+func TestSinceOfConfirmed(t *testing.T) {
+	t.Parallel()
+	version := func(state v1alpha1.StepState, gates ...v1alpha1.GateReference) *v1alpha1.BatchRelease {
+		return at(v1alpha1.BatchReleaseStatus{
+			Attempt: 2, Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRolling, UpdateRevision: "two", StartedAt: &began, StepStartedAt: &began,
+			CurrentStepState: state, Gates: gates,
+		})
+	}
+	gate := v1alpha1.GateReference{Name: "web-1"}
+	for name, tc := range map[string]struct {
+		before, after *v1alpha1.BatchRelease
+		want          []string
+	}{
+		"too early":       {version(v1alpha1.StepCompleted), version(v1alpha1.StepBlocking, gate), []string{"uid/2/BatchDone/1"}},
+		"when it was due": {version(v1alpha1.StepCompleted, gate), version(v1alpha1.StepBlocking, gate), nil},
+		"all at once":     {version(v1alpha1.StepUpgrade), version(v1alpha1.StepCompleted, gate), []string{"uid/2/BatchDone/1"}},
+	} {
+		if diff := cmp.Diff(tc.want, idsOf(Since(See(tc.before), nil, tc.after, began.Time))); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
 }

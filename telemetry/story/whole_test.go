@@ -2,6 +2,7 @@ package story_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,10 +25,11 @@ type twist struct {
 	event sim.Event
 }
 
-// run lets a release of the real planner go from its begin to its end, in a toy world in which nothing goes wrong but the twist.
-func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist) course {
+// run lets a release of the real planner go from its begin to its end, in a toy world in which nothing goes wrong but the twist. Each of the
+// templates is given once the one before is there; the workload runs v1.
+func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist, templates ...string) course {
 	state := sim.NewState(setup)
-	state.Give("v2")
+	state.Give(templates[0])
 	var all course
 	see := func() {
 		status := state.Release.Status
@@ -43,8 +45,12 @@ func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist) c
 			twist = nil
 		}
 		next, _ := sim.Calm(state)
-		if next == nil {
+		if next == nil && len(templates) == 1 {
 			return all
+		} else if next == nil {
+			templates = templates[1:]
+			next = state.Clone()
+			next.Give(templates[0])
 		}
 		state = next
 		see()
@@ -80,6 +86,12 @@ func ten(steps ...string) sim.Setup {
 	return sim.Setup{Replicas: 10, Steps: sim.Steps(steps...), HistoryLimit: 10, MaxSurge: intstr.FromString("25%"), MaxUnavailable: intstr.FromString("25%")}
 }
 
+// queued lets a release complete before the next one begins, which it does with the same write.
+func queued(setup sim.Setup) sim.Setup {
+	setup.Supersede = v1alpha1.SupersedeQueue
+	return setup
+}
+
 func TestFactsOfWholeReleases(t *testing.T) {
 	t.Parallel()
 	started := []told{{Kind: story.ReleaseStarted}, {Kind: story.BatchStarted, Batch: 1}, {Kind: story.BatchDone, Batch: 1}, {Kind: story.BatchStarted, Batch: 2}, {Kind: story.BatchDone, Batch: 2}}
@@ -89,21 +101,31 @@ func TestFactsOfWholeReleases(t *testing.T) {
 		{Kind: story.BatchStarted, Batch: 2}, {Kind: story.BatchDone, Batch: 2}, {Kind: story.RolledBack, Batch: 2},
 	}
 	gates := ten("1", "50%", "100%")
+	adopted := []told{{Kind: story.ReleaseAdopted}}
+	born := gates
+	born.Newborn = true
+	late := &twist{0, sim.Event{Kind: sim.Give, Text: "v2"}}
 	for name, test := range map[string]struct {
 		setup sim.Setup
 		twist *twist
+		give  string
 		want  []told
 	}{
-		"with gates":    {gates, nil, slices.Concat(started, rest)},
-		"without gates": {ten("1 none", "50% none", "100%"), nil, slices.Concat(started, rest)},
-		"rolled back":   {gates, &twist{1, sim.Event{Kind: sim.Rollback, Text: "true"}}, slices.Concat(started, back)},
-		"Git goes back": {gates, &twist{1, sim.Event{Kind: sim.Give, Text: "v1"}}, slices.Concat(started, back)},
-		"superseded":    {gates, &twist{1, sim.Event{Kind: sim.Give, Text: "v3"}}, slices.Concat(started, []told{{Kind: story.ReleaseSuperseded, Batch: 2}}, started, rest)},
-		"deleted":       {gates, &twist{1, sim.Event{Kind: sim.DeleteRelease}}, started},
+		"adopted":                {gates, nil, "v1", adopted},
+		"adopted when just made": {born, nil, "v1", adopted},
+		"adopted, then released": {gates, nil, "v1 v2", slices.Concat(adopted, started, rest)},
+		"adopted, superseded":    {gates, late, "v1 v3", slices.Concat(adopted, started[:3], []told{{Kind: story.ReleaseSuperseded, Batch: 1}}, started, rest)},
+		"with gates":             {gates, nil, "v2", slices.Concat(started, rest)},
+		"without gates":          {ten("1 none", "50% none", "100%"), nil, "v2", slices.Concat(started, rest)},
+		"rolled back":            {gates, &twist{1, sim.Event{Kind: sim.Rollback, Text: "true"}}, "v2", slices.Concat(started, back)},
+		"Git goes back":          {gates, &twist{1, sim.Event{Kind: sim.Give, Text: "v1"}}, "v2", slices.Concat(started, back)},
+		"superseded":             {gates, &twist{1, sim.Event{Kind: sim.Give, Text: "v3"}}, "v2", slices.Concat(started, []told{{Kind: story.ReleaseSuperseded, Batch: 2}}, started, rest)},
+		"queued":                 {queued(gates), &twist{1, sim.Event{Kind: sim.Give, Text: "v3"}}, "v2", slices.Concat(started, rest, started, rest)},
+		"deleted":                {gates, &twist{1, sim.Event{Kind: sim.DeleteRelease}}, "v2", started},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := kinds(run(t, test.setup, test.twist).facts(all))
+			got := kinds(run(t, test.setup, test.twist, strings.Fields(test.give)...).facts(all))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("facts (-want +got):\n%s", diff)
 			}
@@ -121,7 +143,7 @@ func TestFactsDoNotDependOnWhatIsSeen(t *testing.T) {
 			if twist != nil && setup.Steps[0].Gates != nil { // it happens at a gate that waits for a person
 				continue
 			}
-			courses = append(courses, run(t, setup, twist))
+			courses = append(courses, run(t, setup, twist, "v2"), run(t, setup, twist, "v1", "v2"))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -153,7 +175,7 @@ func ids(facts []story.Fact) []string {
 // No fact is told twice, and no two of a course have the same ID.
 func TestFactsHaveIDsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	got := ids(run(t, ten("1", "50%", "100%"), &twist{1, sim.Event{Kind: sim.Rollback, Text: "true"}}).facts(all))
+	got := ids(run(t, ten("1", "50%", "100%"), &twist{1, sim.Event{Kind: sim.Rollback, Text: "true"}}, "v1", "v2").facts(all))
 	if sorted := slices.Compact(slices.Sorted(slices.Values(got))); len(sorted) != len(got) || len(got) == 0 {
 		t.Errorf("want IDs that differ, got %v", got)
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
@@ -54,6 +56,7 @@ func New(o Options) (*Exporter, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	otel.SetLogger(logr.Discard()) // it logs variables that it can't read as they are, tokens and addresses with passwords among them
 	otlp, err := newOTLP(o)
 	if err != nil {
 		return nil, fmt.Errorf("set up the exporter of traces: %w", err)

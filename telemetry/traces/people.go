@@ -24,13 +24,18 @@ type traced struct{ events.EventRecorder }
 // Eventf records an event.
 func (t *traced) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // the interface has it so
 	release, is := regarding.(*v1alpha1.BatchRelease)
-	if !is || release.Status.Attempt == 0 || !tellsOfTrace(reason) {
+	if !is || !hasTrace(release) || !tellsOfTrace(reason) {
 		t.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
 		return
 	}
 	trace := "; trace " + TraceID(release.Namespace, release.UID, release.Status.Attempt)
 	text := plain.UpTo(plain.Line(fmt.Sprintf(note, args...)), maxNote-len(trace))
 	t.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text+trace)
+}
+
+// hasTrace reports whether there is a trace of the present attempt of a release, or will be one.
+func hasTrace(release *v1alpha1.BatchRelease) bool {
+	return release.Status.Attempt > 0 && !release.Status.Adopted
 }
 
 // tellsOfTrace reports whether an event is one after which people look for the trace.
@@ -70,7 +75,7 @@ func NewPage(template string) (Page, error) {
 
 // Of is the address for a release; empty before it has released anything, and where there is no page.
 func (p Page) Of(release *v1alpha1.BatchRelease) string {
-	if p.template == "" || release.Status.Attempt == 0 {
+	if p.template == "" || !hasTrace(release) {
 		return ""
 	}
 	return strings.ReplaceAll(p.template, placeholder, TraceID(release.Namespace, release.UID, release.Status.Attempt))

@@ -27,6 +27,8 @@ func TestEventsSayTheTrace(t *testing.T) {
 	trace := "; trace " + traces.TraceID("shop", "8b1f3a4e-uid", 1)
 	var notes recorded
 	recorder := traces.Events(&notes)
+	adopted := release.DeepCopy() // nothing was released, so that there is no trace
+	adopted.Status.Adopted = true
 	for _, test := range []struct {
 		about  runtime.Object
 		reason string
@@ -35,7 +37,8 @@ func TestEventsSayTheTrace(t *testing.T) {
 	}{
 		{release, v1alpha1.ReasonCompleted, "100% of the pods", "100% of the pods" + trace},
 		{release, v1alpha1.ReasonBlocking, "waits", "waits"},
-		{&v1alpha1.BatchRelease{}, v1alpha1.ReasonCompleted, "adopted", "adopted"},
+		{&v1alpha1.BatchRelease{}, v1alpha1.ReasonCompleted, "nothing", "nothing"},
+		{adopted, v1alpha1.ReasonCompleted, "adopted", "adopted"},
 		{&v1alpha1.Gate{}, v1alpha1.ReasonGateRejected, "closed", "closed"},
 	} {
 		notes = nil
@@ -64,6 +67,11 @@ func TestPage(t *testing.T) {
 	}
 	if got := page.Of(&v1alpha1.BatchRelease{}); got != "" {
 		t.Errorf("what has released nothing has a trace at %q", got)
+	}
+	adopted := release.DeepCopy()
+	adopted.Status.Adopted = true
+	if got := page.Of(adopted); got != "" {
+		t.Errorf("what was adopted has a trace at %q", got)
 	}
 	if got := (traces.Page{}).Of(release); got != "" {
 		t.Errorf("without a page the trace is at %q", got)

@@ -112,7 +112,7 @@ func (s *scene) gate(opened, after int, decision v1alpha1.Decision, change func(
 func whole() *scene {
 	return newScene().begins(0, "bbbb").
 		step(2, 0, v1alpha1.StepBlocking).gate(2, 30, v1alpha1.DecisionPassed, nil).
-		step(31, 1, v1alpha1.StepUpgrade).step(33, 1, v1alpha1.StepCompleted).completes(34)
+		step(31, 1, v1alpha1.StepUpgrade).step(33, 1, v1alpha1.StepBlocking).completes(34)
 }
 
 func newExporter(t *testing.T, o traces.Options) *traces.Exporter {
@@ -184,7 +184,7 @@ func TestTraceOfRelease(t *testing.T) {
 		"rejected, and rolled back": {
 			newScene().begins(0, "bbbb").step(2, 0, v1alpha1.StepBlocking).
 				gate(2, 9, v1alpha1.DecisionRejected, func(g *v1alpha1.Gate) { g.Status.Message = "pull request #12 was closed" }).
-				goesBack(10, v1alpha1.TriggerGateRejected).step(12, 0, v1alpha1.StepCompleted).completes(13),
+				goesBack(10, v1alpha1.TriggerGateRejected).step(12, 0, v1alpha1.StepBlocking).completes(13),
 			[]string{
 				"1: batch 1 0-2 in release shop/web", "1: gate pullRequest 2-9 in release shop/web ERROR rejected: pull request #12 was closed",
 				"1: release shop/web 0-10 ERROR rolled back -> rollback shop/web", "1: rollback 10-13 in release shop/web ERROR rolled back -> rollback shop/web",
@@ -192,7 +192,7 @@ func TestTraceOfRelease(t *testing.T) {
 			},
 		},
 		"rolled back after it was released": {
-			whole().goesBack(60, v1alpha1.TriggerAnnotation).step(62, 0, v1alpha1.StepCompleted).completes(63),
+			whole().goesBack(60, v1alpha1.TriggerAnnotation).step(62, 0, v1alpha1.StepBlocking).completes(63),
 			[]string{
 				"1: batch 1 0-2 in release shop/web", "1: batch 2 31-33 in release shop/web", "1: gate pullRequest 2-30 in release shop/web",
 				"1: release shop/web 0-34", "1: rollback 60-63 in release shop/web ERROR rolled back -> rollback shop/web",

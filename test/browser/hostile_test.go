@@ -308,5 +308,15 @@ func withoutBarriers(t *testing.T, tab *browser.Tab, looks ...browser.Look) {
 			t.Errorf("%s: the page is %d px wider than its window, for: %v", look.Name, wide, browser.Ask[[]string](tab,
 				`[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map((e) => e.outerHTML.slice(0, 120))`))
 		}
+		for _, text := range browser.Ask[[]string](tab, squeezed) {
+			t.Errorf("%s: a column is too narrow to read: %q", look.Name, text)
+		}
 	}
 }
+
+// squeezed are texts of more than a word in a column of a few letters.
+const squeezed = `[...document.querySelectorAll("main *:not(.vh, option)")].filter((e) => {
+	const text = [...e.childNodes].filter((n) => n.nodeType === Node.TEXT_NODE).map((n) => n.data.trim()).join(" ");
+	const box = e.getBoundingClientRect();
+	return text.length > 15 && box.width > 0 && box.width < 60 && box.height > box.width;
+}).slice(0, 5).map((e) => e.textContent.trim().slice(0, 80))`

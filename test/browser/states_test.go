@@ -149,7 +149,7 @@ func TestWithoutScripts(t *testing.T) {
 		"/":             {"web", "Serve faster", "reload to see changes"},
 		s.page("web"):   {"web", "Serve faster", "Batches", "Timeline", "reload to see changes"},
 		"/sources":      {"There are no ReleaseSources that you may see."},
-		"/history":      {"No release completed in these days."},
+		"/history":      {"No release completed in this period."},
 		"/nowhere/else": {"Not found"},
 	} {
 		tab.Open(dash.at(tab, path))

@@ -34,7 +34,7 @@ func TestANewTemplateWaitsForRoomAndSaysSo(t *testing.T) {
 	w.await(all(waits, web.status("no stall", func(s *v1alpha1.BatchReleaseStatus) bool { return s.StalledBy == "" })))
 	w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
 	w.await(all(waits, web.status("a stall", func(s *v1alpha1.BatchReleaseStatus) bool { return s.StalledBy == v1alpha1.StallDeadlineExceeded })))
-	w.awaitEvent(v1alpha1.ReasonDeadlineExceeded, "other pods must go first")
+	w.awaitEvent(v1alpha1.ReasonDeadlineExceeded, "other pods must be deleted first")
 	w.bePatient()
 	for _, pod := range s.pods {
 		if pod.DeletionTimestamp != nil {

@@ -77,7 +77,7 @@ func TestLogOfRelease(t *testing.T) {
 		`"msg"="batch 3/3: updating to 4 pods of 4" "reason"="StepUpgrading" "type"="Normal"` + of,
 		`"msg"="batch 3/3 done with 4 pods of 4" "reason"="StepCompleted" "type"="Normal"` + of,
 		`"msg"="all pods run revision V2" "reason"="Completed" "type"="Normal"` + of,
-		`"msg"="rolling back to V1: rollback=true was asked for" "reason"="RollingBack" "type"="Normal"` + back,
+		`"msg"="rolling back to V1: rollback=true was requested" "reason"="RollingBack" "type"="Normal"` + back,
 		`"msg"="batch 1/2: updating to 1 pod of 4" "reason"="RollingBack" "type"="Normal"` + back,
 		`"msg"="batch 1/2 done with 1 pod of 4" "reason"="StepCompleted" "type"="Normal"` + back,
 		`"msg"="batch 2/2: updating to 4 pods of 4" "reason"="RollingBack" "type"="Normal"` + back,

@@ -1,5 +1,5 @@
-// Keeps a page as it is on the server: when the server says that something has changed, the page is read again and what
-// differs is put in its place. Without this script, pages show what was so when they were loaded.
+// Keeps a page up to date: when the server says that something has changed, the script loads the page again and replaces
+// what differs. Without this script, pages reload every 15 seconds.
 "use strict";
 (() => {
   const topic = document.body.dataset.live;
@@ -8,7 +8,7 @@
 
   const say = (text) => { if (told && told.textContent !== text) told.textContent = text; };
 
-  // What people have opened or are typing stays.
+  // Keep what people have opened or are typing.
   const keep = {
     ignoreActiveValue: true,
     callbacks: {
@@ -22,7 +22,7 @@
     reading = true;
     try {
       const answer = await fetch(location.href, { credentials: "same-origin", redirect: "manual", headers: { "Sluice-Live": "1" } });
-      // Whoever is not known any more is sent to log in; what is gone, or hidden now, is told by a page of its own.
+      // A viewer whose session has ended is sent to the login page; a page of its own says that something is gone or hidden.
       if (answer.type === "opaqueredirect" || [401, 403, 404].includes(answer.status)) { location.reload(); return; }
       if (!answer.ok) throw new Error(String(answer.status));
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -43,7 +43,7 @@
     if (stream || document.hidden) return;
     stream = new EventSource("/live?" + topic);
     stream.addEventListener("changed", read);
-    // What has changed since the page was made, or while the stream was away, has been told to nobody.
+    // Nothing has announced changes since the page was rendered, or while the stream was down.
     stream.onopen = () => { say("on"); read(); };
     stream.onerror = () => {
       say("interrupted, trying again");
@@ -52,13 +52,13 @@
   };
   const close = () => { if (stream) stream.close(); stream = undefined; };
 
-  // A hidden page takes no connection; browsers have few for each server.
+  // A hidden page closes its stream: browsers allow few connections to a server.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) close(); else open();
   });
   window.addEventListener("pagehide", close);
 
-  // As k8s.io/apimachinery/pkg/util/duration has it.
+  // The format of k8s.io/apimachinery/pkg/util/duration.
   const human = (s) => {
     if (s < 120) return Math.floor(s) + "s";
     const m = Math.floor(s / 60);

@@ -19,7 +19,7 @@ func (s shapes) commit(r *repository, c gitcmd.Commit) object {
 	url := s.api("/repos/%s/commits/%s", r.fullName(), c.SHA)
 	return object{
 		"sha": c.SHA, "node_id": nodeID("C", c.SHA), "url": url, "comments_url": url + "/comments",
-		"html_url": s.html("/%s/commits/%s", r.fullName(), c.SHA),
+		"html_url": s.html("/%s/commit/%s", r.fullName(), c.SHA),
 		"commit": object{
 			"author": person(c.Author), "committer": person(c.Committer), "message": c.Message, "comment_count": 0,
 			"tree": s.tree(r, c.Tree), "url": s.api("/repos/%s/git/commits/%s", r.fullName(), c.SHA), "verification": unverified,
@@ -37,7 +37,7 @@ func (s shapes) parents(r *repository, kind string, c gitcmd.Commit) []object {
 	return each(c.Parents, func(sha string) object {
 		return object{
 			"sha": sha, "url": s.api("/repos/%s/%s/%s", r.fullName(), kind, sha),
-			"html_url": s.html("/%s/commits/%s", r.fullName(), sha),
+			"html_url": s.html("/%s/commit/%s", r.fullName(), sha),
 		}
 	})
 }
@@ -57,7 +57,7 @@ func (s shapes) commitWithFiles(r *repository, c gitcmd.Commit, changes []gitcmd
 func (s shapes) gitCommit(r *repository, c gitcmd.Commit) object {
 	return object{
 		"sha": c.SHA, "node_id": nodeID("C", c.SHA), "url": s.api("/repos/%s/git/commits/%s", r.fullName(), c.SHA),
-		"html_url": s.html("/%s/commits/%s", r.fullName(), c.SHA),
+		"html_url": s.html("/%s/commit/%s", r.fullName(), c.SHA),
 		"author":   person(c.Author), "committer": person(c.Committer), "message": c.Message,
 		"tree": s.tree(r, c.Tree), "parents": s.parents(r, "git/commits", c), "verification": unverified,
 	}
@@ -106,7 +106,7 @@ func (s shapes) pushedCommit(r *repository, c gitcmd.Commit, changes []gitcmd.Ch
 	}
 	return object{
 		"id": c.SHA, "tree_id": c.Tree, "distinct": true, "message": c.Message, "timestamp": c.Committer.When.Format(time.RFC3339),
-		"url": s.html("/%s/commits/%s", r.fullName(), c.SHA), "author": s.pusher(c.Author), "committer": s.pusher(c.Committer),
+		"url": s.html("/%s/commit/%s", r.fullName(), c.SHA), "author": s.pusher(c.Author), "committer": s.pusher(c.Committer),
 		"added": paths["added"], "removed": paths["removed"], "modified": paths["modified"],
 	}
 }

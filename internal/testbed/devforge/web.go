@@ -32,7 +32,7 @@ func (f *Forge) pages(mux *http.ServeMux) {
 	mux.HandleFunc("POST /signin", f.visited((*visit).signIn))
 	mux.HandleFunc("POST /signout", f.visited((*visit).signOut))
 	mux.HandleFunc("GET /{owner}/{repo}/pulls", f.visited((*visit).showPulls))
-	mux.HandleFunc("GET /{owner}/{repo}/commits/{sha}", f.visited((*visit).showCommit))
+	mux.HandleFunc("GET /{owner}/{repo}/commit/{sha}", f.visited((*visit).showCommit))
 	mux.HandleFunc("GET /{owner}/{repo}/pull/{pull_number}", f.visited((*visit).showPull))
 	mux.HandleFunc("GET /{owner}/{repo}/raw/{ref}/{path...}", f.visited((*visit).showRaw))
 	mux.HandleFunc("POST /{owner}/{repo}/pull/{pull_number}/{action}", f.visited((*visit).actOnPull))
@@ -201,13 +201,16 @@ func (v *visit) showRaw() error {
 }
 
 // reviewLine is a review or a comment.
-type reviewLine struct{ By, State, Body, Commit, At string }
+type reviewLine struct {
+	By, State, Commit, At string
+	Body                  template.HTML
+}
 
 // pullPage is a pull request with all that is known of it.
 type pullPage struct {
 	pullLine
 
-	Text      string
+	Text      template.HTML
 	Commits   []gitcmd.Commit
 	Changes   []gitcmd.Change
 	Reviews   []reviewLine
@@ -244,20 +247,39 @@ func (c *call) pullPage(p *pull) (pullPage, error) {
 	if err != nil {
 		return pullPage{}, err
 	}
+	text, err := c.markdown(p.body)
+	if err != nil {
+		return pullPage{}, err
+	}
 	writer, own := c.forge.roleIn(c.by, c.repo) >= RoleWrite, c.by.account == p.author
 	shown := pullPage{
-		pullLine: lineOf(c.repo, p), Text: p.body, Commits: commits, Changes: changes, Reports: c.reports(p.headSHA),
+		pullLine: lineOf(c.repo, p), Text: text, Commits: commits, Changes: changes, Reports: c.reports(p.headSHA),
 		Mergeable: p.trial.commit != "", CanMerge: writer && !p.closed(), CanApprove: !c.by.anonymous && !own && (!p.closed() || p.merged()),
 		CanClose: (writer || own) && !p.closed(), CanReopen: (writer || own) && p.closed() && !p.merged(),
-		CommitPath: "/" + c.repo.fullName() + "/commits/",
+		CommitPath: c.commitPath(),
 	}
+	shown.Reviews, err = c.reviewLines(p)
+	return shown, err
+}
+
+// reviewLines are the reviews, and then the comments.
+func (c *call) reviewLines(p *pull) ([]reviewLine, error) {
+	var lines []reviewLine
 	for _, v := range p.reviews {
-		shown.Reviews = append(shown.Reviews, reviewLine{v.author.login, v.state, v.body, v.commit, stamp(v.submitted)})
+		body, err := c.markdown(v.body)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, reviewLine{By: v.author.login, State: v.state, Commit: v.commit, At: stamp(v.submitted), Body: body})
 	}
 	for _, m := range p.comments {
-		shown.Reviews = append(shown.Reviews, reviewLine{By: m.author.login, Body: m.body, At: stamp(m.created)})
+		body, err := c.markdown(m.body)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, reviewLine{By: m.author.login, At: stamp(m.created), Body: body})
 	}
-	return shown, nil
+	return lines, nil
 }
 
 // actOnPull is for the buttons. What they do is what the API does.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
@@ -12,6 +13,12 @@ import (
 
 // GatewayGroup is that of the Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"
+
+// GrantKinds are the versions of ReferenceGrant that Sluice reads, the newest first.
+var GrantKinds = []schema.GroupVersionKind{
+	{Group: GatewayGroup, Version: "v1", Kind: "ReferenceGrant"},
+	{Group: GatewayGroup, Version: "v1beta1", Kind: "ReferenceGrant"},
+}
 
 // NotGranted returns which ReferenceGrant a route of another namespace than that of the release lacks; nil if none. One of those there, in
 // the route's namespace, must let the release refer to the route, and one of those here, in the release's, the route to the two Services.

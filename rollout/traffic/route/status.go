@@ -122,7 +122,7 @@ func (s status) refused() *problem {
 			return problemf(v1alpha1.TrafficNotAccepted, "a Gateway can't resolve the route's backends: %s", quoted(p.resolved.message))
 		}
 		if p.partly.is("True", s.generation) { // Accepted is of an older generation then, if rules of before are kept
-			return problemf(v1alpha1.TrafficNotAccepted, "a Gateway goes by a part of the route, or by the route of before: %s", quoted(p.partly.message))
+			return problemf(v1alpha1.TrafficNotAccepted, "a Gateway follows only a part of the route, or an earlier version of it: %s", quoted(p.partly.message))
 		}
 		if p.accepted.current(s.generation) && p.accepted.status != "True" {
 			refusing++

@@ -1,0 +1,73 @@
+package dashboard
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
+)
+
+// mostAnnotation bounds each annotation that lists go by, in bytes.
+const mostAnnotation = 4 << 10
+
+// What lists read of the metadata of objects, besides their names and times.
+var (
+	listedAnnotations = []string{
+		v1alpha1.FreezeAnnotation, v1alpha1.CommitAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.SubjectAnnotation, v1alpha1.CommitTimeAnnotation,
+		v1alpha1.OutcomeAnnotation, v1alpha1.StartedAtAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ApprovedByAnnotation, v1alpha1.ForcedAnnotation,
+	}
+	listedLabels = []string{v1alpha1.ReleaseLabel, v1alpha1.RevisionLabel}
+)
+
+// slim leaves out of an object what is in no list, before it is kept for all viewers. Templates, annotations, labels, owners and finalizers can be as
+// large as the API server takes, and a tenant makes many objects: of histories also by a StatefulSet, whose labels and annotations its revisions have.
+func slim(object any) (any, error) {
+	whole, is := object.(client.Object)
+	if !is {
+		return object, nil
+	}
+	owner := metav1.GetControllerOf(whole)
+	whole.SetManagedFields(nil)
+	whole.SetFinalizers(nil)
+	whole.SetOwnerReferences(nil)
+	whole.SetAnnotations(only(whole.GetAnnotations(), listedAnnotations))
+	whole.SetLabels(only(whole.GetLabels(), listedLabels))
+	switch of := object.(type) {
+	case *appsv1.ControllerRevision:
+		slimHistory(of, owner)
+	case *v1alpha1.BatchRelease:
+		of.Spec.Template = nil
+	}
+	return object, nil
+}
+
+// slimHistory leaves whose history a revision is; of one that is none, nothing is listed.
+func slimHistory(kept *appsv1.ControllerRevision, owner *metav1.OwnerReference) {
+	kept.Data.Raw = nil
+	if owner == nil || owner.Name != kept.Labels[v1alpha1.ReleaseLabel] || len(owner.APIVersion) > mostAnnotation {
+		kept.Labels, kept.Annotations = nil, nil
+		return
+	}
+	kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: owner.Controller}}
+	if v1alpha1.KeptFor(kept) == "" {
+		kept.OwnerReferences, kept.Labels, kept.Annotations = nil, nil, nil
+	}
+}
+
+// only are some of many texts, each of bounded length.
+func only(all map[string]string, keys []string) map[string]string {
+	var some map[string]string
+	for _, key := range keys {
+		text, has := all[key]
+		if !has {
+			continue
+		}
+		if some == nil {
+			some = map[string]string{}
+		}
+		some[key] = plain.UpTo(text, mostAnnotation)
+	}
+	return some
+}

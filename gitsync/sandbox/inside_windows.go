@@ -1,0 +1,9 @@
+package sandbox
+
+import "os"
+
+func self() (string, error) { return os.Executable() }
+
+// restrict takes nothing from the process: the parent limits its time, and the watch its memory. People run lint and plan here, on files of
+// their own; the controller runs on Linux.
+func restrict(_, _ uint64) error { return nil }

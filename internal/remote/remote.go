@@ -1,0 +1,40 @@
+// Package remote says from where a request comes, for limits that hold for each place.
+package remote
+
+import "net/netip"
+
+// v6Network is the IPv6 prefix length that one person easily has.
+const v6Network = 64
+
+// Address is that of a remote host:port, such as http.Request has it. What is none gives the zero address.
+func Address(hostPort string) netip.Addr {
+	from, err := netip.ParseAddrPort(hostPort)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return from.Addr().Unmap()
+}
+
+// Network is what requests from an address are counted by: an IPv4 address alone, an IPv6 address with its network. All that is no address counts as one.
+func Network(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
+	bits := address.BitLen()
+	if address.Is6() {
+		bits = v6Network
+	}
+	network, err := address.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return network
+}
+
+// In reports whether an address is in one of some networks.
+func In(networks []netip.Prefix, address netip.Addr) bool {
+	for _, network := range networks {
+		if network.Contains(address) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,20 @@
+package traces
+
+import (
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+)
+
+// TestLibraryLogsNoVariables: what OpenTelemetry can't read of its variables, it logs as it is. It is not parallel: the logger is that of the process.
+func TestLibraryLogsNoVariables(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer hunter2")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://ada:hunter2@%zz")
+	var log lines
+	otel.SetLogger(log.logger())
+	mustNew(t, Options{Endpoint: "http://127.0.0.1:1"}).Shutdown()
+	if said := strings.Join(log.written(), "\n"); strings.Contains(said, "hunter2") {
+		t.Errorf("want no token and no password in the log, got %s", said)
+	}
+}
