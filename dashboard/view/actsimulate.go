@@ -18,7 +18,7 @@ import (
 
 // The bounds of a simulation on a page.
 const (
-	mostSimulated = 500
+	mostSimulated = 200
 	mostRows      = 40
 )
 
