@@ -173,7 +173,7 @@ verify-chart:
 
 .PHONY: verify-alerts
 verify-alerts: # and the dashboard, by Prometheus' own parser and engine, and by the schema that Grafana publishes
-	go -C hack/prometheus test -vet=off .
+	go -C hack/prometheus test -vet=off -count=1 .
 
 .PHONY: verify-workflows
 verify-workflows: # and the one that the cookbook has
@@ -211,6 +211,13 @@ generate: ## Deep copies, CRDs, JSON schemas, RBAC role, and pages of docs/ from
 .PHONY: screenshots
 screenshots: ## The pictures of the dashboard in docs/images, of real releases in Chromium
 	$(TEST) ./test/browser -- $(FLAGS) -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/images
+
+# Grafana itself is not run. make demo ARGS='--keep --metrics-address=127.0.0.1:8080' makes the data for a Prometheus that scrapes it every 5s.
+PROMETHEUS ?= http://127.0.0.1:9090
+MINUTES    ?= 15
+.PHONY: grafana-picture
+grafana-picture: ## docs/images/grafana.png: the Grafana dashboard with the last MINUTES of PROMETHEUS, drawn by Grafana's libraries (npm, Chromium)
+	hack/grafana/picture $(PROMETHEUS) $(MINUTES) docs/images/grafana.png
 
 .PHONY: fmt
 fmt: ## Format the source

@@ -26,16 +26,16 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// handleActions serves the pages that ask, and what they send.
+// handleActions serves the confirmation pages and their forms.
 func (d *Dashboard) handleActions(mux *http.ServeMux) {
 	mux.Handle("GET /releases/{namespace}/{name}/{action}", d.page(named(d.confirmAction)))
 	mux.Handle("POST /releases/{namespace}/{name}/{action}", d.page(named(d.act)))
 }
 
-// formField names the field by which a form that is sent twice is known.
+// formField is the field that identifies a form, so that a form that is sent twice is recognized.
 const formField = "form"
 
-// confirmAction shows the page that asks.
+// confirmAction shows the confirmation page of an action.
 func (d *Dashboard) confirmAction(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	what := deedOf(r.PathValue("action"))
 	if what == nil {
@@ -51,7 +51,7 @@ type mistake struct{ words, form string }
 
 func (m *mistake) Error() string { return m.words + m.form }
 
-// confirm is the page that asks, with what was typed and what was wrong with that.
+// confirm is the confirmation page, with what was typed and what was wrong with it.
 func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, 
 	return made, nil
 }
 
-// fill adds what only some verbs have.
+// fill adds the parts of the page that only some verbs have.
 func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *show.Sight, now situation, a asked) error {
 	switch what.verb {
 	case view.Jump:
@@ -118,12 +118,12 @@ func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
 	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
 	preview := view.RollbackOf(sight, to, pods)
 	if !d.acting.simulate(a.by, func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
-		preview.Simulate = &view.Simulation{Missing: "Another one runs for you, or too many people ask for one at the moment. Load the page again."}
+		preview.Simulate = &view.Simulation{Missing: "You already have a simulation running, or too many people have one. Reload the page to try again."}
 	}
 	return preview
 }
 
-// limited is a release with the limits that its workload has when nobody holds it.
+// limited is a release with the limits that its workload has when it is not held.
 func limited(sight *show.Sight) *show.Sight {
 	held, of := sight.Release.Status.Held, workload.New(sight.Release.Spec.WorkloadRef.Kind)
 	if held == nil || of == nil {
@@ -167,13 +167,13 @@ func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
 	return gates
 }
 
-// unwanted says why something is not possible now.
+// unwanted is the page that says why an action is not possible now.
 func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
 	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
 	return d.explain(now.release.Namespace, now.release.Name, err)
 }
 
-// act does what a form asks for.
+// act performs the action of a form.
 func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
@@ -183,10 +183,10 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 	}
 	if !d.acting.allow(viewer.Name, d.options.Clock.Now()) {
 		return &answer{name: page.Problem, status: http.StatusTooManyRequests, frame: page.Frame{
-			Title: "Too many at once", Content: "You have sent many forms in a short time, and nothing was done for this one. Wait a few seconds and send it again.",
+			Title: "Too many forms", Content: "You sent many forms in a short time, so nothing was done for this one. Wait a few seconds and send it again.",
 		}}, nil
 	}
-	if err := r.ParseForm(); err != nil { // the door has done it, within bounds
+	if err := r.ParseForm(); err != nil { // the door has parsed it, within bounds
 		return nil, fmt.Errorf("read form: %w", err)
 	}
 	a, wrong := readAsked(what, viewer, r)
@@ -194,7 +194,7 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 		return d.confirm(r, viewer, what, a, wrong)
 	}
 	form := r.PostForm.Get(formField)
-	if form == "" { // what is sent without it is not known again
+	if form == "" { // a form without the field is not recognized again
 		form = rand.Text()
 	}
 	came, err := d.acting.once(ctx, strings.Join([]string{viewer.Name, r.URL.Path, form, r.PostForm.Encode()}, "\x00"), func() (told, error) {
@@ -206,7 +206,7 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 	return &answer{to: came.sealed("/releases/"+key.Namespace+"/"+key.Name, viewer)}, nil
 }
 
-// readAsked reads what a form asks for, or says what is wrong with it.
+// readAsked reads what a form requests, or says what is wrong with it.
 func readAsked(what *deed, viewer *access.Viewer, r *http.Request) (asked, *mistake) {
 	form := r.PostForm
 	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before"), saw: readSeen(form)}
@@ -239,7 +239,7 @@ type changed struct {
 	What            []string
 }
 
-// explain is the page for what kept something from being done; other errors are returned.
+// explain is the page for an error that says why nothing was done; it returns other errors.
 func (d *Dashboard) explain(namespace, name string, err error) (*answer, error) {
 	content := changed{Namespace: namespace, Name: name}
 	made := &answer{name: page.Changed, status: http.StatusConflict, frame: page.Frame{Title: "The release has changed"}}
@@ -247,13 +247,13 @@ func (d *Dashboard) explain(namespace, name string, err error) (*answer, error) 
 	var refused *steer.RefusedError
 	switch {
 	case errors.As(err, &differs):
-		content.Lead, content.What = "Nothing was done: the release is not as you saw it any more.", differs.what
+		content.Lead, content.What = "Nothing was done: the release has changed since you loaded the page.", differs.what
 	case errors.As(err, &refused):
 		made.frame.Title, content.Lead, content.What = "Not possible now", "Nothing was done.", []string{refused.Error()}
 	case apierrors.IsConflict(err):
-		content.Lead = "Nothing was done: the release changes all the time at the moment. Try again."
+		content.Lead = "Nothing was done: the release kept changing. Try again."
 	case apierrors.IsInvalid(err):
-		made.status, made.frame.Title, content.Lead = http.StatusUnprocessableEntity, "Not accepted", "The API server does not take it."
+		made.status, made.frame.Title, content.Lead = http.StatusUnprocessableEntity, "Not accepted", "The API server rejected the change."
 		content.What = []string{statusMessage(err)}
 	default:
 		return nil, err

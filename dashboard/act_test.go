@@ -72,7 +72,7 @@ func TestApproveByButton(t *testing.T) {
 	if got := ada.get(ada.path("approve")); got.code != http.StatusConflict {
 		t.Errorf("want nothing to approve, got %d", got.code)
 	} else {
-		want(t, got.text, "Not possible now", "there is nothing to approve", "Look at the release")
+		want(t, got.text, "Not possible now", "there is nothing to approve", "Back to the release")
 	}
 }
 
@@ -136,9 +136,9 @@ func TestSteerByButtons(t *testing.T) {
 
 	before := a.atBatch(2).Status.StableRevision
 	page = olga.get(olga.path("rollback")).text
-	want(t, page, "<h1>Roll back: web</h1>", "the version before: "+before, "2 pods of revision "+before+" stay", "are replaced", "is quarantined",
-		"The release comes from no ReleaseSource", "This is a simulation, and no promise", "RollingBack", "hand back", `<span class="del">-`, "web:1", "web:2")
-	want(t, olga.click("rollback"), "You have requested a rollback to the version before.")
+	want(t, page, "<h1>Roll back: web</h1>", "the previous version: "+before, "2 pods of revision "+before+" stay", "are replaced", "is quarantined",
+		"No ReleaseSource manages the release", "The real rollback may differ.", "RollingBack", "hand back", `<span class="del">-`, "web:1", "web:2")
+	want(t, olga.click("rollback"), "You have requested a rollback to the previous version.")
 	rolled := a.await("rolled back", func(r *v1alpha1.BatchRelease) bool {
 		return r.Status.Phase == v1alpha1.PhaseCompleted && r.Status.UpdateRevision == before
 	})
@@ -174,7 +174,7 @@ func TestRollBackToRevision(t *testing.T) {
 		t.Errorf("want no page for a revision that is not kept, got %d", got.code)
 	}
 	_, page = olga.form("rollback?to=" + first)
-	want(t, page, `<option value="`+first+`" selected>`, "web:1", "web:3", "All pods are taken to run one version before the rollback.")
+	want(t, page, `<option value="`+first+`" selected>`, "web:1", "web:3", "The simulation assumes that all pods run one version before the rollback.")
 	want(t, olga.click("rollback?to="+first), "You have requested a rollback to revision "+first+".")
 	a.await("rolled back to the first", func(r *v1alpha1.BatchRelease) bool {
 		return r.Status.Phase == v1alpha1.PhaseCompleted && r.Status.UpdateRevision == first

@@ -113,7 +113,7 @@ func TestStaleForm(t *testing.T) {
 		if got.code != http.StatusConflict {
 			t.Errorf("%s: want it refused, got %d: %s", verb, got.code, got.text)
 		}
-		want(t, got.text, "<h1>The release has changed</h1>", "It is about revision ", "Look at the release")
+		want(t, got.text, "<h1>The release has changed</h1>", "Its revision is now ", "Back to the release")
 	}
 	if got := olga.post(olga.path("rollback"), back); got.code != http.StatusConflict {
 		t.Errorf("rollback: want it refused, got %d", got.code)
@@ -126,13 +126,13 @@ func TestStaleForm(t *testing.T) {
 	if answer.code != http.StatusSeeOther {
 		t.Fatalf("want to hear that it is done, got %d: %s", answer.code, answer.text)
 	}
-	want(t, ada.get(answer.location).text, "Nothing was written: you have answered already.")
+	want(t, ada.get(answer.location).text, "Nothing was written: you have already answered.")
 	olgas, _ := olga.form("approve")
 	olgas.Set("gate", approve.Get("gate")) // a gate of the batch before
 	if got := olga.post(olga.path("approve"), olgas); got.code != http.StatusConflict {
 		t.Errorf("want an answer to an earlier gate refused, got %d", got.code)
 	} else {
-		want(t, got.text, "A gate that you saw is not open any more.")
+		want(t, got.text, "A gate that you saw is no longer open.")
 	}
 	if status := a.atBatch(2).Status; len(status.Answers) > 0 {
 		t.Errorf("want nothing answered, got %+v", status.Answers)
@@ -267,15 +267,15 @@ func TestControllerIsAway(t *testing.T) {
 	form, _ := olga.form("pause")
 	want(t, olga.does("pause", form), "You have paused the release."+later)
 	form.Del(formField)
-	want(t, olga.does("pause", form), "Nothing was written: the release is paused already.")
+	want(t, olga.does("pause", form), "Nothing was written: the release is already paused.")
 
 	a.standAs(`{"phase":"Failed","message":"no progress","updateRevision":"v2"}`)
-	want(t, olga.click("retry"), "You have requested another try."+later)
+	want(t, olga.click("retry"), "You have requested a retry."+later)
 	a.standAs(`{"phase":"RollingUpdate","state":"PausePoint","updateRevision":"v2","pausePoint":{"pod":"web-7","uid":"u","since":"2026-11-21T12:00:00Z"}}`)
 	form, page := olga.form("approve")
-	want(t, page, "The release goes on past pod web-7.")
+	want(t, page, "The release continues past pod web-7.")
 	wantNot(t, page, "<textarea")
-	want(t, olga.does("approve", form), "You have approved going on past pod web-7."+later)
+	want(t, olga.does("approve", form), "You have approved continuing past pod web-7."+later)
 	release := a.await("asked", func(r *v1alpha1.BatchRelease) bool {
 		return r.Spec.Suspend && r.Annotations[v1alpha1.RetryAnnotation] == "true" && r.Status.PausePoint.Confirmed == "web-7"
 	})

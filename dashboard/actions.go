@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
-// dashboardOwner is whom what people write by the dashboard belongs to.
+// dashboardOwner is the field manager of what people write with the dashboard.
 const dashboardOwner = "sluice-dashboard"
 
 // patchGate is the right to force gates.
@@ -28,11 +28,11 @@ type deed struct {
 	needs access.Verb
 	// compares are the facts that must be as the person saw them.
 	compares facts
-	// decide says what is to be written, by the rules of the command line.
+	// decide returns what to write, by the rules of the command line.
 	decide func(situation, asked) ([]steer.Change, error)
-	// done reports whether what the form requests is so already.
+	// done reports whether what the form requests has been done already.
 	done func(situation, asked) bool
-	// taken is nil where there is nothing to wait for but the gates that are decided.
+	// taken is nil if there is nothing to wait for except the decisions of gates.
 	taken act.Taken
 }
 
@@ -40,18 +40,18 @@ type deed struct {
 type situation struct {
 	release *v1alpha1.BatchRelease
 	gates   []v1alpha1.Gate
-	// all are also those gates that it waits for no more.
+	// all includes the gates that it no longer waits for.
 	all  []v1alpha1.Gate
 	kept []plan.Kept
 }
 
-// asked is what a form asks for.
+// asked is what a form requests.
 type asked struct {
 	by, words string
-	// gates are the UIDs of those that it answers.
+	// gates are the UIDs of the gates that it answers.
 	gates []string
 	batch int32
-	// to is the revision of a rollback; empty for the one before, which was before when the person looked.
+	// to is the revision of a rollback; empty for the previous one, which was before when the person saw the page.
 	to, before string
 	// saw is how the release was when the person decided.
 	saw seen
@@ -77,7 +77,7 @@ func deedOf(verb string) *deed {
 	return &deeds[i]
 }
 
-// actions are what a viewer may do with a release as it stands.
+// actions are the buttons for what a viewer may do with a release now.
 func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *show.Sight) ([]Action, error) {
 	var actions []Action
 	now := situationOf(sight)
@@ -128,7 +128,7 @@ func situationOf(sight *show.Sight) situation {
 	return now
 }
 
-// possible reports whether it makes sense now.
+// possible reports whether the release allows the action now.
 func (d *deed) possible(now situation, who string) bool {
 	switch d.verb {
 	case view.Jump:
@@ -154,10 +154,10 @@ func (s situation) chosen(by asked) []v1alpha1.Gate {
 	return slices.DeleteFunc(slices.Clone(s.gates), func(g v1alpha1.Gate) bool { return !slices.Contains(by.gates, string(g.UID)) })
 }
 
-// errNoName is for whom the API server does not name.
-var errNoName = errors.New("it does not say who you are, and an answer has the name of who gave it: allow yourself to create SelfSubjectReviews, or answer with kubectl")
+// errNoName is for people whom the API server does not name.
+var errNoName = errors.New("the API server does not say who you are, and answers record a name: get permission to create SelfSubjectReviews, or answer with kubectl")
 
-// answering decides an answer to the gates that were chosen, and to no others. Nobody answers who has no name: it stays with the answer.
+// answering decides an answer to the chosen gates and no others. A person without a name can't answer: the answer records the name.
 func answering(how func(*v1alpha1.BatchRelease, []v1alpha1.Gate, steer.Words) ([]steer.Change, error)) func(situation, asked) ([]steer.Change, error) {
 	return func(now situation, a asked) ([]steer.Change, error) {
 		if a.by == "" {
@@ -167,7 +167,7 @@ func answering(how func(*v1alpha1.BatchRelease, []v1alpha1.Gate, steer.Words) ([
 	}
 }
 
-// answered reports whether the person has said so of each of the gates already.
+// answered reports whether the person has already given this answer to each of the gates.
 func answered(verdict v1alpha1.Verdict) func(situation, asked) bool {
 	decision := v1alpha1.DecisionPassed
 	if verdict == v1alpha1.VerdictReject {
@@ -188,7 +188,7 @@ func forced(now situation, a asked) bool {
 	return ofEach(now, a, func(gate *v1alpha1.Gate) bool { return gate.Status.Force != nil && gate.Status.Force.By == a.by })
 }
 
-// ofEach reports whether something holds of each gate that a form answers, and it answers any.
+// ofEach reports whether something holds for each gate that a form answers, and the form answers at least one.
 func ofEach(now situation, a asked, holds func(*v1alpha1.Gate) bool) bool {
 	for _, uid := range a.gates {
 		i := slices.IndexFunc(now.all, func(g v1alpha1.Gate) bool { return string(g.UID) == uid })
@@ -247,12 +247,12 @@ func rolledBack(now situation, a asked) bool {
 	}
 }
 
-// targets are the revisions that a release can be rolled back to, the one before first.
+// targets are the revisions that a release can be rolled back to, the previous one first.
 func targets(now situation, chosen string) []view.Choice {
 	var choices []view.Choice
 	before := plan.Before(now.release)
 	if _, err := steer.RollBack(now.release, now.kept, ""); err == nil {
-		text := "the version before"
+		text := "the previous version"
 		if before != "" {
 			text += ": " + before
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// What a viewer may do in a time: a person who clicks in an emergency is below it.
+// How many forms a viewer may send: a person who clicks in an emergency stays below these limits.
 const (
 	actsPerSecond = 1
 	actsBurst     = 15
 	maxActors     = 4096
-	// maxForms that were sent lately are remembered.
+	// maxForms is how many recent forms are remembered.
 	maxForms = 4096
-	// maxSimulations that run at the same time: each keeps a processor busy. One party has one of them at most.
+	// maxSimulations is how many simulations run at the same time: each keeps a processor busy. One party has one of them at most.
 	maxSimulations = 2
 )
 
@@ -32,7 +32,7 @@ type acting struct {
 	simulating map[string]bool
 }
 
-// sending is a form on its way, or one that has been dealt with.
+// sending is a form that is being processed, or was processed.
 type sending struct {
 	over chan struct{}
 	// came is the result; nil if it failed.
@@ -58,8 +58,8 @@ func (a *acting) allow(viewer string, now time.Time) bool {
 	return limit.AllowN(now, 1)
 }
 
-// once does what a form asks for, unless that has been done: a form that is sent twice, by a double click or a reload, waits for the first and
-// tells of its result. One that failed may be sent again.
+// once performs the action of a form once: a form that is sent twice, by a double click or a reload, waits for the first and
+// returns its result. A form that failed may be sent again.
 func (a *acting) once(ctx context.Context, form string, do func() (told, error)) (told, error) {
 	for {
 		mine, first := a.send(form)

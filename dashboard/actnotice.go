@@ -26,16 +26,16 @@ type outcome string
 const (
 	// written: the request is on record.
 	written outcome = "written"
-	// again: it was so already.
+	// again: it had been done already.
 	again outcome = "already"
 	// declined: the controller did not do it.
 	declined outcome = "declined"
 )
 
-// noticeKept is how long an address tells of an action: who comes back to it later reads how the release is then.
+// noticeKept is how long an address shows the notice of an action: later it shows only the release.
 const noticeKept = 2 * time.Minute
 
-// told is what the address after an action says. It is sealed for one viewer and one release, so that nobody can make a link that says
+// told is what the address after an action says. It is sealed for one viewer and one release, so that nobody can make a link that claims
 // that something was done.
 type told struct {
 	verb    view.Verb
@@ -45,7 +45,7 @@ type told struct {
 	at time.Time
 }
 
-// sealed is the address of a release that tells of an action.
+// sealed is the address of a release that shows the notice of an action.
 func (t told) sealed(release string, viewer *access.Viewer) string {
 	values := url.Values{"did": {string(t.verb)}, "outcome": {string(t.outcome)}, "at": {strconv.FormatInt(t.at.Unix(), 10)}}
 	if t.to != "" {
@@ -62,7 +62,7 @@ func (t told) seal(release string, viewer *access.Viewer) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readTold reads what an address tells. It reports false for one that was not made for the viewer, or long ago.
+// readTold reads the notice in an address. It reports false if the notice is not for the viewer, or too old.
 func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool) {
 	query := r.URL.Query()
 	seconds, err := strconv.ParseInt(query.Get("at"), 10, 64)
@@ -76,7 +76,7 @@ func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool
 	return t, hmac.Equal([]byte(query.Get("seal")), []byte(t.seal(r.URL.Path, viewer)))
 }
 
-// noticeOf is what an action that led here did, and whether the controller has acted on it by now.
+// noticeOf is the notice of the action that led to this page, and whether the controller has acted on it.
 func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *show.Sight) *page.Notice {
 	t, genuine := readTold(r, viewer, d.options.Clock.Now())
 	if !genuine {
@@ -115,11 +115,11 @@ func writtenWords(t told) string {
 		return "You have requested a jump to batch " + t.to + "."
 	case view.RollBack:
 		if t.to == "" {
-			return "You have requested a rollback to the version before."
+			return "You have requested a rollback to the previous version."
 		}
 		return "You have requested a rollback to revision " + t.to + "."
 	case view.Retry:
-		return "You have requested another try."
+		return "You have requested a retry."
 	}
 	return ""
 }
@@ -127,9 +127,9 @@ func writtenWords(t told) string {
 func againWords(t told) string {
 	switch t.verb {
 	case view.Approve, view.Reject, view.Force:
-		return "you have answered already."
+		return "you have already answered."
 	case view.Pause:
-		return "the release is paused already."
+		return "the release is already paused."
 	case view.Resume:
 		return "the release is not paused."
 	case view.Jump:
@@ -137,7 +137,7 @@ func againWords(t told) string {
 	case view.RollBack:
 		return "the rollback has already been requested."
 	case view.Retry:
-		return "another try has already been requested."
+		return "a retry has already been requested."
 	}
 	return ""
 }

@@ -18,8 +18,8 @@ import (
 // facts say which parts of what a person saw must still hold.
 type facts int
 
-// How far what a person does depends on what they saw. Whoever pauses, or rolls back, in an emergency is not kept from it because a pod
-// has become ready meanwhile.
+// What of the page an action depends on. In an emergency, a pod that has become ready meanwhile must not stop anybody from pausing
+// or rolling back.
 const (
 	// releaseFacts: the same release, with the same template.
 	releaseFacts facts = iota
@@ -90,16 +90,16 @@ func readSeen(form url.Values) seen {
 	}
 }
 
-// changedError says what has changed since a person looked.
+// changedError says what has changed since a person saw the page.
 type changedError struct{ what []string }
 
 func (c *changedError) Error() string { return strings.Join(c.what, " ") }
 
-// compare returns a changedError if a release is not as it was seen, as far as it matters.
+// compare returns a changedError if a release differs from what was seen, as far as it matters.
 func (s seen) compare(now situation, a asked, which facts) error {
 	is := seenOf(now.release)
 	if s.uid != is.uid {
-		return &changedError{[]string{"The release was deleted, and another one has its name now."}}
+		return &changedError{[]string{"The release was deleted, and a new one has its name."}}
 	}
 	var what []string
 	tell := func(differs bool, text string, args ...any) {
@@ -109,15 +109,15 @@ func (s seen) compare(now situation, a asked, which facts) error {
 	}
 	switch {
 	case s.revision != is.revision:
-		tell(true, "It is about revision %s now; you saw %s.", is.revision, orNone(s.revision))
+		tell(true, "Its revision is now %s; you saw %s.", is.revision, orNone(s.revision))
 	case s.attempt != is.attempt:
 		tell(true, "A new attempt of revision %s has begun.", is.revision)
 	}
-	tell(which >= phaseFacts && s.phase != is.phase, "Its phase is %s now; you saw %s.", is.phase, orNone(s.phase))
-	tell(which >= phaseFacts && s.before != is.before, "The version before is %s now; you saw %s.", orNone(is.before), orNone(s.before))
-	tell(which >= batchFacts && s.step != is.step, "It is at batch %d now; you saw batch %d.", is.step+1, s.step+1)
+	tell(which >= phaseFacts && s.phase != is.phase, "Its phase is now %s; you saw %s.", is.phase, orNone(s.phase))
+	tell(which >= phaseFacts && s.before != is.before, "The previous version is now %s; you saw %s.", orNone(is.before), orNone(s.before))
+	tell(which >= batchFacts && s.step != is.step, "It is now at batch %d; you saw batch %d.", is.step+1, s.step+1)
 	tell(which >= batchFacts && s.plan != is.plan, "Its batches, or the gates of one, are others now.")
-	tell(which >= everyFact && s.pod != is.pod, "It does not wait before that pod any more.")
+	tell(which >= everyFact && s.pod != is.pod, "It no longer waits before that pod.")
 	if which >= everyFact {
 		what = append(what, gatesChanged(now, a)...)
 	}
@@ -127,13 +127,13 @@ func (s seen) compare(now situation, a asked, which facts) error {
 	return &changedError{what}
 }
 
-// gatesChanged says which of the gates that a form answers are not open any more.
+// gatesChanged says which of the gates that a form answers are no longer open.
 func gatesChanged(now situation, a asked) []string {
 	var what []string
 	for _, uid := range a.gates {
 		i := slices.IndexFunc(now.gates, func(g v1alpha1.Gate) bool { return string(g.UID) == uid })
 		if i < 0 {
-			what = append(what, "A gate that you saw is not open any more.")
+			what = append(what, "A gate that you saw is no longer open.")
 			continue
 		}
 		status := &now.gates[i].Status
@@ -141,7 +141,7 @@ func gatesChanged(now situation, a asked) []string {
 			continue
 		}
 		if status.Decision == v1alpha1.DecisionPassed {
-			what = append(what, fmt.Sprintf("The %s gate has passed meanwhile.", now.gates[i].Spec.Type))
+			what = append(what, fmt.Sprintf("The %s gate has passed in the meantime.", now.gates[i].Spec.Type))
 		}
 	}
 	return what

@@ -49,22 +49,22 @@ func TestWhatHasChanged(t *testing.T) {
 		from facts
 		says string
 	}{
-		"another release":  {func(s *situation) { s.release.UID = "r2" }, releaseFacts, "another one has its name"},
-		"another template": {func(s *situation) { s.release.Status.UpdateRevision = "v3" }, releaseFacts, "It is about revision v3 now; you saw v2."},
+		"another release":  {func(s *situation) { s.release.UID = "r2" }, releaseFacts, "a new one has its name"},
+		"another template": {func(s *situation) { s.release.Status.UpdateRevision = "v3" }, releaseFacts, "Its revision is now v3; you saw v2."},
 		"another attempt":  {func(s *situation) { s.release.Status.Attempt = 5 }, releaseFacts, "A new attempt of revision v2 has begun."},
-		"another phase":    {func(s *situation) { s.release.Status.Phase = v1alpha1.PhaseFailed }, phaseFacts, "Its phase is Failed now; you saw RollingUpdate."},
-		"another before":   {func(s *situation) { s.release.Status.StableRevision = "v0" }, phaseFacts, "The version before is v0 now; you saw v1."},
-		"another batch":    {func(s *situation) { s.release.Status.CurrentStepIndex = 2 }, batchFacts, "It is at batch 3 now; you saw batch 2."},
+		"another phase":    {func(s *situation) { s.release.Status.Phase = v1alpha1.PhaseFailed }, phaseFacts, "Its phase is now Failed; you saw RollingUpdate."},
+		"another before":   {func(s *situation) { s.release.Status.StableRevision = "v0" }, phaseFacts, "The previous version is now v0; you saw v1."},
+		"another batch":    {func(s *situation) { s.release.Status.CurrentStepIndex = 2 }, batchFacts, "It is now at batch 3; you saw batch 2."},
 		"other batches":    {func(s *situation) { s.release.Spec.Strategy.Steps[2].Replicas = intstr.FromString("100%") }, batchFacts, "Its batches, or the gates of one, are others now."},
 		"a gate to come": {func(s *situation) {
 			s.release.Spec.Strategy.Steps[2].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
 		}, batchFacts, "are others now"},
 		"another way back":   {func(s *situation) { s.release.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, batchFacts, "are others now"},
-		"a gate that is new": {func(s *situation) { s.gates[0].UID = "g2" }, everyFact, "A gate that you saw is not open any more."},
-		"a gate that passed": {func(s *situation) { s.gates[0].Status.Decision = v1alpha1.DecisionPassed }, everyFact, "The manual gate has passed meanwhile."},
+		"a gate that is new": {func(s *situation) { s.gates[0].UID = "g2" }, everyFact, "A gate that you saw is no longer open."},
+		"a gate that passed": {func(s *situation) { s.gates[0].Status.Decision = v1alpha1.DecisionPassed }, everyFact, "The manual gate has passed in the meantime."},
 		"a pause point": {func(s *situation) {
 			s.release.Status.State, s.release.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-1"}
-		}, everyFact, "It does not wait before that pod any more."},
+		}, everyFact, "It no longer waits before that pod."},
 	}
 	for name, c := range cases {
 		now := standing()

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -56,22 +55,26 @@ type acts struct {
 	server    *httptest.Server
 }
 
-// newActs runs a controller and a dashboard until the test ends, with the policies of config/policy.
-func newActs(t *testing.T) *acts {
+// newActs runs a controller, with changed options if any are given, and a dashboard until the test ends, with the policies of config/policy.
+func newActs(t *testing.T, change ...func(*app.Options)) *acts {
 	t.Helper()
 	a := &acts{T: t, namespace: cptest.Namespace(t), admin: cptest.Client(t)}
 	a.guard()
-	a.control()
+	a.control(change...)
 	a.serve()
 	return a
 }
 
 // control runs the controller.
-func (a *acts) control() {
+func (a *acts) control(change ...func(*app.Options)) {
 	a.Helper()
 	cfg := cptest.Config(a.T)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
-	mgr, err := app.New(cfg, app.Options{Version: a.namespace, Namespaces: []string{a.namespace}, Logger: logr.FromSlogHandler(slog.DiscardHandler)})
+	options := app.Options{Version: a.namespace, Namespaces: []string{a.namespace}, Logger: logr.FromSlogHandler(slog.DiscardHandler)}
+	for _, one := range change {
+		one(&options)
+	}
+	mgr, err := app.New(cfg, options)
 	if err != nil {
 		a.Fatalf("make controller: %v", err)
 	}
@@ -387,22 +390,6 @@ func (a *acts) deploy(gates ...v1alpha1.GatePolicy) {
 		},
 	})
 	a.await("completed", func(r *v1alpha1.BatchRelease) bool { return r.Status.Phase == v1alpha1.PhaseCompleted })
-}
-
-func template(number int) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: fmt.Sprintf("web:%d", number)}}},
-	}
-}
-
-func (a *acts) encode(object any) []byte {
-	a.Helper()
-	raw, err := json.Marshal(object)
-	if err != nil {
-		a.Fatal(err)
-	}
-	return raw
 }
 
 // hostile is what somebody may write where a text is expected.

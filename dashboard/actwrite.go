@@ -21,10 +21,10 @@ import (
 // controllerActs is how long a page waits for the controller to take up what was written.
 const controllerActs = 3 * time.Second
 
-// errDone says that what the form requests is so already.
+// errDone says that what the form requests has been done already.
 var errDone = errors.New("it is done already")
 
-// perform writes what a person asks for, as that person, if the release is still as they saw it.
+// perform writes what a person requests, as that person, if the release is still as they saw it.
 func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, what *deed, a asked) (told, error) {
 	release := &v1alpha1.BatchRelease{}
 	if err := viewer.Client.Get(ctx, key, release); err != nil {
@@ -67,7 +67,7 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 	case what.verb == view.Jump:
 		return strconv.Itoa(int(a.batch))
 	case what.verb == view.Approve && view.AtPausePoint(release):
-		return "going on past pod " + release.Status.PausePoint.Pod
+		return "continuing past pod " + release.Status.PausePoint.Pod
 	case what.compares == everyFact:
 		return view.BatchWords(release)
 	default:
@@ -75,7 +75,7 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// situationNow reads what a deed goes by.
+// situationNow reads what a deed depends on.
 func situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
 	sight := &show.Sight{Whole: &show.Whole{Release: release}}
 	var err error
@@ -91,7 +91,7 @@ func situationNow(ctx context.Context, viewer *access.Viewer, what *deed, releas
 	return situationOf(sight), nil
 }
 
-// await waits a moment for the controller to act on what was written, so that the page that comes next shows it. Who may not watch does not wait.
+// await waits a moment for the controller to act on what was written, so that the next page shows it. It does not wait if the viewer may not watch.
 func (d *Dashboard) await(ctx context.Context, viewer *access.Viewer, what *deed, changes []steer.Change, objects []client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, controllerActs)
 	defer cancel()

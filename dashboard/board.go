@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// board is the list of all releases, for all viewers. Only rows of releases that have changed are made again, and only when
-// somebody looks.
+// board is the list of all releases, for all viewers. Only the rows of changed releases are made again, and only when
+// somebody views the list.
 type board struct {
 	objects client.Reader
 	clock   clock.PassiveClock

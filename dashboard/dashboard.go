@@ -55,9 +55,10 @@ type Dashboard struct {
 	acting  *acting
 
 	// following is how long pages hear of changes.
-	following  atomic.Pointer[context.Context]
-	sources    sync.Once
-	sourcesErr error
+	following atomic.Pointer[context.Context]
+	// sources says whether pages hear of sources.
+	sources     sync.Mutex
+	hearSources bool
 }
 
 // New makes a Dashboard. Follow keeps its pages live.
@@ -102,8 +103,14 @@ func (d *Dashboard) followSources() error {
 	if ctx == nil {
 		return nil
 	}
-	d.sources.Do(func() { d.sourcesErr = d.hear(*ctx, &v1alpha1.ReleaseSource{}, kindSource) })
-	return d.sourcesErr
+	d.sources.Lock()
+	defer d.sources.Unlock()
+	if d.hearSources {
+		return nil
+	}
+	err := d.hear(*ctx, &v1alpha1.ReleaseSource{}, kindSource)
+	d.hearSources = err == nil // one failure is none for the next
+	return err
 }
 
 // Handler serves the pages to those whom the door lets in.
@@ -171,24 +178,24 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, viewer *access
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		d.options.Logger.V(1).Info("A viewer has gone before the page was sent", "path", r.URL.Path, "why", err.Error())
+		d.options.Logger.V(1).Info("A viewer left before the page was sent", "path", r.URL.Path, "why", err.Error())
 	}
 }
 
 // refuse answers with what went wrong.
 func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, viewer *access.Viewer, err error) {
-	status, title, text := http.StatusInternalServerError, "Something went wrong", "The API server could not be asked. Try again; the log of the dashboard says more."
+	status, title, text := http.StatusInternalServerError, "Something went wrong", "The API server failed or could not be reached. Try again, or see the log of the dashboard."
 	switch {
 	case errors.Is(err, context.Canceled):
 		return
 	case errors.Is(err, errNoPage), apierrors.IsNotFound(err):
-		status, title, text = http.StatusNotFound, "Not found", "There is no such page, or nothing of that name."
+		status, title, text = http.StatusNotFound, "Not found", "There is no such page or object."
 	case apierrors.IsForbidden(err):
-		status, title, text = http.StatusForbidden, "Not allowed", "The API server does not let you: "+statusMessage(err)
+		status, title, text = http.StatusForbidden, "Not allowed", "The API server refused: "+statusMessage(err)
 	case errors.As(err, new(*http.MaxBytesError)):
 		title, text = "Too much to show", "What belongs to the release is too large for a page. Look at it with 'sluice status', and see which objects of it are so large."
 	case apierrors.IsUnauthorized(err):
-		status, title, text = http.StatusUnauthorized, "Who are you?", "The API server does not know you any more. Log in again."
+		status, title, text = http.StatusUnauthorized, "Not logged in", "The API server no longer accepts your login. Log in again."
 	default:
 		d.options.Logger.Error(err, "A page can't be made", "path", r.URL.Path, "viewer", viewer.Name)
 	}

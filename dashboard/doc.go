@@ -8,8 +8,8 @@
 //
 // What must hold:
 //
-//   - lists come from a cache that all viewers share, less what the viewer may not list; a release, its pods and its history are
+//   - lists come from a cache that all viewers share, without what the viewer may not list; a release, its pods and its history are
 //     read, and every action is done, with the viewer's own client: the API server decides;
-//   - a page without scripts is whole; /live only says that a page has changed, and never what;
-//   - what a viewer takes is bounded: streams, pages, texts, pods that are drawn.
+//   - pages work without scripts; /live only says that a page has changed, and never what;
+//   - what a viewer can use is bounded: streams, pages, texts, pods that are drawn.
 package dashboard

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// files are the assets, each with a tag by which browsers ask whether theirs is still good.
+// files are the assets, each with an ETag for browsers that have it cached.
 type files map[string]file
 
 type file struct {
@@ -71,5 +71,5 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Content-Encoding", "gzip")
 		data = one.small
 	}
-	_, _ = w.Write(data) // who asked may have gone
+	_, _ = w.Write(data) // the client may have gone
 }

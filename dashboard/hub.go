@@ -25,7 +25,7 @@ type hub struct {
 	streams map[*listener]struct{}
 }
 
-// listener is woken by the changes that it wants to know of. Several that come before it looks are one.
+// listener is woken by the changes that it wants. Several changes before it wakes count as one.
 type listener struct {
 	wants func(change) bool
 	woken chan struct{}
@@ -34,13 +34,13 @@ type listener struct {
 func (l *listener) wake() {
 	select {
 	case l.woken <- struct{}{}:
-	default: // it is going to look anyway
+	default: // it will look anyway
 	}
 }
 
 func newHub() *hub { return &hub{streams: map[*listener]struct{}{}} }
 
-// listen tells of changes until the function that it returns is called.
+// listen registers a listener until the returned function is called.
 func (h *hub) listen(wants func(change) bool) (*listener, func()) {
 	l := &listener{wants: wants, woken: make(chan struct{}, 1)}
 	h.lock.Lock()
@@ -63,7 +63,7 @@ func (h *hub) publish(c change) {
 	}
 }
 
-// hear has the hub and the board hear of what informers see of a kind, until ctx ends.
+// hear notifies the hub and the board of changes of a kind until ctx ends.
 func (d *Dashboard) hear(ctx context.Context, object client.Object, kind string) error {
 	informer, err := d.options.Objects.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {

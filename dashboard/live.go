@@ -23,11 +23,11 @@ import (
 
 // The rhythm and bounds of streams.
 const (
-	// betweenChanges is the least time between two changes that a stream tells.
+	// betweenChanges is the minimum time between two changes that a stream announces.
 	betweenChanges = 300 * time.Millisecond
 	// heartbeat keeps proxies from ending a quiet stream, and finds those whose reader has gone.
 	heartbeat = 20 * time.Second
-	// longestStream is when a browser has to connect again, and show who it is.
+	// longestStream is when a browser has to connect and authenticate again.
 	longestStream = 10 * time.Minute
 	// watchAgain is how long a watch that ended waits before the next.
 	watchAgain = 2 * time.Second
@@ -38,7 +38,7 @@ const (
 	mostOfOneParty = mostStreams / 10
 )
 
-// streams counts those that are open.
+// streams counts the open streams.
 type streams struct {
 	lock sync.Mutex
 	all  int
@@ -47,7 +47,7 @@ type streams struct {
 
 func newStreams() *streams { return &streams{of: map[string]int{}} }
 
-// take takes a place, and returns what gives it back; nil if there is none.
+// take takes a place and returns the function that gives it back; nil if there is none.
 func (s *streams) take(viewer string) func() {
 	party := partyOf(viewer)
 	s.lock.Lock()
@@ -75,7 +75,7 @@ func (s *streams) count(by int, viewer, party string) {
 	}
 }
 
-// partyOf is whom a service account is counted with: all of its namespace. It is empty for a person, and no viewer's name.
+// partyOf is the group that a service account is counted with: all of its namespace. It is empty for a person, and never the name of a viewer.
 func partyOf(viewer string) string {
 	account, is := strings.CutPrefix(viewer, "system:serviceaccount:")
 	namespace, _, named := strings.Cut(account, ":")
@@ -85,7 +85,7 @@ func partyOf(viewer string) string {
 	return "system:serviceaccounts:" + namespace
 }
 
-// live tells a page that it has changed, for as long as it is open.
+// live tells an open page that it has changed.
 func (d *Dashboard) live(w http.ResponseWriter, r *http.Request) {
 	viewer := access.ViewerOf(r.Context())
 	if viewer == nil {
@@ -118,7 +118,7 @@ func liveKey(r *http.Request) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.URL.Query().Get("namespace"), Name: r.URL.Query().Get("name")}
 }
 
-// wants are the changes that a page is to hear of, if the viewer may.
+// wants selects the changes that a page follows, if the viewer may see them.
 func (d *Dashboard) wants(ctx context.Context, viewer *access.Viewer, r *http.Request) (func(change) bool, error) {
 	switch r.URL.Query().Get("page") {
 	case "releases":
@@ -212,7 +212,7 @@ func podsOf(ctx context.Context, c client.Client, key client.ObjectKey) (labels.
 	return metav1.LabelSelectorAsSelector(of.PodSelector())
 }
 
-// follow wakes a stream for each change of some objects, of which it reads the metadata alone. It gives up where the viewer may not watch them.
+// follow wakes a stream for each change of some objects. It reads only their metadata, and gives up if the viewer may not watch them.
 func follow(ctx context.Context, c client.WithWatch, kind schema.GroupVersionKind, changes *listener, which func(context.Context) ([]client.ListOption, error)) {
 	for ctx.Err() == nil {
 		options, err := which(ctx)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,9 +14,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/dashboard/access"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // streaming serves the stream of a listener that wants releases, and says how many streams have ended.
@@ -229,5 +232,23 @@ func TestNobodyIsShownNothing(t *testing.T) {
 		if got := ask(d, me, path, http.Header{}); got.Code != want {
 			t.Errorf("%s: %d, want %d", path, got.Code, want)
 		}
+	}
+}
+
+// Pages hear of sources once the API server can be reached, though it could not be when the first viewer looked.
+func TestSourcesAreFollowedLater(t *testing.T) {
+	t.Parallel()
+	objects := &informertest.FakeInformers{Scheme: kube.NewScheme()}
+	d := New(Options{Objects: objects, Door: open{}, Logger: logr.Discard(), Clock: clock.RealClock{}})
+	if err := d.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	objects.Error = errors.New("no route to host")
+	if err := d.followSources(); err == nil {
+		t.Error("it is not said that sources can't be followed")
+	}
+	objects.Error = nil
+	if err := d.followSources(); err != nil || !d.hearSources {
+		t.Errorf("later: %v", err)
 	}
 }

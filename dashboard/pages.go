@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// What viewers must be allowed to do to see, and to act.
+// The rights that viewers need to see and to act.
 var (
 	listSources   = access.Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "releasesources"}
 	listHistories = access.Verb{Verb: "list", Group: appsv1.GroupName, Resource: "controllerrevisions"}
@@ -84,7 +84,7 @@ func (d *Dashboard) listReleases(r *http.Request, viewer *access.Viewer) (*answe
 	return &answer{name: page.Releases, frame: page.Frame{Title: "Releases", Live: topic("page", "releases"), Content: list}}, nil
 }
 
-// topic is what a page asks /live for.
+// topic is the query of a page for /live.
 func topic(pairs ...string) string {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -134,7 +134,7 @@ func keyOf(r *http.Request) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
-// named serves a page of a release. No object can have a name that is no part of a path, and the API server need not see one that has.
+// named serves a page of a release. Names that can't be part of a path are no names of objects, and are not sent to the API server.
 func named(make func(*http.Request, *access.Viewer) (*answer, error)) func(*http.Request, *access.Viewer) (*answer, error) {
 	return func(r *http.Request, viewer *access.Viewer) (*answer, error) {
 		if !canBe(keyOf(r)) {

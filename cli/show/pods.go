@@ -52,6 +52,8 @@ func podText(pod *corev1.Pod) string {
 		return "terminating"
 	case isReady(pod):
 		return "ready"
+	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "": // a node refused or evicted it
+		return "failed: " + pod.Status.Reason
 	case trouble(pod) != "":
 		return trouble(pod)
 	case pod.Status.Phase == corev1.PodRunning:
@@ -72,9 +74,15 @@ var usual = []string{"", "ContainerCreating", "PodInitializing"}
 
 // trouble is why a container of the pod does not run; empty if nothing is wrong.
 func trouble(pod *corev1.Pod) string {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	for _, c := range containers {
 		if waiting := c.State.Waiting; waiting != nil && !slices.Contains(usual, waiting.Reason) {
 			return waiting.Reason + " of container " + c.Name
+		}
+	}
+	for _, c := range containers { // an init container that is done is ready
+		if ended := c.State.Terminated; ended != nil && !c.Ready && pod.Status.Phase != corev1.PodFailed {
+			return fmt.Sprintf("%s of container %s, exit code %d", cmp.Or(ended.Reason, "end"), c.Name, ended.ExitCode)
 		}
 	}
 	for _, c := range pod.Status.Conditions {

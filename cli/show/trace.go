@@ -2,6 +2,7 @@ package show
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func (t *Trace) Lines(now time.Time) []string {
 	o := t.origin()
 	lines = append(lines, pairs(
 		"Outcome", strings.TrimSuffix(o.outcome+", "+releasedAgo(o.at, now), ", "),
-		"Commit", o.commit, "URL", t.commitURL(o.commit), "Author", o.author, "Subject", o.subject, "Approved by", o.approvers,
+		"Commit", o.commit, "URL", CommitURL(t.Source, o.commit), "Author", o.author, "Subject", o.subject, "Approved by", o.approvers,
 	)...)
 	return append(lines, t.evidence(o.attempt)...)
 }
@@ -127,12 +128,18 @@ func (t *Trace) origin() brought {
 	}
 }
 
-// commitURL is where people look at the commit; empty if the source is on no forge.
-func (t *Trace) commitURL(commit string) string {
-	if t.Source == nil || t.Source.Spec.Forge == nil || commit == "" || !strings.HasPrefix(t.Source.Spec.URL, "https://") {
+// CommitURL is where people look at a commit on the forge of a source; empty if there is no such page.
+func CommitURL(source *v1alpha1.ReleaseSource, commit string) string {
+	if source == nil || source.Spec.Forge == nil || !isHash(commit) || !strings.HasPrefix(source.Spec.URL, "https://") {
 		return ""
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(t.Source.Spec.URL, "/"), ".git") + "/commit/" + commit
+	return strings.TrimSuffix(strings.TrimSuffix(source.Spec.URL, "/"), ".git") + "/commit/" + commit
+}
+
+// isHash reports whether a commit is a hash. It comes from an annotation: anything else could lead to another page of the forge.
+func isHash(commit string) bool {
+	_, err := hex.DecodeString(commit)
+	return err == nil && commit != ""
 }
 
 // Object is one of the cluster.

@@ -64,7 +64,7 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 	}
 }
 
-// wordsOf is what the command prints about an error. If the user has pressed Ctrl-C, the command says nothing: the user knows why it ends.
+// wordsOf is what the command prints about an error: "interrupted" if the user has pressed Ctrl-C, whatever failed because of it.
 func wordsOf(ctx context.Context, err error) string {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return "interrupted"

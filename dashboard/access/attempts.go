@@ -24,7 +24,7 @@ const (
 
 // attempts are the tries to log in lately.
 type attempts struct {
-	// proxies are those whose word on the client's address is taken.
+	// proxies are the proxies that are trusted to name the client's address.
 	proxies []netip.Prefix
 
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ func newAttempts(proxies []netip.Prefix) *attempts {
 	return &attempts{proxies: proxies, all: rate.NewLimiter(allTriesPerSecond, allTriesBurst), seen: lru.New(maxAddresses)}
 }
 
-// allow reports whether somebody may try to log in. A client beyond its own limit takes nothing of what is left to others.
+// allow reports whether somebody may try to log in. A client beyond its own limit does not use up the limit of others.
 func (a *attempts) allow(r *http.Request, now time.Time) bool {
 	from := remote.Network(clientOf(r, a.proxies))
 	a.mu.Lock()
@@ -49,8 +49,8 @@ func (a *attempts) allow(r *http.Request, now time.Time) bool {
 	return limiter.(*rate.Limiter).AllowN(now, 1) && a.all.AllowN(now, 1)
 }
 
-// clientOf is the address of a request's client: the last one in X-Forwarded-For that is of no trusted proxy. What stands before it, anybody can
-// have written.
+// clientOf is the address of a request's client: the last one in X-Forwarded-For that is not of a trusted proxy. Anybody can have written
+// what comes before it.
 func clientOf(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	address := remote.Address(r.RemoteAddr)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Cluster is the door of the dashboard in a cluster. Who has logged in has a session, sealed in a cookie, and is impersonated.
+// Cluster is the door of the dashboard in a cluster. A person who has logged in has a session, sealed in a cookie, and is impersonated.
 type Cluster struct {
 	options  Options
 	keys     *keyring
@@ -24,7 +24,7 @@ type Cluster struct {
 	left *lru.Cache
 }
 
-// maxLeft sessions are remembered.
+// maxLeft is how many of these sessions are remembered.
 const maxLeft = 10_000
 
 // sessionPurpose and tryPurpose keep the cookie of one from being taken for the other.
@@ -109,7 +109,7 @@ func (c *Cluster) serveKnown(w http.ResponseWriter, r *http.Request, next http.H
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// session is that of a request, if it has one that counts. Who may not be impersonated has none, whatever the cookie says.
+// session is the session of a request, if it has a valid one. A person who may not be impersonated has none, whatever the cookie says.
 func (c *Cluster) session(r *http.Request) (session, bool) {
 	for _, cookie := range r.CookiesNamed(c.cookieName(sessionPurpose)) {
 		var s session
@@ -126,7 +126,7 @@ func (c *Cluster) session(r *http.Request) (session, bool) {
 	return session{}, false
 }
 
-// sendToLogin has somebody log in who is not known. Where there is one way to do so alone, they are on it.
+// sendToLogin sends somebody without a session to the login. If OIDC is the only way to log in, it sends them straight to the issuer.
 func (c *Cluster) sendToLogin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost || !wantsPage(r) {
 		tell(w, r, message{http.StatusUnauthorized, "Logged out", "Your session has ended, and nothing was changed. Log in at " + loginPath + " and try again."})
@@ -153,7 +153,7 @@ func (c *Cluster) logout(w http.ResponseWriter, r *http.Request, s session) {
 	http.Redirect(w, r, loginPath, http.StatusSeeOther)
 }
 
-// admitted opens a session for somebody whose login was genuine, and sends them on. The session ends when what they have shown does.
+// admitted opens a session for somebody whose login was genuine, and sends them on. The session ends when their token does.
 func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity, until time.Time, next string) {
 	claimed := who.Name
 	who, err := admit(who)
@@ -170,7 +170,7 @@ func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity,
 		expires = until
 	}
 	if !now.Before(expires) {
-		c.refused(w, r, who.Name, refuse("What you have logged in with has expired. Get a new one and try again."), next)
+		c.refused(w, r, who.Name, refuse("Your token or login has expired. Get a new one and try again."), next)
 		return
 	}
 	sealed, err := c.keys.now().seal(sessionPurpose, newSession(who, expires))
@@ -186,7 +186,7 @@ func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity,
 	http.Redirect(w, r, ownPath(next), http.StatusSeeOther) //nolint:gosec // it is a path of the dashboard
 }
 
-// refused shows the login page again, with why. What is not in words for the person goes to the log.
+// refused shows the login page again, with the reason. Errors that are not meant for the person go to the log.
 func (c *Cluster) refused(w http.ResponseWriter, r *http.Request, user string, err error, next string) {
 	status, problem := http.StatusForbidden, "The dashboard can't log anybody in now. Try again in a while; its log says why."
 	var why *refusal

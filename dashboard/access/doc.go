@@ -1,4 +1,4 @@
-// Package access lets people in to the dashboard, and says what they may.
+// Package access lets people in to the dashboard, and says what they may do.
 //
 //	request ─► Secure ─► same origin ─► Door ─► who it is ─► form token ─► handlers
 //	                                     │                                    │
@@ -6,7 +6,7 @@
 //
 // Local is the door of one person on their own machine, Cluster that of many. What holds:
 //   - handlers only see requests of people, except for assets and health;
-//   - what a handler reads and writes with the viewer's client, the API server allows to that person and records under their name;
+//   - the API server authorizes and records what a handler reads and writes with the viewer's client, under the viewer's name;
 //   - nobody acts as a part of Kubernetes: names and groups that begin with "system:" are refused at login and at each request, except service
 //     accounts, which are themselves;
 //   - a request that changes something is a POST of the same origin with the token of that session;

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// identity is a person as the API server is to take them.
+// identity is a person as the API server should see them.
 type identity struct {
 	Name   string              `json:"n"`
 	UID    string              `json:"u,omitempty"`
@@ -28,22 +28,22 @@ const (
 	credentialExtra = "authentication.kubernetes.io/"
 )
 
-// Limits of what is taken for a person. A session has to fit into a cookie besides.
+// Limits of an identity. A session also has to fit into a cookie.
 const (
 	maxText   = 512
 	maxGroups = 1000
 	maxExtra  = 20
 )
 
-// refusal is why somebody is not let in, in words for them.
+// refusal is the reason why somebody is not let in, in words for them.
 type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// admit is a person as they are impersonated, or why they are not let in. A service account is impersonated by its name alone: the API server
-// knows its groups. Groups that everybody is in come by themselves.
+// admit is a person as they are impersonated, or why they are not let in. A service account is impersonated only by its name: the API server
+// knows its groups. The API server adds groups that everybody is in.
 func admit(who identity) (identity, error) {
 	if err := who.wellFormed(); err != nil {
 		return identity{}, err
@@ -57,7 +57,7 @@ func admit(who identity) (identity, error) {
 	admitted := identity{Name: who.Name, UID: who.UID, Groups: ownGroups(who.Groups), Extra: ownExtra(who.Extra)}
 	for _, group := range admitted.Groups {
 		if strings.HasPrefix(group, reserved) {
-			return identity{}, refuse("%s is in the group %s, as whose member the dashboard acts for nobody. Log in as somebody who is not in it.", who.Name, group)
+			return identity{}, refuse("%s is in the group %s, and the dashboard acts for no member of that group. Log in as somebody else.", who.Name, group)
 		}
 	}
 	return admitted, nil
@@ -89,7 +89,7 @@ func ownGroups(all []string) []string {
 	return slices.Compact(own)
 }
 
-// ownExtra are the attributes of a person: some authorizers narrow rights by them, so that none may be left out.
+// ownExtra are the attributes of a person: some authorizers limit rights by them, so none may be left out.
 func ownExtra(all map[string][]string) map[string][]string {
 	var own map[string][]string
 	for key, values := range all {
@@ -104,13 +104,13 @@ func ownExtra(all map[string][]string) map[string][]string {
 	return own
 }
 
-// wellFormed refuses what would be somebody else once it has been a header: HTTP takes spaces off both ends, and ends a value at a line's end.
+// wellFormed refuses texts that would change as headers, and so name somebody else: HTTP trims spaces and ends a value at the end of the line.
 func (who identity) wellFormed() error {
 	if who.Name == "" {
 		return refuse("The login has no user name.")
 	}
 	if len(who.Groups) > maxGroups || len(who.Extra) > maxExtra {
-		return refuse("The login has %d groups and %d attributes; at most %d and %d are taken. %s", len(who.Groups), len(who.Extra), maxGroups, maxExtra, tooManyHint)
+		return refuse("The login has %d groups and %d attributes; at most %d and %d are allowed. %s", len(who.Groups), len(who.Extra), maxGroups, maxExtra, tooManyHint)
 	}
 	texts := append([]string{who.Name}, who.Groups...)
 	if who.UID != "" {

@@ -27,10 +27,10 @@ const (
 	logoutPath   = "/logout"
 )
 
-// maxLinks that are open at a time: addresses with a token that nobody has used yet.
+// maxLinks is how many addresses can be open at a time: addresses with a token that nobody has used yet.
 const maxLinks = 8
 
-// Local is the door of the dashboard on one's own machine. It lets in whoever has an address that URL made, once, and by a cookie from then on.
+// Local is the door of the dashboard on one's own machine. It admits whoever opens an address that URL made, once, and by a cookie from then on.
 //
 // Browsers send a cookie to all ports of a host, also to those on which another user of the machine serves. So the dashboard has a host name that
 // nobody can guess, which browsers resolve to loopback.
@@ -38,7 +38,7 @@ type Local struct {
 	viewer *Viewer
 	// name is the unpredictable host name, cookie the value of the cookie.
 	name, cookie string
-	// uid is the user who has started it.
+	// uid is the user who started it.
 	uid int
 
 	mu sync.Mutex
@@ -46,7 +46,7 @@ type Local struct {
 	links []string
 }
 
-// NewLocal is the door of who has a client configuration.
+// NewLocal is the door for the owner of a client configuration.
 func NewLocal(ctx context.Context, cfg *rest.Config, scheme *apiruntime.Scheme) (*Local, error) {
 	acts, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
 	if err != nil {
@@ -61,7 +61,7 @@ func NewLocal(ctx context.Context, cfg *rest.Config, scheme *apiruntime.Scheme) 
 	return &Local{viewer: v, name: "sluice-" + strings.ToLower(hexText(10)) + ".localhost", cookie: randomText(32), uid: os.Getuid()}, nil
 }
 
-// localViewer asks who it is. API servers before 1.28 can't say, and some say it to nobody: then the viewer has no name.
+// localViewer asks the API server who the viewer is. API servers before 1.28 can't say, and some refuse to: then the viewer has no name.
 func localViewer(ctx context.Context, acts client.Client) (*Viewer, error) {
 	is, err := whoami(ctx, acts)
 	switch {
@@ -75,7 +75,7 @@ func localViewer(ctx context.Context, acts client.Client) (*Viewer, error) {
 
 func hexText(n int) string { return fmt.Sprintf("%x", random(n)) }
 
-// Listen listens at an address of this machine, such as 127.0.0.1:0, that nobody else's machine reaches.
+// Listen listens at a loopback address, such as 127.0.0.1:0, which other machines can't reach.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -83,7 +83,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("listen at %s: it is not a loopback address, and others would reach what you may do; want 127.0.0.1 or [::1]", address)
+		return nil, fmt.Errorf("listen at %s: it is not a loopback address, so others could act with your rights; use 127.0.0.1 or [::1]", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -165,7 +165,7 @@ func (l *Local) atHome(r *http.Request) error {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && ip.IsLoopback() || same(host, l.name) {
 		return nil
 	}
-	return errors.New("the dashboard answers only at the address that 'sluice dashboard' has printed")
+	return errors.New("the dashboard answers only at the address that 'sluice dashboard' printed")
 }
 
 func (l *Local) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -186,7 +186,7 @@ func (l *Local) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-// enter lets in who has a token. The page goes on by itself: a redirect would be a part of what led here, and if that was a page elsewhere, such as a
+// enter admits the owner of a token. The page continues by itself: a redirect would be part of what led here, and if that was a page elsewhere, such as a
 // terminal in the browser, the browser would keep the cookie back.
 func (l *Local) enter(w http.ResponseWriter, r *http.Request) {
 	if ofStranger(r, l.uid) || !l.use(r.URL.Query().Get("token")) {

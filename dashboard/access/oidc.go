@@ -22,11 +22,11 @@ import (
 const (
 	// serviceTimeout bounds each request to the login service.
 	serviceTimeout = 10 * time.Second
-	// serviceRetry is how long one that failed is left alone: people who log in meanwhile do not wait for it one after the other.
+	// serviceRetry is the pause after a failure, so that people who log in meanwhile do not wait for it one after the other.
 	serviceRetry = 5 * time.Second
-	// maxServiceAnswer bounds what it sends.
+	// maxServiceAnswer bounds its responses.
 	maxServiceAnswer = 1 << 20
-	// tryLifetime is how long somebody may take at the login service.
+	// tryLifetime is how long a person may take at the login service.
 	tryLifetime = 10 * time.Minute
 )
 
@@ -43,7 +43,7 @@ type service struct {
 
 	mu       sync.Mutex
 	provider *oidc.Provider
-	// failed is why the service was not to be had, until again.
+	// failed is why the service could not be reached; it is not tried before again.
 	failed error
 	again  time.Time
 }
@@ -54,7 +54,7 @@ func newService(o OIDC, options Options) (*service, error) {
 		return nil, fmt.Errorf("login service %q: want its https address (--oidc-issuer-url)", o.Issuer)
 	}
 	if o.ClientID == "" {
-		return nil, fmt.Errorf("login service %s: the dashboard's own client ID with it is missing (--oidc-client-id)", o.Issuer)
+		return nil, fmt.Errorf("login service %s: the client ID of the dashboard is missing (--oidc-client-id)", o.Issuer)
 	}
 	if o.UsernameClaim == "" {
 		o.UsernameClaim = "sub"
@@ -89,7 +89,7 @@ func newService(o OIDC, options Options) (*service, error) {
 	}, nil
 }
 
-// bounded cuts answers off that are too long.
+// bounded truncates responses that are too long.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -106,7 +106,7 @@ type cut struct {
 	io.Closer
 }
 
-// known is the service's own account of itself, asked for once it is needed.
+// known is the configuration that the service publishes, requested when it is first needed.
 func (s *service) known() (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *Cluster) hasService(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// callback takes back who was at the login service.
+// callback receives people who come back from the login service.
 func (c *Cluster) callback(w http.ResponseWriter, r *http.Request) {
 	if !c.hasService(w, r) || !c.mayTry(w, r) {
 		return
@@ -191,11 +191,11 @@ func (c *Cluster) callback(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, c.setting(tryPurpose, "", -1))
 	query := r.URL.Query()
 	if !known || !same(query.Get("state"), t.State) {
-		c.refused(w, r, "", refuse("This login was begun in another browser or tab, or longer than ten minutes ago. Log in again."), t.Next)
+		c.refused(w, r, "", refuse("This login began in another browser or tab, or more than ten minutes ago. Log in again."), t.Next)
 		return
 	}
 	if code := query.Get("error"); code != "" {
-		c.refused(w, r, "", refuse("The login service has not logged you in%s. Log in again, or ask who runs it.", because(code)), t.Next)
+		c.refused(w, r, "", refuse("The login service has not logged you in%s. Log in again, or ask its operator.", because(code)), t.Next)
 		return
 	}
 	who, until, err := c.service.exchange(r.Context(), query.Get("code"), t)
@@ -208,7 +208,7 @@ func (c *Cluster) callback(w http.ResponseWriter, r *http.Request) {
 
 var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// because is the code of an error, if it is one and not somebody's prose.
+// because is the code of an error, if it is a code and not free text.
 func because(code string) string {
 	if errorCode.MatchString(code) {
 		return " (" + code + ")"
@@ -216,7 +216,7 @@ func because(code string) string {
 	return ""
 }
 
-// tried is the login that a browser has begun.
+// tried is the login that a browser began.
 func (c *Cluster) tried(r *http.Request) (try, bool) {
 	for _, cookie := range r.CookiesNamed(c.cookieName(tryPurpose)) {
 		var t try
@@ -227,7 +227,7 @@ func (c *Cluster) tried(r *http.Request) (try, bool) {
 	return try{}, false
 }
 
-// exchange is who the login service says a code is of, and until when.
+// exchange asks the login service whom a code belongs to, and until when.
 func (s *service) exchange(ctx context.Context, code string, t try) (identity, time.Time, error) {
 	provider, err := s.known()
 	if err != nil {
@@ -244,7 +244,7 @@ func (s *service) exchange(ctx context.Context, code string, t try) (identity, t
 		return identity{}, time.Time{}, fmt.Errorf("verify what the login service says: %w", err)
 	}
 	if !same(token.Nonce, t.Nonce) {
-		return identity{}, time.Time{}, refuse("The login service has answered another login. Log in again.")
+		return identity{}, time.Time{}, refuse("The login service answered another login. Log in again.")
 	}
 	var claims map[string]json.RawMessage
 	if err := token.Claims(&claims); err != nil {
@@ -262,7 +262,7 @@ func exchangeError(err error) error {
 	return fmt.Errorf("have the login service exchange a code: %w", err)
 }
 
-// person is who the API server takes the owner of claims for.
+// person is the user that the API server makes of these claims.
 func (s *service) person(claims map[string]json.RawMessage) (identity, error) {
 	for claim, want := range s.RequiredClaims {
 		if got, _ := text(claims[claim]); got != want {
@@ -271,7 +271,7 @@ func (s *service) person(claims map[string]json.RawMessage) (identity, error) {
 	}
 	name, _ := text(claims[s.UsernameClaim])
 	if name == "" {
-		return identity{}, refuse("The login service gives you no %q, which user names are made of. Ask who runs the dashboard to check --oidc-username-claim.", s.UsernameClaim)
+		return identity{}, refuse("The login service sends no claim %q for you, which the dashboard needs as your user name. Ask the operator of the dashboard to check --oidc-username-claim.", s.UsernameClaim)
 	}
 	if verified, given := claims["email_verified"]; given && s.UsernameClaim == "email" && string(verified) != "true" {
 		return identity{}, refuse("The login service has not verified your email address. Verify it there and log in again.")

@@ -24,17 +24,17 @@ type Options struct {
 	KeysFile string
 	// Lifetime is how long a session lasts, at most; one never outlasts the token that it was opened with. Default: 8 hours.
 	Lifetime time.Duration
-	// Tokens lets people log in with a token of the Kubernetes API.
+	// Tokens allows logins with a token of the Kubernetes API.
 	Tokens bool
-	// Audiences are those that a token may be for. Default: the API server.
+	// Audiences are the audiences that a token may have. Default: the API server.
 	Audiences []string
 	// OIDC lets people log in at a login service.
 	OIDC *OIDC
-	// TrustedProxies are those whose X-Forwarded-For names the client that tries to log in.
+	// TrustedProxies are the proxies whose X-Forwarded-For is trusted to name the client that tries to log in.
 	TrustedProxies []netip.Prefix
-	// PlainHTTP has browsers send the session without TLS. For tests on loopback alone.
+	// PlainHTTP lets browsers send the session without TLS. Only for tests on loopback.
 	PlainHTTP bool
-	// Logger gets who has logged in and who was refused.
+	// Logger logs who logged in and who was refused.
 	Logger logr.Logger
 	// Clock says what time it is. Default: the machine's.
 	Clock clock.PassiveClock
@@ -78,7 +78,7 @@ func (o Options) completed() (Options, error) {
 		o.Lifetime = defaultLifetime
 	}
 	if o.Lifetime < time.Minute || o.Lifetime > 7*24*time.Hour {
-		return o, fmt.Errorf("a session of %v: want a minute to seven days", o.Lifetime)
+		return o, fmt.Errorf("a session lifetime of %v: use a minute to seven days (--session-lifetime)", o.Lifetime)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -92,7 +92,7 @@ func (o Options) completed() (Options, error) {
 	}
 	if o.ExternalURL == "" {
 		if o.OIDC != nil {
-			return o, errors.New("a login service has to know where to send people back to: name the dashboard's own address (--external-url)")
+			return o, errors.New("the login service needs an address to send people back to: set the dashboard's own address (--external-url)")
 		}
 		return o, nil
 	}

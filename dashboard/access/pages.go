@@ -22,7 +22,7 @@ type message struct {
 
 // loginPage is what the login form shows.
 type loginPage struct {
-	// Problem is what was wrong with the try before.
+	// Problem is what was wrong with the previous try.
 	Problem string
 	Next    string
 	Tokens  bool
@@ -33,7 +33,7 @@ type loginPage struct {
 // Start is the address of the link to the OIDC login.
 func (p loginPage) Start() string { return startPath + "?next=" + url.QueryEscape(p.Next) }
 
-// tell answers with a message: a page for a browser, a line for anything else.
+// tell responds with a message: a page for a browser, a line for anything else.
 func tell(w http.ResponseWriter, r *http.Request, m message) {
 	if !wantsPage(r) {
 		http.Error(w, m.Title+": "+m.Text, m.Status)
@@ -42,7 +42,7 @@ func tell(w http.ResponseWriter, r *http.Request, m message) {
 	render(w, m.Status, "message", m)
 }
 
-// wantsPage reports whether a request is of somebody who reads pages.
+// wantsPage reports whether a request comes from a browser.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
@@ -55,7 +55,7 @@ func render(w http.ResponseWriter, status int, name string, data any) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // who asked may have gone
+	_, _ = w.Write(page.Bytes()) // the client may have gone
 }
 
 // maxNext is how long an address may be that is returned to after the login.

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxPeople whose clients are kept.
+	// maxPeople is how many people's clients are kept.
 	maxPeople = 256
 	// Requests that one person's pages make of the API server.
 	personPerSecond = 100
@@ -30,7 +30,7 @@ const (
 	maxAnswer = 16 << 20
 )
 
-// people are the clients that act as those who have logged in. They share the connections of the dashboard's own account.
+// people are the clients that act as the people who log in. They share the connections of the dashboard's own account.
 type people struct {
 	own     client.Client
 	config  *rest.Config
@@ -50,7 +50,7 @@ type acting struct {
 func newPeople(cfg *rest.Config, scheme *runtime.Scheme) (*people, error) {
 	config := rest.CopyConfig(cfg)
 	if config.Impersonate.UserName != "" {
-		return nil, errors.New("the dashboard's own account may not be impersonated: it impersonates others")
+		return nil, errors.New("the dashboard's own account can't be impersonated: it impersonates others")
 	}
 	through, err := rest.TransportFor(config)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *people) viewer(s session) (*Viewer, error) {
 	}, nil
 }
 
-// whoami is who a client acts as, by the API server's word.
+// whoami is who a client acts as, according to the API server.
 func whoami(ctx context.Context, acts client.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := acts.Create(ctx, review); err != nil {
@@ -153,7 +153,7 @@ func whoami(ctx context.Context, acts client.Client) (authenticationv1.UserInfo,
 	return review.Status.UserInfo, nil
 }
 
-// proven checks that the API server takes a person's requests for those of nobody else.
+// proven checks that the API server attributes a person's requests to that person.
 func (p *people) proven(ctx context.Context, who identity) error {
 	acts, err := p.client(who)
 	if err != nil {

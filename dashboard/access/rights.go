@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// Answers of the API server are kept for moments: who loses a right sees no more after these. A namespace that is closed to somebody may stay so a little
+// Answers of the API server are cached for moments: a person who loses a right sees no more after these. A namespace that is closed to somebody may stay so a little
 // longer; of thousands most are.
 const (
 	rightsKept = 10 * time.Second
@@ -28,12 +28,12 @@ const (
 	personsOwnTurns = 8
 )
 
-// Verb is what somebody wants to do, as RBAC says it.
+// Verb is what somebody wants to do, in the terms of RBAC.
 type Verb struct {
 	Verb, Group, Resource, Subresource, Name string
 }
 
-// Rights answers what viewers may, by what the API server says to them.
+// Rights answers what viewers may do, by asking the API server.
 type Rights struct {
 	clock clock.PassiveClock
 	kept  *lru.Cache[question, *answer]
@@ -46,7 +46,7 @@ type Rights struct {
 	people map[string]*asking
 }
 
-// asking is what one person has.
+// asking is the state of the questions of one person.
 type asking struct {
 	requests int
 	// pages has one turn: what several pages ask of many namespaces is asked once.
@@ -91,7 +91,7 @@ func (r *Rights) enter(v *Viewer) (*asking, func()) {
 	}
 }
 
-// take waits for a turn, which whoever has taken it gives back.
+// take waits for a turn. The caller has to give it back.
 func take(ctx context.Context, turns chan struct{}) error {
 	select {
 	case turns <- struct{}{}:
@@ -102,7 +102,7 @@ func take(ctx context.Context, turns chan struct{}) error {
 }
 
 // May reports whether a viewer may do something in a namespace; in all of them if none is given. It asks with the viewer's client, so that
-// the answer is the one that the deed would get. An error is no permission.
+// the answer is the same that the action would get. An error means no permission.
 func (r *Rights) May(ctx context.Context, v *Viewer, namespace string, what Verb) (bool, error) {
 	return r.may(ctx, v, namespace, what, rightsKept)
 }
@@ -115,8 +115,8 @@ func (r *Rights) In(ctx context.Context, v *Viewer, namespace string, what Verb)
 	return r.may(ctx, v, namespace, what, rightsKept)
 }
 
-// errLeft says that who asked first has gone, and whoever has joined asks again.
-var errLeft = errors.New("who asked has gone")
+// errLeft says that the first viewer to ask has left; the others ask again.
+var errLeft = errors.New("the viewer left")
 
 func (r *Rights) may(ctx context.Context, v *Viewer, namespace string, what Verb, closed time.Duration) (bool, error) {
 	asked := question{v.identifies(), namespace, what}
@@ -147,7 +147,7 @@ func (r *Rights) may(ctx context.Context, v *Viewer, namespace string, what Verb
 	}
 }
 
-// known is an answer that is still good.
+// known is a cached answer that is still valid.
 func (r *Rights) known(asked question) *answer {
 	if known := r.kept.Get(asked); known != nil && r.clock.Now().Before(known.until) {
 		return known

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// policy is what a page may load, do and be part of: its own assets, its own forms, and nothing else.
+// policy says what a page may load, do and be embedded in: its own assets and forms, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// Secure gives every answer the headers by which browsers keep others out. A handler may set Cache-Control, for assets.
+// Secure adds the security headers to every response. A handler may set Cache-Control, for assets.
 func Secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -28,7 +28,7 @@ func Secure(next http.Handler) http.Handler {
 	})
 }
 
-// Limits on what a client may take of the server.
+// Limits on what a client may use of the server.
 const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 10 * time.Second
@@ -71,7 +71,7 @@ func hurried(next http.Handler) http.Handler {
 	})
 }
 
-// pacedWriter gives each write its time.
+// pacedWriter sets a deadline for each write.
 type pacedWriter struct {
 	http.ResponseWriter
 
@@ -100,7 +100,7 @@ func (w *pacedWriter) FlushError() error {
 	return w.control.Flush()
 }
 
-// guard lets no page of another origin have a browser change anything, and only the methods that the dashboard knows.
+// guard refuses changes that pages of other origins request, and methods that the dashboard does not know.
 func guard(trusted string, next http.Handler) (http.Handler, error) {
 	protection := http.NewCrossOriginProtection()
 	if trusted != "" {

@@ -50,7 +50,7 @@ func formToken(secret []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// random are bytes that nobody can guess.
+// random returns bytes that nobody can guess.
 func random(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // it never fails

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Viewer is who looks: a person as the API server knows them.
+// Viewer is the person who views pages, as the API server knows them.
 type Viewer struct {
 	// Name is the user name as the API server knows it. It is empty if the API server does not say: then nothing may be written in anybody's name.
 	Name string
-	// Groups are those that the API server knows, without the ones that everybody is in.
+	// Groups are the groups that the API server knows, without those that everybody is in.
 	Groups []string
 	// Client reads and writes as that person.
 	Client client.WithWatch
@@ -32,7 +32,7 @@ type Viewer struct {
 // CSRFField is the form field that carries Viewer.CSRF.
 const CSRFField = "csrf"
 
-// Door lets people in. It answers its own paths and passes on the requests of people it knows, with their Viewer.
+// Door authenticates people. It serves its own paths and passes on the requests of known people, with their Viewer.
 type Door interface {
 	// Wrap puts the door before a handler, with the headers of Secure.
 	Wrap(next http.Handler) http.Handler
@@ -51,7 +51,7 @@ func WithViewer(ctx context.Context, v *Viewer) context.Context {
 	return context.WithValue(ctx, viewerKey{}, v)
 }
 
-// identifies is what is remembered of a viewer under.
+// identifies is the key under which a viewer is remembered.
 func (v *Viewer) identifies() string {
 	if v.person != "" {
 		return v.person
@@ -59,7 +59,7 @@ func (v *Viewer) identifies() string {
 	return identity{Name: v.Name, Groups: v.Groups}.key()
 }
 
-// key is the same for the same person only: two with one name and other groups have other rights.
+// key differs for different people: two with the same name and different groups have different rights.
 func (who identity) key() string {
 	data, err := json.Marshal(who)
 	if err != nil {

@@ -198,7 +198,7 @@ func backWords(release *v1alpha1.BatchRelease) string {
 
 func approveWords(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []string {
 	if AtPausePoint(release) {
-		return []string{fmt.Sprintf("The release goes on past pod %s. It holds again at the next pause point.", cell(release.Status.PausePoint.Pod))}
+		return []string{fmt.Sprintf("The release continues past pod %s. It pauses again at the next pause point.", cell(release.Status.PausePoint.Pod))}
 	}
 	what := []string{plain.Count(len(gates), "manual gate") + " of " + BatchWords(release) + " " + Form(len(gates), "passes", "pass") + ", with your name in the evidence."}
 	if release.Spec.Suspend {

@@ -140,7 +140,7 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		"the last batch":             {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This is the last batch"}},
 		"a pause point": {Approve, nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.State, r.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-7"}
-		}, []string{"goes on past pod web-7"}},
+		}, []string{"continues past pod web-7"}},
 		"reject":                   {Reject, manual(""), nil, []string{"This is final", "No pod is replaced now."}},
 		"reject, which rolls back": {Reject, manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
 		"a refused write": {Retry, nil, func(r *v1alpha1.BatchRelease) {
@@ -172,5 +172,29 @@ func TestOnePod(t *testing.T) {
 	want := []string{"1 pod of revision bbb is replaced (0 available)", "1 pod of revision aaa stays (1 available)"}
 	if diff := cmp.Diff(want, podWords(pods, "aaa")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestTemplateOfStatefulSet: the template that a StatefulSet is released with is in the revision that its controller keeps, if what is there is one.
+func TestTemplateOfStatefulSet(t *testing.T) {
+	t.Parallel()
+	record := func(name, data string) appsv1.ControllerRevision {
+		r := appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: []byte(data)}}
+		r.Name = name
+		return r
+	}
+	revisions := []appsv1.ControllerRevision{
+		record("web-aaa", `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"web:1"}]}}}}`),
+		record("web-bbb", `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"web:2"}]}}}}`),
+		record("web-ccc", `["not a template"]`), record("web-ddd", ""),
+	}
+	for name, want := range map[string]string{"web-aaa": "web:1", "web-bbb": "web:2", "web-ccc": "", "web-ddd": "", "web-eee": ""} {
+		got := ""
+		if template := recorded(revisions, name); template != nil {
+			got = template.Spec.Containers[0].Image
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
 	}
 }

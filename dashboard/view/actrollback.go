@@ -74,7 +74,10 @@ func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 		template = &w.Spec.Template
 	case *appsv1.DaemonSet:
 		template = &w.Spec.Template
-	default: // a StatefulSet may be held with its earlier template
+	case *appsv1.StatefulSet: // it may be held with its earlier template; its controller keeps that of each revision
+		template = recorded(sight.Revisions, w.Name+"-"+status.UpdateRevision)
+	}
+	if template == nil {
 		return sight.Kept
 	}
 	raw, err := json.Marshal(template)
@@ -84,6 +87,21 @@ func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 	released := appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: raw}}
 	released.Labels = map[string]string{v1alpha1.RevisionLabel: status.UpdateRevision}
 	return append(slices.Clip(sight.Kept), released)
+}
+
+// recorded is the template in the revision of a name that a native controller keeps; nil if there is none.
+func recorded(revisions []appsv1.ControllerRevision, name string) *corev1.PodTemplateSpec {
+	for i := range revisions {
+		if revisions[i].Name != name {
+			continue
+		}
+		var set appsv1.StatefulSet
+		if json.Unmarshal(revisions[i].Data.Raw, &set) != nil {
+			return nil
+		}
+		return &set.Spec.Template
+	}
+	return nil
 }
 
 func keptOf(kept []appsv1.ControllerRevision, revision string) *appsv1.ControllerRevision {
@@ -167,7 +185,7 @@ func gitWords(sight *show.Sight) []string {
 	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}
 	switch source := sight.Source; {
 	case release.Labels[v1alpha1.SourceLabel] == "":
-		return append(words, "The release comes from no ReleaseSource: no pull request is opened.")
+		return append(words, "No ReleaseSource manages the release: no pull request is opened.")
 	case source == nil:
 		return append(words, "If the repository is on a forge, Sluice opens a pull request that restores the good template in Git.")
 	case source.Spec.Forge == nil:

@@ -18,7 +18,7 @@ import (
 
 // The bounds of a simulation on a page.
 const (
-	mostSimulated = 500
+	mostSimulated = 200
 	mostRows      = 40
 )
 
@@ -81,7 +81,7 @@ func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	}
 	made := simulatedRows(timeline)
 	if !midway {
-		made.Notes = append(made.Notes, "All pods are taken to run one version before the rollback.")
+		made.Notes = append(made.Notes, "The simulation assumes that all pods run one version before the rollback.")
 	}
 	return made
 }

@@ -52,7 +52,7 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 	}
 }
 
-// The page of a release compares no large templates: it is made anew for each viewer at each event.
+// The page of a release compares no large templates: it is made again for each viewer at each event.
 func TestLargeChangesAreNotCompared(t *testing.T) {
 	t.Parallel()
 	large := kept(1, v1alpha1.OutcomeReleased, now, now, nil)
@@ -79,5 +79,22 @@ func TestATimelineNamesNoAuthorForARollback(t *testing.T) {
 	}
 	if !strings.HasPrefix(entries[0].What, "Batch") || !strings.HasPrefix(entries[1].What, "Release of") {
 		t.Errorf("want the batch above the release that it belongs to, got %q and %q", entries[0].What, entries[1].What)
+	}
+}
+
+// The address of a pull request is in its link, and not in the text beside it as well.
+func TestAnAddressIsShownOnce(t *testing.T) {
+	t.Parallel()
+	const address = "https://github.com/example/shop/pull/4"
+	gate := &v1alpha1.Gate{Status: v1alpha1.GateStatus{
+		Message: "waits for pull request #4 to be merged: " + address, PullRequest: &v1alpha1.PullRequestReference{Number: 4, URL: address},
+	}}
+	if got := gateOf(gate); got.Text != "waits for pull request #4 to be merged" || got.Pull == nil || got.Pull.Address != address {
+		t.Errorf("want the address in the link alone, got %q and %v", got.Text, got.Pull)
+	}
+	gate.Status.PullRequest.URL = "javascript:alert(1)"
+	gate.Status.Message = "waits for pull request #4 to be merged: javascript:alert(1)"
+	if got := gateOf(gate); got.Text != gate.Status.Message {
+		t.Errorf("what is no link stays text, got %q", got.Text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,8 @@ type Release struct {
 	Warnings []string
 	// Source is the name of its ReleaseSource; Trouble is why a push there does not reach the release.
 	Source, Trouble string
+	// CommitAt is the address of the commit on the forge; empty if there is none.
+	CommitAt string
 	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings Git back in line.
 	Rollback bool
 	Revert   *Link
@@ -68,6 +71,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	page.Timeline = timelineOf(sight)
 	page.Source = cell(release.Labels[v1alpha1.SourceLabel])
 	if sight.Source != nil {
+		page.CommitAt = commitAt(sight.Source, status.Commit)
 		page.Trouble = line(show.SourceTrouble(sight.Source))
 	}
 	if queued := status.Queued; queued != nil {
@@ -193,6 +197,9 @@ func gateOf(gate *v1alpha1.Gate) Gate {
 	}
 	if pull := status.PullRequest; pull != nil && pull.Number > 0 {
 		shown.Pull = &Link{fmt.Sprintf("pull request #%d", pull.Number), link(pull.URL)}
+		if shown.Pull.Address != "" { // the link has the address, which is long on a phone
+			shown.Text = line(cmp.Or(strings.TrimSuffix(status.Message, ": "+pull.URL), "waits"))
+		}
 	}
 	if status.Record != nil {
 		shown.Record = line(status.Record.Path)

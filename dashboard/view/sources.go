@@ -30,7 +30,9 @@ type Source struct {
 	URL          Link
 	Branch, Path string
 	Commit       string
-	Synced       Moment
+	// CommitAt is the address of the commit on the forge; empty if there is none.
+	CommitAt string
+	Synced   Moment
 	// Refused is the head of a branch that was rewritten.
 	Refused    string
 	Releases   int32
@@ -65,7 +67,7 @@ func sourceOf(source *v1alpha1.ReleaseSource) Source {
 	shown := Source{
 		Namespace: source.Namespace, Name: source.Name, Mark: Good, Standing: "Read and applied.",
 		URL: Link{cell(withoutUser(source.Spec.URL)), link(source.Spec.URL)}, Branch: cell(source.Branch()), Path: cell(source.Spec.Path),
-		Commit: plain.Commit(status.ObservedCommit), Refused: plain.Commit(status.RefusedHead), Releases: status.Releases,
+		Commit: plain.Commit(status.ObservedCommit), CommitAt: commitAt(source, status.ObservedCommit), Refused: plain.Commit(status.RefusedHead), Releases: status.Releases,
 		ErrorCount: int(status.ErrorCount), Synced: moment(status.LastSyncTime),
 	}
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)

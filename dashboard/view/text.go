@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
@@ -66,4 +67,9 @@ func link(address string) string {
 		return ""
 	}
 	return parsed.String()
+}
+
+// commitAt is the address of a commit on the forge of its source, if a page may link to it.
+func commitAt(source *v1alpha1.ReleaseSource, commit string) string {
+	return link(show.CommitURL(source, commit))
 }

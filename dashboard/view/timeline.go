@@ -153,6 +153,8 @@ type Revision struct {
 	Subject        string
 	ApprovedBy     string
 	Forced         string
+	// CommitAt is the address of the commit on the forge; empty if there is none.
+	CommitAt string
 	// Before is the previous revision in the history; empty for the first.
 	Before string
 
@@ -168,6 +170,7 @@ func revisionsOf(sight *show.Sight) []Revision {
 	revisions := make([]Revision, 0, len(kept))
 	for i := range kept {
 		revision := revisionOf(&kept[i])
+		revision.CommitAt = commitAt(sight.Source, revision.whole)
 		revision.Current = current != "" && revision.Revision == current
 		if i+1 < len(kept) {
 			revision.Before = kept[i+1].Labels[v1alpha1.RevisionLabel]

@@ -28,6 +28,12 @@ type panel struct {
 	GridPos                  struct{ H, W, X, Y int }
 	Datasource               struct{ UID string }
 	Targets                  []target
+	FieldConfig              struct {
+		Defaults struct {
+			NoValue string
+			Custom  struct{ DrawStyle string }
+		}
+	}
 }
 
 type target struct {

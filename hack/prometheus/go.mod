@@ -1,5 +1,5 @@
-// The rules and the dashboard of Sluice, checked by Prometheus' own parser and engine, at a pinned version. A module of its own: what
-// Prometheus needs is much, and nothing of it is in the product.
+// The rules and the dashboard of Sluice, checked by Prometheus' own parser and engine and by Grafana's schema, at pinned versions. A module of
+// its own: what Prometheus needs is much, and nothing of it is in the product.
 module github.com/sluice-dev/sluice/hack/prometheus
 
 go 1.26.7

@@ -91,10 +91,12 @@ const (
 	deleted    = "Deleted"
 	// failedRolledBack: it was rolled back after it had failed, and was counted as that.
 	failedRolledBack = "FailedRolledBack"
+	// restored: the controller took back a change that somebody made to the workload itself. No release has failed.
+	restored = "Restored"
 )
 
 var (
-	outcomes = []string{completed, rolledBack, superseded, failed, deleted, failedRolledBack}
+	outcomes = []string{completed, rolledBack, superseded, failed, deleted, failedRolledBack, restored}
 	triggers = []v1alpha1.RollbackTrigger{
 		v1alpha1.TriggerAnnotation, v1alpha1.TriggerGitRevert, v1alpha1.TriggerDeadline,
 		v1alpha1.TriggerGateRejected, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory,

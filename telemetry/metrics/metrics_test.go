@@ -94,6 +94,8 @@ func fact(kind story.Kind, minutes int, changes ...func(*story.Fact)) story.Fact
 
 func back(f *story.Fact) { f.Trigger = v1alpha1.TriggerAnnotation }
 
+func drifted(f *story.Fact) { f.Trigger = v1alpha1.TriggerDrift }
+
 func second(f *story.Fact) { f.Attempt = 2 }
 
 func unknown(f *story.Fact) { f.Since, f.CommittedAt = time.Time{}, time.Time{} }
@@ -146,9 +148,9 @@ func TestFactsAreCounted(t *testing.T) {
 			"sluice_release_ends_total{namespace=shop,outcome=RolledBack}": 1, "sluice_release_duration_seconds{outcome=RolledBack}": 900,
 			"sluice_time_to_restore_seconds{namespace=shop}": 900,
 		}},
-		"a rollback of what drifted": {[]story.Fact{fact(story.RollbackStarted, 5, unknown, back), fact(story.RolledBack, 15, back)}, map[string]float64{
-			"sluice_rollbacks_total{namespace=shop,trigger=Annotation}":    1,
-			"sluice_release_ends_total{namespace=shop,outcome=RolledBack}": 1, "sluice_release_duration_seconds{outcome=RolledBack}": 900,
+		"a rollback of what drifted": {[]story.Fact{fact(story.RollbackStarted, 5, unknown, drifted), fact(story.RolledBack, 15, drifted)}, map[string]float64{
+			"sluice_rollbacks_total{namespace=shop,trigger=Drift}":       1,
+			"sluice_release_ends_total{namespace=shop,outcome=Restored}": 1, "sluice_release_duration_seconds{outcome=Restored}": 900,
 		}},
 		"a failure that another release mends": {
 			[]story.Fact{

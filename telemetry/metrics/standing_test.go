@@ -161,7 +161,7 @@ func TestSeriesGoWithTheirReleases(t *testing.T) {
 		t.Errorf("want no state of a release that is gone, got %d series", n)
 	}
 	w.clock.SetTime(noon.Add(50 * time.Minute))
-	if n := count("sluice_release_ends_total"); n != 6 {
+	if n := count("sluice_release_ends_total"); n != 7 {
 		t.Errorf("want the ends still counted, got %d series", n)
 	}
 	w.clock.SetTime(noon.Add(70 * time.Minute))

@@ -36,11 +36,7 @@ func (m *Metrics) tell(f *story.Fact) {
 	case story.ReleaseAdopted: // nothing was released, but what runs now is what is meant to
 		m.good(f)
 	case story.RolledBack:
-		outcome := rolledBack
-		if _, before := m.failed[f.UID]; before {
-			outcome = failedRolledBack
-		}
-		m.end(f, outcome)
+		m.end(f, m.wayBack(f))
 		m.good(f)
 	case story.ReleaseFailed:
 		if m.fails(f) {
@@ -75,6 +71,19 @@ func (m *Metrics) batchDone(f *story.Fact) {
 	m.batches.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Took()))
 	if took, sane := sinceCommit(f); sane && f.Batch >= 1 && f.Batch <= maxBatch {
 		m.commitToBatch.WithLabelValues(strconv.Itoa(f.Batch)).Observe(seconds(took))
+	}
+}
+
+// wayBack is the outcome of a rollback.
+func (m *Metrics) wayBack(f *story.Fact) string {
+	_, before := m.failed[f.UID]
+	switch {
+	case f.Trigger == v1alpha1.TriggerDrift:
+		return restored
+	case before:
+		return failedRolledBack
+	default:
+		return rolledBack
 	}
 }
 

@@ -55,11 +55,11 @@ const (
 // Config says who gets which notices.
 type Config struct {
 	receivers []*receiver
-	// digest tells one configuration from another, the files that it names included.
+	// digest identifies a configuration, including the files that it names.
 	digest [sha256.Size]byte
 }
 
-// receiver is somebody who gets notices.
+// receiver is a place that notices are sent to.
 type receiver struct {
 	name       string
 	kind       receiverType
@@ -90,7 +90,7 @@ const (
 	maxKeys      = 2
 )
 
-// Load reads a configuration. It is taken whole or not at all. An error says where it is wrong, and never shows an address or a key.
+// Load reads a configuration, all of it or nothing. An error says where it is wrong, and never shows an address or a key.
 func Load(path string) (*Config, error) {
 	reader := &reader{folder: filepath.Dir(path)}
 	text, err := reader.read(filepath.Base(path))
@@ -110,7 +110,7 @@ func Load(path string) (*Config, error) {
 		at, one := fmt.Sprintf("receivers[%d]", i), &fields.Receivers[i]
 		made, err := one.receiver(reader)
 		if err == nil && names[made.name] {
-			err = errors.New("name: another receiver has it")
+			err = errors.New("name: another receiver has the same name")
 		}
 		if err != nil {
 			problems = append(problems, prefixed(at, err)...)
@@ -156,7 +156,7 @@ func decode(text []byte) (*file, error) {
 	return &fields, nil
 }
 
-// unknown is where a field is that there is none of.
+// unknown says where an unknown field is.
 func unknown(problem error) error {
 	path, _ := strings.CutPrefix(problem.Error(), "unknown field ")
 	path = strings.Trim(path, `"`)
@@ -168,7 +168,7 @@ func unknown(problem error) error {
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// lineOf is where YAML ends to be it, without what stands there.
+// lineOf is the line of a YAML error, without its content.
 func lineOf(err error) string {
 	if line := yamlLine.FindString(err.Error()); line != "" {
 		return ": " + line
@@ -313,7 +313,7 @@ func onLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// read are the keys, of which the first is the new one.
+// read returns the keys, the newer one first.
 func (s *signingFields) read(files *reader) ([]secret, error) {
 	texts := slices.Clone(s.Keys)
 	for _, name := range s.KeyFiles {

@@ -54,7 +54,7 @@ func TestInvalidConfig(t *testing.T) {
 		"secret as a field":    {"receivers:\n- " + slackURL + ": x\n", "a field has a name that is unknown"},
 		"secret without space": {"receivers:\n- url:" + slackURL + "\n", "wrong type"},
 		"no name":              {"receivers: [{type: slack, url: '" + slackURL + "'}]", "receivers[0].name: must be lower-case letters"},
-		"the same name":        {good + strings.TrimPrefix(good, "receivers:\n"), "receivers[1].name: another receiver has it"},
+		"the same name":        {good + strings.TrimPrefix(good, "receivers:\n"), "receivers[1].name: another receiver has the same name"},
 		"unknown type":         {"receivers: [{name: a, type: pager, url: '" + slackURL + "'}]", "receivers[0].type: must be cloudevents or slack"},
 		"no URL":               {"receivers: [{name: a, type: slack}]", "receivers[0].url: give either url or urlFile"},
 		"two URLs":             {"receivers: [{name: a, type: slack, url: '" + slackURL + "', urlFile: slack-url}]", "receivers[0].url: give either"},

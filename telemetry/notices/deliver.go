@@ -27,17 +27,17 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// outcome is what became of a request. Its words show nothing of the address, nor of what the server answered.
+// outcome is the result of a request. Its words contain nothing of the address or the response.
 type outcome struct {
 	delivered bool
-	// final says that it is no use to try again.
+	// final says that a retry would be useless.
 	final bool
-	// after is how long the receiver wants to be left alone.
+	// after is how long the receiver asks to wait.
 	after time.Duration
 	words string
 }
 
-// errAddress says that the address of a receiver is one that nothing may be sent to.
+// errAddress says that nothing may be sent to the address of a receiver.
 var errAddress = errors.New("the address is not allowed")
 
 // newClient makes the client for a receiver. It follows no redirects, and connects neither to link-local addresses nor to those at which clouds give
@@ -81,7 +81,7 @@ func deliver(ctx context.Context, client *http.Client, r *receiver, p *pending, 
 	return judge(response, now)
 }
 
-// request is what a receiver is sent.
+// request is the request to a receiver.
 func (r *receiver) request(p *pending, now time.Time) ([]byte, http.Header, error) {
 	if r.kind == typeSlack {
 		return slackRequest(&p.Notice, r.words)
@@ -89,7 +89,7 @@ func (r *receiver) request(p *pending, now time.Time) ([]byte, http.Header, erro
 	return eventRequest(p.ID, &p.Notice, r.keys, now)
 }
 
-// judge is what an answer means.
+// judge is the outcome of a response.
 func judge(response *http.Response, now time.Time) outcome {
 	code := response.StatusCode
 	words := fmt.Sprintf("the receiver answered %d %s", code, http.StatusText(code))
@@ -124,7 +124,7 @@ func cause(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, errAddress):
-		return "the address is link-local, loopback or a cloud's own, which is not allowed"
+		return "the address is link-local, loopback or a metadata service of a cloud, which is not allowed"
 	case errors.As(err, &resolve):
 		return "the name of the server can't be resolved"
 	case errors.As(err, &untrusted), errors.As(err, &wrongName):
@@ -132,7 +132,7 @@ func cause(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "the server did not answer in time"
 	case errors.Is(err, context.Canceled):
-		return "the controller stops"
+		return "the controller is stopping"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the server refuses connections"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -125,7 +125,7 @@ func TestAddressesOfReceivers(t *testing.T) {
 	}
 	closed := listener.Addr().String()
 	listener.Close()
-	denied := "the address is link-local, loopback or a cloud's own, which is not allowed"
+	denied := "the address is link-local, loopback or a metadata service of a cloud, which is not allowed"
 	for address, want := range map[string]string{
 		"http://169.254.169.254/very-secret":   denied,
 		"https://[fd00:ec2::254]/very-secret":  denied,

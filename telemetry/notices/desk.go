@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// desk finds out what is new, and hands it to the receivers that want it. It waits for nobody.
+// desk finds out what is new and queues it for the receivers that want it. It never waits.
 type desk struct {
 	cluster string
 
@@ -31,7 +31,7 @@ type desk struct {
 	dirty  chan struct{}
 }
 
-// newDesk goes on from a record; nil if there is none, and then no notice is about what was before.
+// newDesk continues from a record. Without one (nil), there are no notices about what happened before.
 func newDesk(cluster string, last *record) *desk {
 	d := &desk{
 		cluster: cluster, posts: map[string]*post{}, seen: map[types.UID]*entry{}, first: last == nil,
@@ -43,7 +43,7 @@ func newDesk(cluster string, last *record) *desk {
 	return d
 }
 
-// release tells what is new of a release. Before is its version before this one, if it is known; initial says that it was there at the start.
+// release reports what is new about a release. Before is its previous version, if it is known; initial says that it existed at the start.
 func (d *desk) release(before, after *v1alpha1.BatchRelease, initial bool, now time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -75,7 +75,7 @@ func (d *desk) see(before, after *v1alpha1.BatchRelease, initial bool, now time.
 	return one
 }
 
-// gone tells that a release was deleted.
+// gone reports that a release was deleted.
 func (d *desk) gone(last *v1alpha1.BatchRelease, now time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -85,7 +85,7 @@ func (d *desk) gone(last *v1alpha1.BatchRelease, now time.Time) {
 	}
 }
 
-// gate tells what is new of a gate of a release; nil if that is not known.
+// gate reports what is new about a gate of a release; the release is nil if it is not known.
 func (d *desk) gate(gate *v1alpha1.Gate, release *v1alpha1.BatchRelease, initial bool, now time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -123,7 +123,7 @@ func (d *desk) gateGone(gate *v1alpha1.Gate) {
 	}
 }
 
-// settle forgets what is gone, once all that was there at the start has been seen.
+// settle forgets what no longer exists, once everything that existed at the start has been seen.
 func (d *desk) settle() {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -140,14 +140,14 @@ func (d *desk) settle() {
 	d.first, d.known, d.quiet, d.newest = false, nil, nil, max(d.newest, d.youngest)
 }
 
-// note keeps what is there from being forgotten once all has been seen.
+// note marks something as existing, so that settle does not forget it.
 func (d *desk) note(uid types.UID) {
 	if d.known != nil {
 		d.known[uid] = true
 	}
 }
 
-// tell gives facts to the receivers that want them.
+// tell queues facts for the receivers that want them.
 func (d *desk) tell(facts []story.Fact, one *entry, release *v1alpha1.BatchRelease) {
 	for i := range facts {
 		how, is := kinds[facts[i].Kind]
@@ -164,7 +164,7 @@ func (d *desk) tell(facts []story.Fact, one *entry, release *v1alpha1.BatchRelea
 	}
 }
 
-// hand puts a notice into the queues of those who want it, or of those who are named.
+// hand puts a notice into the queues of the receivers that want it, or of the named ones.
 func (d *desk) hand(p *pending, named []string) {
 	for name, post := range d.posts {
 		if named == nil && post.receiver.wants(&p.Notice) || slices.Contains(named, name) {
@@ -174,7 +174,7 @@ func (d *desk) hand(p *pending, named []string) {
 	}
 }
 
-// touch says that the record has to be written.
+// touch marks the record as changed.
 func (d *desk) touch() {
 	select {
 	case d.dirty <- struct{}{}:

@@ -8,10 +8,10 @@
 //
 // What must hold:
 //
-//   - no release waits for a receiver: what is new goes into a queue that is bounded, and is sent by a goroutine of its own;
+//   - no release waits for a receiver: notices go into a bounded queue, and a goroutine of its own sends them;
 //   - only the process that holds the Lease sends;
 //   - a notice is in the record until it is delivered, or given up: the next process sends it. One that was delivered when its process was
 //     killed before the record was written is sent twice, with the same ID;
-//   - only who starts the controller says where requests go. What others write into Git or the cluster is text in them;
+//   - only the operator of the controller decides where requests go. What others write into Git or the cluster is text in them;
 //   - the address of a receiver and the keys are secrets: they are in no log, error, metric or record.
 package notices

@@ -64,7 +64,7 @@ func signatures(id, at string, body []byte, keys []secret) string {
 	return string(bytes.TrimSpace(signed))
 }
 
-// encode is JSON in which & < > are what they are: no browser reads it.
+// encode is JSON without escapes of & < >: no browser reads it.
 func encode(value any) ([]byte, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)

@@ -8,17 +8,17 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// kind is how a fact is told.
+// kind is how a fact is reported.
 type kind struct {
-	// event is the type of the CloudEvent. It never changes: what means something else gets another version.
+	// event is the type of the CloudEvent. It never changes: if its meaning changes, it gets a new version.
 	event string
 	// emoji begins a message in Slack.
 	emoji string
-	// usual says that receivers which name no kinds get it.
+	// usual says that receivers without kinds get it.
 	usual bool
 	// batch says that it is about a batch.
 	batch bool
-	// repeats says that the same can happen to one attempt again.
+	// repeats says that it can happen more than once in an attempt.
 	repeats bool
 }
 
@@ -45,7 +45,7 @@ var kinds = map[story.Kind]kind{
 // Kinds are all kinds of notices, sorted.
 func Kinds() []story.Kind { return slices.Sorted(maps.Keys(kinds)) }
 
-// usual reports whether receivers that name no kinds get a notice. Gates that machines decide are not among it: nobody has to act.
+// usual reports whether receivers that name no kinds get a notice. Gates that machines decide are left out: nobody has to act.
 func usual(n *Notice) bool {
 	if n.Kind == story.GateOpened {
 		return n.Gate != nil && (n.Gate.Type == v1alpha1.GateManual || n.Gate.Type == v1alpha1.GatePullRequest)

@@ -17,19 +17,19 @@ const (
 var (
 	sent = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_notices_total",
-		Help: "Notices by receiver and result: delivered; retried, once for each failed try; refused by the receiver for good; " +
-			"dropped, since the queue was full or the receiver was away for an hour.",
+		Help: "Notices by receiver and result: delivered; retried, once for each failed attempt; refused by the receiver; " +
+			"dropped, because the queue was full or the receiver was unreachable for an hour.",
 	}, []string{"receiver", "result"})
 	waiting = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
-		Name: "sluice_notices_pending", Help: "Notices that a receiver is still to get.",
+		Name: "sluice_notices_pending", Help: "Notices that wait for delivery to a receiver.",
 	}, []string{"receiver"})
 	valid = promauto.With(metrics.Registry).NewGauge(prometheus.GaugeOpts{
 		Name: "sluice_notices_config_valid",
-		Help: "1 if the configuration of notices is what its file says; 0 if that is invalid, and an earlier one is in use.",
+		Help: "1 if the file with the configuration of notices is valid and in use; 0 if it is invalid and an earlier configuration is in use.",
 	})
 	unrecorded = promauto.With(metrics.Registry).NewCounter(prometheus.CounterOpts{
 		Name: "sluice_notices_record_failures_total",
-		Help: "Failed writes of the record of notices: a controller that ends meanwhile may send some twice, or not at all.",
+		Help: "Failed writes of the record of notices. If the controller ends before the next successful write, some notices may be repeated or lost.",
 	})
 )
 
@@ -41,7 +41,7 @@ func open(receiver string) {
 	waiting.WithLabelValues(receiver)
 }
 
-// forget ends the series of a receiver that is not configured any more.
+// forget deletes the series of a receiver that is no longer configured.
 func forget(receiver string) {
 	sent.DeletePartialMatch(prometheus.Labels{"receiver": receiver})
 	waiting.DeleteLabelValues(receiver)

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// Notice is what receivers get to know: the data of a CloudEvent, and what templates see. Texts are one line each, bounded, and of characters
-// that are seen. schemas/notice_v1.json describes it.
+// Notice is the content of a notice: the data of a CloudEvent, and what templates see. Texts are one line each, bounded, and of visible
+// characters. schemas/notice_v1.json describes it.
 type Notice struct {
 	// Kind is what happened.
 	Kind story.Kind `json:"kind"`
@@ -33,7 +33,7 @@ type Notice struct {
 	// Revision is the pod template hash that is released, or rolled back to; From is the one that a rollback leaves.
 	Revision string `json:"revision,omitempty"`
 	From     string `json:"from,omitempty"`
-	// Commit brought what is released, or is rolled back from. Author and Subject are what it says of itself.
+	// Commit is the commit that is released, or rolled back. Author and Subject are those that the commit names.
 	Commit  string `json:"commit,omitempty"`
 	Author  string `json:"author,omitempty"`
 	Subject string `json:"subject,omitempty"`
@@ -85,7 +85,7 @@ func text(s string, size int) string {
 // word is one that the API defines, or that somebody has put in its place.
 func word[T ~string](w T) T { return T(text(string(w), sizeWord)) }
 
-// noticeOf makes a fact fit to be told. Release is the object that it is about, as far as it is known.
+// noticeOf makes a notice of a fact. Release is the object that it is about, if it is known.
 func noticeOf(fact *story.Fact, release *v1alpha1.BatchRelease, cluster string) Notice {
 	f := complete(*fact, release)
 	n := Notice{
@@ -109,7 +109,7 @@ func noticeOf(fact *story.Fact, release *v1alpha1.BatchRelease, cluster string) 
 	return n
 }
 
-// complete adds to a fact about a gate what the gate does not know of its release.
+// complete adds to a fact about a gate what only its release knows.
 func complete(f story.Fact, release *v1alpha1.BatchRelease) story.Fact {
 	if release == nil || release.UID != f.UID {
 		return f
@@ -135,7 +135,7 @@ func webAddress(address string) string {
 	return text(parsed.String(), sizeURL)
 }
 
-// command is what people run next. Names of Kubernetes have nothing in them that a shell reads.
+// command is what people run next. Names of Kubernetes objects contain nothing that a shell interprets.
 func command(n *Notice) string {
 	target := "batchrelease/" + n.Release + " --namespace " + n.Namespace
 	switch {

@@ -149,11 +149,11 @@ func (n *Notifier) recall(ctx context.Context) *record {
 		case err == nil:
 			last, err := decodeRecord(packed)
 			if err != nil {
-				n.logger.Error(err, "The record of notices can't be read: what happened before the start is not sent", "configMap", RecordName)
+				n.logger.Error(err, "The record of notices can't be read: no notices are sent about what happened before the start", "configMap", RecordName)
 			}
 			return last
 		case apierrors.IsForbidden(err) || ctx.Err() != nil:
-			n.logger.Error(err, "The record of notices can't be read: what happened before the start is not sent")
+			n.logger.Error(err, "The record of notices can't be read: no notices are sent about what happened before the start")
 			return nil
 		}
 		n.wait(ctx, between)
@@ -236,7 +236,7 @@ func (n *Notifier) follow(stop, kill context.Context, all *posts) {
 		valid.Set(0)
 		if words := err.Error(); words != problem {
 			problem = words
-			n.logger.Error(err, "The configuration of notices is invalid: the one before stays in use", "file", n.options.Path)
+			n.logger.Error(err, "The configuration of notices is invalid: the previous one stays in use", "file", n.options.Path)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// post brings notices to one receiver, one at a time. Its fields are the desk's to lock, except those that never change.
+// post sends notices to one receiver, one at a time. Its fields are the desk's to lock, except those that never change.
 type post struct {
 	desk   *desk
 	clock  clock.Clock
@@ -22,9 +22,9 @@ type post struct {
 	receiver *receiver
 	client   *http.Client
 	queue    queue
-	// away says that the last request was in vain, which was logged.
+	// away says that the last request failed, which was logged.
 	away bool
-	// full says that notices were dropped, which was logged, and that the queue is not empty since.
+	// full says that notices were dropped, which was logged, and that the queue has not been empty since.
 	full bool
 }
 
@@ -41,7 +41,7 @@ func (p *post) add(one *pending) {
 	p.rouse()
 }
 
-// rouse makes the post look into its queue.
+// rouse makes the post check its queue.
 func (p *post) rouse() {
 	select {
 	case p.wake <- struct{}{}:
@@ -92,7 +92,7 @@ func (p *post) rest(stop context.Context, wait time.Duration) {
 	}
 }
 
-// conclude does what an outcome asks for.
+// conclude acts on an outcome.
 func (p *post) conclude(one *queued, o outcome) {
 	p.desk.lock.Lock()
 	defer p.desk.lock.Unlock()
@@ -101,7 +101,7 @@ func (p *post) conclude(one *queued, o outcome) {
 	case o.delivered:
 		p.queue.done()
 		if p.away {
-			p.logger.Info("Receiver takes notices again")
+			p.logger.Info("Receiver accepts notices again")
 		}
 		p.away = false
 	case o.final:
@@ -141,7 +141,7 @@ type posts struct {
 	group  sync.WaitGroup
 }
 
-// arrange makes the posts those of a configuration. Whoever stays keeps what is queued.
+// arrange starts and stops posts for a configuration. A receiver that stays keeps its queue.
 func (all *posts) arrange(stop, kill context.Context, receivers []*receiver, clients []*http.Client) {
 	all.desk.lock.Lock()
 	defer all.desk.lock.Unlock()

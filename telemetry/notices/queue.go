@@ -9,12 +9,12 @@ import (
 const (
 	// maxQueue is how many notices wait for one receiver.
 	maxQueue = 1000
-	// giveUp is how long a notice is tried, from its first failure on.
+	// giveUp is how long a notice is retried after its first failure.
 	giveUp = time.Hour
 	// firstPause doubles with each failure, up to longestPause.
 	firstPause   = time.Second
 	longestPause = time.Minute
-	// longestRetryAfter bounds what a receiver can ask for.
+	// longestRetryAfter bounds the pause that a receiver can request.
 	longestRetryAfter = 15 * time.Minute
 )
 
@@ -27,7 +27,7 @@ type queued struct {
 	failed, next time.Time
 }
 
-// queue has what one receiver is still to get, the oldest first. Of each release only the oldest is sent, so that their order holds, and a
+// queue has the notices that wait for one receiver, the oldest first. Only the oldest of each release is sent, so that their order holds, and a
 // notice that the receiver can't take delays those of its release alone. Namespaces take turns, so that one with many notices delays others
 // by one request each, and drops its own alone.
 type queue struct {
@@ -36,12 +36,12 @@ type queue struct {
 	turns   map[string]int
 	turn    int
 	sending *queued
-	// paused is until when the receiver wants nothing.
+	// paused is until when the receiver asked to wait.
 	paused   time.Time
 	failures int
 }
 
-// add appends a notice. If there is no room for it, the oldest of the namespace that has most is dropped and returned.
+// add appends a notice. If the queue is full, it drops and returns the oldest notice of the namespace that has the most.
 func (q *queue) add(p *pending) (dropped *pending) {
 	if len(q.waiting) >= maxQueue {
 		i := q.excess()
@@ -52,7 +52,7 @@ func (q *queue) add(p *pending) (dropped *pending) {
 	return dropped
 }
 
-// excess is the oldest notice of the namespace that has most.
+// excess is the oldest notice of the namespace that has the most.
 func (q *queue) excess() int {
 	counts, most := map[string]int{}, ""
 	for _, one := range q.waiting {
@@ -134,7 +134,7 @@ func pause(failures int, jitter float64) time.Duration {
 	return time.Duration(float64(length) * (0.75 + jitter/2))
 }
 
-// all is what the receiver is still to get, the oldest first.
+// all are the notices that wait for the receiver, the oldest first.
 func (q *queue) all() []*pending {
 	var all []*pending
 	if q.sending != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// record is what outlives a process: what was seen of each release, and the notices that are not delivered.
+// record is what survives a restart: what was seen of each release, and the notices that are not delivered.
 type record struct {
 	Version int `json:"version"`
 	// Newest is the youngest release that was seen, as the Unix time of its creation: one without an entry that is younger
@@ -44,7 +44,7 @@ type entry struct {
 type pending struct {
 	ID     string `json:"id"`
 	Notice Notice `json:"notice"`
-	// Receivers are those who are still to get it. In memory the queues say so.
+	// Receivers are those that do not have it yet. In memory, the queues have them.
 	Receivers []string `json:"receivers,omitempty"`
 
 	// number is its place among all notices.

@@ -1,6 +1,6 @@
 package notices
 
-// secret is what nobody may see. It is behind a pointer, so that whatever prints what holds it prints a place in memory.
+// secret is a text that must not be shown. It is behind a pointer, so that printing a value that contains it prints a memory address.
 type secret struct{ text *string }
 
 // conceal makes a secret of a text.

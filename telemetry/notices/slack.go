@@ -14,7 +14,7 @@ const sizeSlack = 2900
 // escapes are the three characters by which Slack tells its commands from text: without them nothing mentions or links.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'")
 
-// escape makes a text one that Slack shows as it is. Backticks are taken from it, so that it stays in what a template puts in some.
+// escape escapes a text so that Slack shows it as it is. Backticks are replaced, so that the text can't leave the code span of a template.
 func escape(text string) string { return escapes.Replace(text) }
 
 // escaped is a notice whose texts Slack shows as they are.

@@ -28,7 +28,7 @@ func summary(n *Notice) string {
 		story.ReleaseSuperseded: "Release superseded " + after(n),
 		story.RollbackStarted:   "Rollback started" + began(n),
 		story.RolledBack:        "Rolled back" + took(n),
-		story.Drifted:           "Somebody changed the pod template that was released",
+		story.Drifted:           "Somebody changed the released pod template",
 		story.ReleaseDeleted:    "BatchRelease deleted " + after(n) + ", while it was in progress",
 	}
 	return cmp.Or(words[n.Kind], string(n.Kind)) + "."

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// usualTemplate is what Slack shows where a receiver has no template.
+// usualTemplate is the template of receivers that have none.
 const usualTemplate = `{{emoji .Kind}} *{{.Namespace}}/{{.Release}}*{{if .Cluster}} ({{.Cluster}}){{end}}: {{.Summary}}
 {{- if .Commit}}
 {{short .Commit}} {{.Subject}}{{if .Author}} ({{.Author}}){{end}}{{end}}
@@ -33,7 +33,7 @@ var functions = template.FuncMap{
 	"time":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") },
 }
 
-// builtin are the functions of text/template that are left: none of them makes text larger than it was.
+// builtin are the functions of text/template that are allowed: none of them makes text longer.
 var builtin = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len"}
 
 // sizeTemplate bounds a template, in bytes.
@@ -69,7 +69,7 @@ func newWords(text string, tried []story.Kind) (*words, error) {
 	return w, nil
 }
 
-// closed refuses what could take long or grow: loops, other templates, and functions that make text.
+// closed refuses what could take long or produce much text: loops, other templates, and functions that produce text.
 func closed(node parse.Node) error {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -161,7 +161,7 @@ func (w *words) fill(n Notice) (string, error) {
 	return plain.UpTo(strings.TrimSpace(strings.ToValidUTF8(out.text.String(), "")), sizeSlack), nil
 }
 
-// errFull says that a message is as long as it may be.
+// errFull says that a message has its maximum length.
 var errFull = errors.New("the message is full")
 
 // bounded keeps what fits, and a byte to tell that there was more.

@@ -8,14 +8,14 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// Tried is what became of a sample that was sent to a receiver.
+// Tried is the result of sending a sample to a receiver.
 type Tried struct {
 	Receiver string
 	// Problem says why it was not delivered; empty if it was.
 	Problem string
 }
 
-// Try sends a sample of a kind to the receiver of that name, or to all if it is empty, whatever they want to get. Each is asked once.
+// Try sends a sample of a kind once to the receiver of that name, or to all if the name is empty, whatever kinds they want.
 func (c *Config) Try(ctx context.Context, name string, of story.Kind, now time.Time) ([]Tried, error) {
 	if _, known := kinds[of]; !known {
 		return nil, fmt.Errorf("%q is not one of %v", string(of), Kinds())

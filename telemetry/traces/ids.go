@@ -20,7 +20,7 @@ func TraceID(namespace string, uid types.UID, attempt int64) string {
 func traceID(namespace string, uid types.UID, attempt int64) trace.TraceID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "sluice trace %q %q %d", namespace, uid, attempt))
 	id := trace.TraceID(sum[:16])
-	id[15] |= 1 // an ID of zeros is none
+	id[15] |= 1 // an ID of only zeros is invalid
 	return id
 }
 
@@ -38,7 +38,7 @@ func spanID(in trace.TraceID, of part) trace.SpanID {
 	return id
 }
 
-// givenIDs is an IDGenerator that makes none up: whoever starts a span says which IDs it has.
+// givenIDs is an IDGenerator that takes the IDs from the context: the code that starts a span chooses them.
 type givenIDs struct{}
 
 type idsKey struct{}

@@ -36,14 +36,14 @@ type Options struct {
 	Timeout time.Duration
 	// Cluster is the name of this cluster, Version that of this program.
 	Cluster, Version string
-	// Logger gets what goes wrong, at most once a minute.
+	// Logger logs failures, at most once a minute.
 	Logger logr.Logger
 }
 
 // Enabled reports whether traces are sent.
 func (o Options) Enabled() bool { return o.Endpoint != "" }
 
-// Check returns an error that says what to change, if traces can't be sent so.
+// Check returns an error that says what to change, if the options are invalid.
 func (o Options) Check() error {
 	if !o.Enabled() {
 		return nil
@@ -63,9 +63,9 @@ func (o Options) checkEndpoint() error {
 	case to.User != nil:
 		return errors.New("the endpoint for traces has a password in it: set OTEL_EXPORTER_OTLP_HEADERS instead, from a Secret")
 	case to.RawQuery != "" || to.Fragment != "":
-		return errors.New("the endpoint for traces has a query or fragment, which OTLP has no place for: remove it")
+		return errors.New("the endpoint for traces has a query or fragment, which OTLP does not support: remove it")
 	case o.Protocol == GRPC && to.Path != "" && to.Path != "/":
-		return errors.New("the endpoint for traces has a path, which grpc has no place for: remove it, or use http/protobuf")
+		return errors.New("the endpoint for traces has a path, which grpc does not support: remove it, or use http/protobuf")
 	case to.Scheme == "http" && !o.Insecure && !isLoopback(to.Hostname()):
 		return errors.New("the endpoint for traces is plain http to another machine: use https, or allow it with --otlp-insecure")
 	case to.Scheme == "http" && o.TLS != nil:

@@ -41,7 +41,7 @@ func hasTrace(release *v1alpha1.BatchRelease) bool {
 	return release.Status.Attempt > 0 && !release.Status.Adopted
 }
 
-// tellsOfTrace reports whether an event is one after which people look for the trace.
+// tellsOfTrace reports whether people look for the trace after an event like this.
 func tellsOfTrace(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonTakingOver, "Superseded", v1alpha1.ReasonRollingBack, // it begins
@@ -59,7 +59,7 @@ const placeholder = "{traceID}"
 // Page says where people see the trace of a release.
 type Page struct{ template string }
 
-// NewPage makes a Page of a URL with {traceID} in it. An empty one leads nowhere.
+// NewPage makes a Page of a URL with {traceID} in it. An empty URL gives no links.
 func NewPage(template string) (Page, error) {
 	if template == "" {
 		return Page{}, nil
@@ -67,11 +67,11 @@ func NewPage(template string) (Page, error) {
 	address, err := url.Parse(template) // which refuses braces in the name of a host
 	switch {
 	case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" || plain.Line(template) != template:
-		return Page{}, errors.New("the URL of traces is not one of http or https, such as https://jaeger.example.com/trace/{traceID}")
+		return Page{}, errors.New("the URL of traces is not an http or https URL, such as https://jaeger.example.com/trace/{traceID}")
 	case address.User != nil:
 		return Page{}, errors.New("the URL of traces has a password in it, and would be posted to the forge: remove it")
 	case !strings.Contains(template, placeholder):
-		return Page{}, errors.New("the URL of traces says nowhere which trace: put {traceID} into it")
+		return Page{}, errors.New("the URL of traces does not say which trace: put {traceID} into it")
 	}
 	return Page{template}, nil
 }

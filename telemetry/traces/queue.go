@@ -26,7 +26,7 @@ const (
 )
 
 var dropped = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
-	Name: "sluice_spans_dropped_total", Help: "Spans of traces that were not delivered: because too many waited, or because the collector did not take them.",
+	Name: "sluice_spans_dropped_total", Help: "Spans of traces that were dropped, because too many waited or the collector did not accept them.",
 }, []string{"reason"})
 
 // The reasons are there from the beginning, so that an increase is seen.
@@ -58,7 +58,7 @@ func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// sender sends spans, counts those that were not taken, and says so.
+// sender sends spans, and counts and logs those that were not accepted.
 type sender struct {
 	sdktrace.SpanExporter
 
@@ -98,6 +98,6 @@ func (s *sender) giveUp(err error) {
 // complain logs at most once a minute. What a collector says is text from outside.
 func (s *sender) complain(err error) {
 	s.seldom.Do(func() {
-		s.logger.Info("traces are not delivered, which delays no release", "problem", plain.UpTo(plain.Line(err.Error()), maxError))
+		s.logger.Info("traces are not delivered; releases are not affected", "problem", plain.UpTo(plain.Line(err.Error()), maxError))
 	})
 }

@@ -30,6 +30,8 @@ type board struct {
 	// page, weight and memory are what is wanted of it: for a page, of its bytes, and of the growth of the heap.
 	page           time.Duration
 	weight, memory int64
+	// held is what is wanted of the memory that the releases take; 0 if nothing is.
+	held int64
 }
 
 // boardSample is what was measured of a dashboard.
@@ -39,6 +41,8 @@ type boardSample struct {
 	// kept are the times of pages when nothing has changed, fresh of those after a change, heard until a viewer heard of one.
 	kept, fresh, heard []time.Duration
 	growth             int64
+	// base is the heap before there is a dashboard, held what it takes with the releases and no viewer.
+	base, held int64
 }
 
 // run makes the releases once, and looks at them a number of times.
@@ -49,6 +53,7 @@ func (b board) run(ctx context.Context, k *kit, runs int) (report, error) {
 			return err
 		}
 		l.say("  %d releases are there", b.releases)
+		s.base = heap()
 		return b.serve(ctx, l, func(ctx context.Context, address string, viewer *http.Client) error {
 			for range runs {
 				if err := b.measure(ctx, l, address, viewer, &s); err != nil {
@@ -64,7 +69,7 @@ func (b board) run(ctx context.Context, k *kit, runs int) (report, error) {
 // create makes releases that wait at a gate. No controller runs, which would change them.
 func (b board) create(ctx context.Context, c client.Client) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
+	group.SetLimit(32)
 	for i := range b.releases {
 		group.Go(func() error {
 			release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("service-%05d", i)}}
@@ -181,6 +186,7 @@ func (b board) measure(ctx context.Context, l *lab, address string, viewer *http
 		s.kept = append(s.kept, took)
 	}
 	before := heap()
+	s.held = max(s.held, before-s.base)
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -263,11 +269,16 @@ func (b board) report(s boardSample) report {
 	}
 	kept, fresh := median(s.kept), median(s.fresh)
 	kibibytes := func(bytes int64) string { return fmt.Sprintf("%d KiB", bytes>>10) }
+	held := row{label: "memory of the releases in it", sluice: mebibytes(s.held)}
+	if b.held > 0 {
+		held.wanted, held.verdict = "<= "+mebibytes(b.held), atMost(s.held, b.held)
+	}
 	return report{rows: []row{
 		{label: "first page and all that it loads", sluice: kibibytes(s.weight), wanted: "<= " + kibibytes(b.weight), verdict: atMost(s.weight, b.weight)},
 		{label: "first page until its last byte, median", sluice: seconds(kept), wanted: "<= " + seconds(b.page), verdict: atMost(kept, b.page)},
 		{label: "  after a change", sluice: seconds(fresh), wanted: "<= " + seconds(b.page), verdict: atMost(fresh, b.page)},
 		{label: fmt.Sprintf("a change until %d viewers hear of it, median", b.viewers), sluice: seconds(median(s.heard))},
 		{label: "memory of these viewers", sluice: mebibytes(s.growth), wanted: "<= " + mebibytes(b.memory), verdict: atMost(s.growth, b.memory)},
+		held,
 	}}
 }

@@ -19,7 +19,7 @@ func TestParseOptions(t *testing.T) {
 		// selected are the names of the benches that are run.
 		selected []string
 	}{
-		"None":      {"everything is run three times", nil, options{runs: 3}, []string{"B1", "B1S", "B1D", "B2", "B3", "B3S", "B3D", "B4", "B5", "B6", "B7", "B8", "B9", "B10", "B11"}},
+		"None":      {"everything is run three times", nil, options{runs: 3}, []string{"B1", "B1S", "B1D", "B2", "B3", "B3S", "B3D", "B4", "B5", "B6", "B7", "B8", "B9", "B10", "B11", "B12"}},
 		"All":       {"flags take one or two dashes", []string{"-runs", "1", "--strict", "--logs=x/y", "-only=B2"}, options{runs: 1, only: []string{"B2"}, strict: true, logs: "x/y"}, []string{"B2"}},
 		"Order":     {"benches are run in their own order", []string{"--only", "B5,B1,B3"}, options{runs: 3, only: []string{"B5", "B1", "B3"}}, []string{"B1", "B3", "B5"}},
 		"LowerCase": {"names may be written small", []string{"--only", "b1,B6"}, options{runs: 3, only: []string{"B1", "B6"}}, []string{"B1", "B6"}},

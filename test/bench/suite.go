@@ -99,6 +99,9 @@ var benches = []bench{
 	{"B11", "the dashboard with 1,000 releases, and 20 viewers who follow it", board{
 		releases: 1000, viewers: 20, changes: 10, page: 200 * time.Millisecond, weight: 100 << 10, memory: 15 << 20,
 	}.run},
+	{"B12", "the dashboard with 10,000 releases, and 20 viewers who follow it", board{
+		releases: 10_000, viewers: 20, changes: 10, page: 200 * time.Millisecond, weight: 100 << 10, memory: 15 << 20, held: 128 << 20,
+	}.run},
 }
 
 // run runs the benches that were asked for and prints a table of each. It reports whether any

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -41,6 +42,8 @@ type environment struct {
 	forge  *devforge.Forge
 	// first is the stage of the first act.
 	first *stage
+	// metrics is the address of the controller's metrics, none if empty.
+	metrics string
 	// tokens of those with an account on the forge, by name.
 	tokens   map[string]string
 	webhooks webhooks
@@ -140,6 +143,9 @@ func (e *environment) startController(ctx context.Context) error {
 		Git:            gitrepo.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}},
 		ForgeHTTP:      true,
 		WebhookAddress: e.webhooks.address,
+		MetricsAddress: e.metrics,
+		// Only a leader says that it is active.
+		LeaderElection: e.metrics != "", LeaseNamespace: metav1.NamespaceDefault,
 	})
 	if err != nil {
 		return fmt.Errorf("start controller: %w", err)

@@ -20,6 +20,8 @@ type options struct {
 	pause time.Duration
 	// timeout is how long any one thing may take to come about.
 	timeout time.Duration
+	// metrics is the address of the controller's metrics, none if empty.
+	metrics string
 }
 
 const usage = `Releases a Deployment from Git, batch by batch, and then one of each kind, on a control plane of its own.
@@ -43,6 +45,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.stateDir, "state-dir", "", "an empty `folder` for all state, which is kept (default: a temporary one)")
 	flags.DurationVar(&o.pause, "pause", 2*time.Second, "how long to show each gate before confirming it")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long a batch may take")
+	flags.StringVar(&o.metrics, "metrics-address", "", "the `host:port` to serve the controller's metrics on (default: none)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -21,6 +21,7 @@ func TestParseOptions(t *testing.T) {
 	}{
 		"None":     {"the defaults tell the story", nil, options{pause: 2 * time.Second, timeout: time.Minute}, ""},
 		"Keep":     {"what make demo ARGS=--keep gives", []string{"--keep"}, options{keep: true, pause: 2 * time.Second, timeout: time.Minute}, ""},
+		"Metrics":  {"what a Prometheus is pointed at", []string{"--metrics-address=127.0.0.1:8080"}, options{metrics: "127.0.0.1:8080", pause: 2 * time.Second, timeout: time.Minute}, ""},
 		"Argument": {"the demo takes flags only", []string{"web"}, options{}, `unexpected argument "web"`},
 		"Unknown":  {"an unknown flag is told with all that there are", []string{"--fast"}, options{}, "-state-dir"},
 		"Pause":    {"a pause is no time back", []string{"--pause=-1s"}, options{}, "must not be negative"},

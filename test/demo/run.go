@@ -28,7 +28,7 @@ func run(ctx context.Context, o options, screen *screen) (err error) {
 	interrupted := func() bool { return ctx.Err() != nil }
 	defer func() { err = state.close(err, interrupted()) }()
 	defer screen.close()
-	env := &environment{state: state, screen: screen, first: oneDeployment()}
+	env := &environment{state: state, screen: screen, first: oneDeployment(), metrics: o.metrics}
 	defer func() { err = errors.Join(err, env.stop()) }()
 	screen.chapter("Starting what the story takes place on")
 	life, err := env.start(ctx)
@@ -172,7 +172,7 @@ func instructions(s *story, url string) string {
   # Approve and merge its pull request in a browser, signed in as %s with the token %s
   %s
   # With three pods %s finds it good by itself, and it goes on to all of them.
-  # See all of it on the dashboard; the address works once:
+  # See all of it on the dashboard; the address works once, then run: go run ./cmd/sluice dashboard
   %s
 
 `, s.plane.Kubeconfig, kubectl, s.namespace, developer, identity, url, folder, s.images[len(s.images)-1], s.manifest,
