@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -189,11 +188,10 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
-	var recorder events.EventRecorder = mgr.GetEventRecorder(v1alpha1.OwnerRollout)
+	recorder := kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerRollout), mgr.GetLogger().WithName(v1alpha1.OwnerRollout))
 	if opts.Traces.Enabled() {
-		recorder = traces.Events(recorder)
+		recorder = traces.Events(recorder) // around the log, so that its lines name the trace, too
 	}
-	recorder = kube.LogEvents(recorder, mgr.GetLogger().WithName(v1alpha1.OwnerRollout)) // around all others: LogOnly takes it apart
 	releases := rollout.NewReconciler(cached, live, watching, recorder, now)
 	options := rollout.Options{Traffic: opts.Traffic, Namespaces: opts.Namespaces, Cache: cacheOptions(opts.Namespaces)}
 	if err := releases.SetupWithManager(mgr, options); err != nil {

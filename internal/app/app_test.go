@@ -39,7 +39,9 @@ type controller struct {
 // start runs a controller. It ends with the test.
 func start(t *testing.T, cfg *rest.Config, options app.Options) *controller {
 	t.Helper()
-	options.Logger = logr.FromSlogHandler(slog.DiscardHandler)
+	if options.Logger.IsZero() {
+		options.Logger = logr.FromSlogHandler(slog.DiscardHandler)
+	}
 	mgr, err := app.New(cfg, options)
 	if err != nil {
 		t.Fatalf("make controller: %v", err)

@@ -24,7 +24,7 @@ type slow struct {
 // Start implements manager.Manager.
 func (s slow) Start(ctx context.Context) error {
 	<-ctx.Done()
-	time.Sleep(s.length)
+	<-time.After(s.length)
 	return nil
 }
 

@@ -4,12 +4,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +33,8 @@ func TestTraces(t *testing.T) {
 	t.Parallel()
 	c, namespace, to := newClient(t), cptest.Namespace(t), collector.New(t)
 	options := app.Options{Namespaces: []string{namespace}, Cluster: "eu", Version: "v1.2.3", Traces: traces.Options{Endpoint: to.URL}}
+	log := &page{}
+	options.Logger = logr.FromSlogHandler(slog.NewTextHandler(log, nil))
 	release := newRelease(t, namespace)
 	first := start(t, cptest.Config(t), options)
 	create(t, c, newDeployment(namespace), release)
@@ -62,6 +66,11 @@ func TestTraces(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, drawn(to.Spans(), called, namespace)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"; trace " + id, "; trace " + back, "reason=" + v1alpha1.ReasonStepDone} { // the last one is not recorded, and logged all the same
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("want %q in the log, got %s", want, log)
+		}
 	}
 	for _, span := range to.Spans() {
 		from, until := time.Unix(0, int64(span.StartTimeUnixNano)), time.Unix(0, int64(span.EndTimeUnixNano))

@@ -26,6 +26,9 @@ func LogEvents(recorder events.EventRecorder, logger logr.Logger) events.EventRe
 
 // LogOnly logs what a recorder of LogEvents would log of an event, without recording it: it costs no request.
 func LogOnly(recorder events.EventRecorder, regarding runtime.Object, reason, note string) {
+	if around, is := recorder.(interface{ Unwrap() events.EventRecorder }); is {
+		recorder = around.Unwrap()
+	}
 	if l, is := recorder.(*logged); is {
 		l.log(regarding, nil, "Normal", reason, noted(note))
 	}

@@ -21,6 +21,9 @@ func Events(recorder events.EventRecorder) events.EventRecorder { return &traced
 
 type traced struct{ events.EventRecorder }
 
+// Unwrap is the recorder of events as they are.
+func (t *traced) Unwrap() events.EventRecorder { return t.EventRecorder }
+
 // Eventf records an event.
 func (t *traced) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // the interface has it so
 	release, is := regarding.(*v1alpha1.BatchRelease)
