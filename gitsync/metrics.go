@@ -15,16 +15,16 @@ import (
 var (
 	syncSeconds = promauto.With(metrics.Registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "sluice_source_sync_duration_seconds",
-		Help:    "How long looks at the repository of a source took, with the writes that followed, in seconds.",
+		Help:    "Duration of reads of the repository of a source, with the writes that followed, in seconds.",
 		Buckets: []float64{0.1, 0.5, 1, 5, 15, 60, 300},
 	}, sourceLabels)
 	syncs = promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_source_syncs_total",
-		Help: "Looks at the repository of a source, by what came of them: a reason of the condition Ready, or Error if the API server did not answer.",
+		Help: "Reads of the repository of a source, by result: a reason of the condition Ready, or Error if the API server did not answer.",
 	}, append(sourceLabels, "result"))
 	sourceErrors = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "sluice_source_errors",
-		Help: "How many errors the commit that was read last has, those of writes included.",
+		Help: "Number of errors in the last commit that was read, including failed writes.",
 	}, sourceLabels)
 )
 

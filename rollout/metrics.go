@@ -16,7 +16,7 @@ import (
 // Sluice holds.
 var putBacks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "sluice_put_back_total",
-	Help: "Changes of Deployments that Sluice holds that were made by others and put back, by what was changed.",
+	Help: "Changes that others made to held workloads and Sluice restored, by reason.",
 }, []string{"reason"}))
 
 // violations counts what must never be: a plan that breaks an invariant.
@@ -25,7 +25,7 @@ var violations = newViolations()
 func newViolations() *prometheus.CounterVec {
 	counts := promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_invariant_violations_total",
-		Help: "Plans of Sluice that break an invariant, by its number in docs/architecture.md. More than 0 is a bug: please report it.",
+		Help: "Plans that break an invariant, by its number in docs/architecture.md. Anything above 0 is a bug: please report it.",
 	}, []string{"invariant"})
 	for _, invariant := range plan.Invariants {
 		counts.WithLabelValues(invariant)

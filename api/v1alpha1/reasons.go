@@ -61,7 +61,7 @@ const (
 // BatchRelease reasons. They are in `status.reason` and in conditions; some are events only.
 const (
 	// ReasonTakingOver: Sluice is taking the workload over for a new template, or waits for the native controller to
-	// observe the workload. The event says that a release begins.
+	// observe the workload. As an event: a release begins.
 	// Action: none. If it stays so, check kube-controller-manager.
 	ReasonTakingOver = "TakingOver"
 	// ReasonAwaitingRoom: a new template is given while the workload is taken over. Before its release begins, pods have to go, so
@@ -74,13 +74,13 @@ const (
 	// Action: none. If it stays so, find out why pods are not ready. Where it waits for you (a paused Deployment, a StatefulSet
 	// with a partition or `OnDelete`), the message says what to do.
 	ReasonNativeRollout = "NativeRollout"
-	// ReasonUpgrading: a batch is in progress. There is an event at the beginning of each batch.
+	// ReasonUpgrading: a batch is in progress. There is an event at the start of each batch.
 	// Action: none.
 	ReasonUpgrading = "StepUpgrading"
-	// ReasonStepDone: a line of the log. A batch without gates is done.
+	// ReasonStepDone: a log line. A batch without gates is done.
 	// Action: none.
 	ReasonStepDone = "StepCompleted"
-	// ReasonSuperseded: an event. Another template was given in mid-release, and its release begins.
+	// ReasonSuperseded: an event. A new template arrived in mid-release, and its release begins.
 	// Action: none.
 	ReasonSuperseded = "Superseded"
 	// ReasonBlocking: a batch is done, and the release waits for the gates in `status.gates`.
@@ -102,7 +102,7 @@ const (
 	// Action: none.
 	ReasonCompleted = "Completed"
 	// ReasonRollingBack: Sluice is rolling back to an earlier template; the message and `status.rollback` say why. There is an event
-	// at the beginning, and at that of each batch.
+	// at the start of the rollback and of each of its batches.
 	// Action: none.
 	ReasonRollingBack = "RollingBack"
 	// ReasonRolledBack: the earlier template runs again.
@@ -116,9 +116,9 @@ const (
 	// batch it still completes if all pods become available later.
 	// Action: release a fixed template, roll back, or run `sluice retry NAME` if the cause was elsewhere.
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonPodTrouble: an event. Pods of the new version crash, lack their image, can't be scheduled or can't start; the message and
-	// `status.podTrouble` say which. The release goes on waiting for them until its progress deadline.
-	// Action: release a fixed template, or roll back with `sluice rollback NAME`. If the cause is elsewhere, fix it: the pods come by themselves.
+	// ReasonPodTrouble: an event. Pods of the new version crash, can't pull their image, can't be scheduled or can't start; the message and
+	// `status.podTrouble` say which. The release waits for them until its progress deadline.
+	// Action: release a fixed template, or roll back with `sluice rollback NAME`. If the cause is elsewhere, fix it: the pods then start by themselves.
 	ReasonPodTrouble = "PodTrouble"
 	// ReasonWorkloadNotFound: the workload does not exist.
 	// Action: create it; the release then starts.

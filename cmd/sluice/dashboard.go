@@ -35,14 +35,14 @@ func newDashboard() *cobra.Command {
 		Use:     "dashboard",
 		GroupID: groupLook,
 		Short:   "Serve the dashboard and open it in the browser",
-		Long: `Serve the dashboard on this machine until you press Ctrl-C, and open it in the browser. It reads and does what your kubeconfig
-lets you; nothing is installed in the cluster.
+		Long: `Serve the dashboard on this machine until you press Ctrl-C, and open it in the browser. It uses the rights of your kubeconfig;
+nothing is installed in the cluster.
 
-The address that it prints lets one browser in, once; press Enter for another one. Other users of this machine and pages in your
-browser can't use it.
+The address that it prints works in one browser, once; press Enter for another one. Other users of this machine and other web pages
+can't use it.
 
-With --in-cluster it serves many people, who log in with a token of the Kubernetes API or at an OIDC issuer. It then reads lists as its own
-service account, and everything else as the person who looks, by impersonation. docs/dashboard.md says how to install it.`,
+With --in-cluster it serves everybody who logs in, with a token of the Kubernetes API or with an OIDC issuer. It then reads lists as its own
+service account, and impersonates the viewer for everything else. docs/dashboard.md says how to install it.`,
 		Example: `  sluice dashboard
   sluice dashboard -n shop --open=false`,
 		Args:              noArguments,
@@ -50,10 +50,10 @@ service account, and everything else as the person who looks, by impersonation. 
 		RunE:              func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	set := command.Flags()
-	set.StringVar(&flags.address, "address", "127.0.0.1:0", "loopback `host:port` to serve on; port 0 takes a free one")
+	set.StringVar(&flags.address, "address", "127.0.0.1:0", "loopback `host:port` to serve on; port 0 picks a free port; in the cluster any address, by default :8080")
 	set.StringVar(&flags.clusterName, "cluster-name", "", "`name` of the cluster on the pages (default the kubeconfig's context)")
 	set.BoolVar(&flags.open, "open", true, "open the browser")
-	set.BoolVar(&flags.serves, "in-cluster", false, "serve people who log in, in a cluster")
+	set.BoolVar(&flags.serves, "in-cluster", false, "serve everybody who logs in, from within a cluster")
 	flags.inCluster.register(set)
 	flags.kube.registerAll(command)
 	return command
@@ -139,7 +139,7 @@ func browse(ctx context.Context, address string) error {
 	return nil
 }
 
-// cache has what lists show: of all namespaces where nobody names one and the user may see all, otherwise of one.
+// cache has what lists show: of all namespaces if no flag names one and the user may see all, otherwise of one.
 func (f *dashboardFlags) cache(ctx context.Context, c *cluster, named bool) (cache.Cache, error) {
 	namespaces := []string{c.namespace}
 	if c.namespace == "" || !named && mayListAll(ctx, c) {
@@ -148,7 +148,7 @@ func (f *dashboardFlags) cache(ctx context.Context, c *cluster, named bool) (cac
 	return dashboard.NewCache(c.config, kube.NewScheme(), namespaces...)
 }
 
-// mayListAll reports whether the user may list the releases of all namespaces. Who can't be asked may not.
+// mayListAll reports whether the user may list the releases of all namespaces. It reports false if the API server does not say.
 func mayListAll(ctx context.Context, c *cluster) bool {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"},

@@ -21,7 +21,7 @@ func newNotify() *cobra.Command {
 		GroupID: groupServer,
 		Short:   "Check the file for --notices-config, and send a sample to its receivers",
 		Long: `Check a file that says who gets notices of releases, as "sluice controller --notices-config" reads it, and send a sample to each of its
-receivers. The command contacts no cluster, and exits with an error if a receiver does not take the sample.`,
+receivers. The command contacts no cluster, and exits with an error if a receiver does not accept the sample.`,
 		Example: `  sluice notify --config notices.yaml
   sluice notify --config notices.yaml --receiver shop-chat --kind ReleaseCompleted`,
 		Args: noArguments,
@@ -36,7 +36,7 @@ receivers. The command contacts no cluster, and exits with an error if a receive
 
 func (f *notifyFlags) run(cmd *cobra.Command) error {
 	if f.config == "" {
-		return usageError{errors.New("--config is missing: name the file that --notices-config of the controller will have")}
+		return usageError{errors.New("--config is missing: name the file for --notices-config of the controller")}
 	}
 	config, err := notices.Load(f.config)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *notifyFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d receivers did not take the sample", failed, len(tried))
+		return fmt.Errorf("%d of %d receivers did not accept the sample", failed, len(tried))
 	}
 	return nil
 }

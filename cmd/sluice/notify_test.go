@@ -34,7 +34,7 @@ func TestNotify(t *testing.T) {
 		out, err string
 	}{
 		"--config=" + path: {
-			exitError, "chat: delivered\nevents: not delivered: the receiver answered 404 Not Found\n", "sluice: 1 of 2 receivers did not take the sample\n",
+			exitError, "chat: delivered\nevents: not delivered: the receiver answered 404 Not Found\n", "sluice: 1 of 2 receivers did not accept the sample\n",
 		},
 		"--config=" + path + " --receiver=chat --kind=Drifted": {exitOK, "chat: delivered\n", ""},
 		"--config=" + path + " --receiver=other":               {exitUsage, "", `no receiver has the name "other"`},

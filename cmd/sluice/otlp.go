@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
-// otlpFlags say where traces are sent. What they leave open is taken from the variables that OpenTelemetry has for it.
+// otlpFlags say where traces are sent. What they leave open is read from OpenTelemetry's environment variables.
 type otlpFlags struct {
 	endpoint, protocol string
 	insecure           bool
@@ -28,13 +28,13 @@ type otlpFlags struct {
 
 func (f *otlpFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.endpoint, "otlp-endpoint", "",
-		"`URL` of an OpenTelemetry collector to send a trace of each release to, such as https://collector.example.com:4318 (default $OTEL_EXPORTER_OTLP_ENDPOINT; none sends none)")
+		"`URL` of an OpenTelemetry collector for a trace of each release, such as https://collector.example.com:4318 (default $OTEL_EXPORTER_OTLP_ENDPOINT; without one, no traces are sent)")
 	set.StringVar(&f.protocol, "otlp-protocol", "",
 		"`protocol` of the collector: http/protobuf or grpc (default $OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf)")
 	set.BoolVar(&f.insecure, "otlp-insecure", false,
 		"allow plain http to a collector on another machine (default $OTEL_EXPORTER_OTLP_INSECURE)")
 	set.StringVar(&f.page, "trace-url", "",
-		"`URL` where people see a trace, with {traceID} in it, for commit statuses to link to, such as https://jaeger.example.com/trace/{traceID}")
+		"`URL` of a trace in your viewer, with {traceID} in it, for links in commit statuses, such as https://jaeger.example.com/trace/{traceID}")
 }
 
 // variables reads a variable of the environment; those of OpenTelemetry for traces alone come first.
@@ -44,8 +44,8 @@ func (v variables) otlp(name string) string {
 	return cmp.Or(v("OTEL_EXPORTER_OTLP_TRACES_"+name), v("OTEL_EXPORTER_OTLP_"+name))
 }
 
-// apply sets where traces go. Flags that are wrong are an error. Variables can be set for all pods of a cluster by somebody who has never
-// heard of Sluice: what is wrong with them is returned as a warning, and no traces are sent.
+// apply sets where traces go. Invalid flags are an error. Variables may be set for all pods of a cluster, without Sluice in mind: if they are
+// invalid, apply returns a warning, and no traces are sent.
 func (f *otlpFlags) apply(options *app.Options, env variables) (warning, err error) {
 	page, err := traces.NewPage(f.page)
 	if err != nil {
@@ -106,7 +106,7 @@ func checkHeaders(env variables) error {
 // headerName is how the name of a header looks.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// address is where traces go. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is taken as it is; the others are of a collector for everything.
+// address is where traces go. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used as it is; the others name a collector for all signals.
 func (f *otlpFlags) address(env variables, protocol traces.Protocol) string {
 	ofCollector := f.endpoint
 	if ofCollector == "" {
@@ -125,7 +125,7 @@ func (f *otlpFlags) address(env variables, protocol traces.Protocol) string {
 	return strings.TrimRight(ofCollector, "/") + path
 }
 
-// certificates are those to know the collector by, and to be known by it; nil where there are none.
+// certificates are those to verify the collector with, and the client's own; nil if there are none.
 func certificates(env variables) (*tls.Config, error) {
 	trusted, own, key := env.otlp("CERTIFICATE"), env.otlp("CLIENT_CERTIFICATE"), env.otlp("CLIENT_KEY")
 	if trusted == "" && own == "" && key == "" {

@@ -15,12 +15,12 @@ import (
 
 // The limits of the history page, and the sizes of its drawing.
 const (
-	defaultDays  = 30
-	mostHistory  = 100
-	dayWidth     = 20
-	barGap       = 4
-	historyHigh  = 100
-	secondsInDay = 24 * time.Hour
+	defaultDays = 30
+	mostHistory = 100
+	dayWidth    = 20
+	barGap      = 4
+	historyHigh = 100
+	oneDay      = 24 * time.Hour
 )
 
 // historyChoices are the numbers of days to choose from.
@@ -73,7 +73,7 @@ func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Ti
 		query.Days = defaultDays
 	}
 	page := History{Namespace: query.Namespace, Days: query.Days, Choices: historyChoices, Now: now, Width: query.Days * dayWidth}
-	from := now.Add(-time.Duration(query.Days) * secondsInDay)
+	from := now.Add(-time.Duration(query.Days) * oneDay)
 	namespaces := map[string]bool{}
 	var past []Past
 	for i := range kept {
@@ -159,7 +159,7 @@ func (h *History) bars(past []Past) {
 	released, failed := make([]int, h.Days), make([]int, h.Days)
 	most := 1
 	for i := range past {
-		day := h.Days - 1 - int(h.Now.Sub(past[i].Time.Time)/secondsInDay)
+		day := h.Days - 1 - int(h.Now.Sub(past[i].Time.Time)/oneDay)
 		if past[i].failed {
 			failed[day]++
 		} else {
@@ -169,7 +169,7 @@ func (h *History) bars(past []Past) {
 	}
 	for day := range h.Days {
 		good, bad := released[day]*historyHigh/most, failed[day]*historyHigh/most
-		date := h.Now.Add(-time.Duration(h.Days-1-day) * secondsInDay).UTC().Format(time.DateOnly)
+		date := h.Now.Add(-time.Duration(h.Days-1-day) * oneDay).UTC().Format(time.DateOnly)
 		h.Bars = append(h.Bars, Bar{
 			Day: date, Text: fmt.Sprintf("%d released, %d rolled back", released[day], failed[day]), X: day * dayWidth, Width: dayWidth - barGap,
 			Released: good, ReleasedY: historyHigh - good, Failed: bad, FailedY: historyHigh - good - bad,

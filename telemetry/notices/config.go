@@ -258,7 +258,7 @@ func checkType(kind receiverType) error {
 func checkKinds(wanted []story.Kind) error {
 	for i, one := range wanted {
 		if _, known := kinds[one]; !known {
-			return fmt.Errorf("[%d] is not one of %v", i, Kinds())
+			return fmt.Errorf("[%d]: %.40q is not one of %v", i, string(one), Kinds())
 		}
 	}
 	return nil

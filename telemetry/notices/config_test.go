@@ -63,7 +63,7 @@ func TestInvalidConfig(t *testing.T) {
 		"another scheme":       {"receivers: [{name: a, type: slack, url: 'file:///very-secret'}]", "receivers[0].url: must be an absolute URL"},
 		"broken URL":           {"receivers: [{name: a, type: slack, url: 'https://a b/very-secret%zz'}]", "receivers[0].url: must be an absolute URL"},
 		"fragment":             {"receivers: [{name: a, type: slack, url: 'https://a.example/#very-secret'}]", "receivers[0].url: must not have a fragment"},
-		"unknown kind":         {"receivers: [{name: a, type: slack, urlFile: slack-url, kinds: [Done]}]", "receivers[0].kinds: [0] is not one of [ApprovalRefused"},
+		"unknown kind":         {"receivers: [{name: a, type: slack, urlFile: slack-url, kinds: [Done]}]", "receivers[0].kinds: [0]: \"Done\" is not one of [ApprovalRefused"},
 		"invalid namespace":    {"receivers: [{name: a, type: slack, urlFile: slack-url, namespaces: ['*']}]", "receivers[0].namespaces: [0] is not the name"},
 		"short key":            {"receivers: [{name: a, type: cloudevents, urlFile: slack-url, signing: {keys: [whsec_c2VjcmV0]}}]", "receivers[0].signing: key 1 must be whsec_"},
 		"no key":               {"receivers: [{name: a, type: cloudevents, urlFile: slack-url, signing: {keyFiles: [slack-url]}}]", "receivers[0].signing: key 1 must be whsec_"},
