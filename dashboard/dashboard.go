@@ -28,7 +28,7 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// Options are what a Dashboard is made of.
+// Options are the options of a Dashboard.
 type Options struct {
 	// Objects has the BatchReleases, ReleaseSources and histories that lists show; see NewCache.
 	Objects cache.Cache
@@ -91,13 +91,13 @@ func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (c
 	return objects, nil
 }
 
-// Follow has the pages hear of changes, until ctx ends.
+// Follow notifies the pages of changes until ctx ends.
 func (d *Dashboard) Follow(ctx context.Context) error {
 	d.following.Store(&ctx)
 	return d.hear(ctx, &v1alpha1.BatchRelease{}, kindRelease)
 }
 
-// followSources has the pages hear of sources, once somebody looks at them who may: not everybody who runs a dashboard may list them.
+// followSources notifies the pages of changes of sources, once a viewer who may list them does: not everybody who runs a dashboard may.
 func (d *Dashboard) followSources() error {
 	ctx := d.following.Load()
 	if ctx == nil {
@@ -113,7 +113,7 @@ func (d *Dashboard) followSources() error {
 	return err
 }
 
-// Handler serves the pages to those whom the door lets in.
+// Handler serves the pages to people whom the door admits.
 func (d *Dashboard) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", d.page(d.listReleases))
@@ -143,11 +143,11 @@ type answer struct {
 // errNoPage says that there is no page at an address.
 var errNoPage = errors.New("there is no page at this address")
 
-// page serves what a function makes for a viewer.
+// page serves the page that a function makes for a viewer.
 func (d *Dashboard) page(make func(*http.Request, *access.Viewer) (*answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		viewer := access.ViewerOf(r.Context())
-		if viewer == nil { // the door lets nobody through whom it does not know
+		if viewer == nil { // the door passes on only known viewers
 			http.Error(w, "log in first", http.StatusUnauthorized)
 			return
 		}
@@ -202,7 +202,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, viewer *acces
 	d.write(w, r, viewer, status, &answer{name: page.Problem, frame: page.Frame{Title: title, Content: text}})
 }
 
-// statusMessage is what the API server said, without who asked it in between.
+// statusMessage is the message of the API server, without what wraps it.
 func statusMessage(err error) string {
 	var told apierrors.APIStatus
 	if errors.As(err, &told) {
@@ -225,7 +225,7 @@ const timeout = 20 * time.Second
 // patience is how long a readiness check waits for the cache.
 const patience = time.Second
 
-// ready says whether lists can be shown.
+// ready reports whether lists can be shown.
 func (d *Dashboard) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()

@@ -33,7 +33,7 @@ type Options struct {
 // Times of the notifier.
 const (
 	usualPoll = 10 * time.Second
-	// between is the least time between two writes of the record.
+	// between is the minimum time between two writes of the record.
 	between = time.Second
 	// farewell is how long requests may take once the process has to stop, and lastWrites how long all that is written of it.
 	farewell   = 2 * time.Second
@@ -123,7 +123,7 @@ func outlive(ctx context.Context, length time.Duration) (context.Context, contex
 	return longer, func() { stop(); end() }
 }
 
-// use gives receivers their posts.
+// use starts a post for each receiver.
 func (n *Notifier) use(stop, kill context.Context, all *posts, config *Config) error {
 	clients := make([]*http.Client, len(config.receivers))
 	for i, r := range config.receivers {
@@ -137,7 +137,7 @@ func (n *Notifier) use(stop, kill context.Context, all *posts, config *Config) e
 	return nil
 }
 
-// recall reads the record. Without one, no notice is about what was before: so it is at the first start.
+// recall reads the record. Without one, as at the first start, there are no notices about what happened before.
 func (n *Notifier) recall(ctx context.Context) *record {
 	ctx, end := context.WithTimeout(ctx, patience)
 	defer end()
@@ -213,7 +213,7 @@ func (n *Notifier) handle(ctx context.Context, object client.Object, handler too
 	return nil
 }
 
-// follow reads the configuration again and again. An invalid one leaves the one before in use.
+// follow reads the configuration again and again. While it is invalid, the previous one stays in use.
 func (n *Notifier) follow(stop, kill context.Context, all *posts) {
 	digest, problem := n.config.digest, ""
 	for {
@@ -286,7 +286,7 @@ func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
 	return nil
 }
 
-// last writes the record a last time. Another process may hold the Lease by now: what that has written stays.
+// last writes the record a last time. If another process holds the Lease by now, what that has written stays.
 func (n *Notifier) last(ctx context.Context, desk *desk) {
 	select {
 	case <-desk.dirty:

@@ -28,13 +28,13 @@ const (
 	sendTime    = 75 * time.Second
 	// flushTime is how long the end of the process waits for the collector.
 	flushTime = 5 * time.Second
-	// maxAnswer is how much is read of what a collector answers.
+	// maxAnswer is how much is read of a response of the collector.
 	maxAnswer = 64 << 10
 	// remembered is how many spans are known to have been told.
 	remembered = 8192
 )
 
-// Exporter tells facts to an OpenTelemetry collector.
+// Exporter sends facts to an OpenTelemetry collector.
 type Exporter struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -42,7 +42,7 @@ type Exporter struct {
 	// told are the spans of late. A batch whose pods are lost and come again is done twice, and a release can be said to have ended twice: the
 	// first time counts.
 	told *lru.Cache[spanKey, bool]
-	// goesOn are the traces of late of which something was told.
+	// goesOn are the recent traces of which spans were sent.
 	goesOn *lru.Cache[trace.TraceID, bool]
 }
 
@@ -166,7 +166,7 @@ func (e *Exporter) Shutdown(ctx context.Context) {
 	e.sender.giveUp(err)
 }
 
-// patient is a transport of which every failure is tried again, for a minute: a collector that is restarted refuses connections.
+// patient is a transport that marks every failure as temporary, so that it is retried for a minute: a collector that restarts refuses connections.
 type patient struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -178,7 +178,7 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// passingError is one that may go away by itself.
+// passingError is an error that may go away by itself.
 type passingError struct{ error }
 
 // Temporary is how the library asks.

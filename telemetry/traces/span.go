@@ -21,7 +21,7 @@ const (
 	kindRollback = "rollback"
 )
 
-// span is one that has ended.
+// span is a span that has ended.
 type span struct {
 	name       string
 	trace      trace.TraceID
@@ -36,7 +36,7 @@ type span struct {
 	unsure bool
 }
 
-// spansOf are what has ended with a fact.
+// spansOf are the spans that end with a fact.
 func spansOf(f *story.Fact) []span {
 	if f.UID == "" {
 		return nil
@@ -161,7 +161,7 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// between are the times of a span. Nothing ends before it begins, whatever the clocks and the writers of objects say.
+// between are the times of a span. No span ends before it begins, whatever the clocks and the writers of objects say.
 func between(since, until time.Time) (time.Time, time.Time) {
 	if until.Before(earliest) || until.After(latest) {
 		until = earliest
