@@ -155,7 +155,7 @@ func TestNoticesKeepSecrets(t *testing.T) {
 	}
 	configure(receivers + "  very-secret: x\n")
 	cptest.Eventually(t, soon, func() error {
-		if !strings.Contains(log.String(), "is invalid: the one before stays in use") {
+		if !strings.Contains(log.String(), "The configuration of notices is invalid: ") {
 			return errors.New("want the invalid configuration in the log")
 		}
 		return nil
