@@ -33,7 +33,7 @@ func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key clie
 	came := told{verb: what.verb, outcome: written, to: subjectOf(what, a, release), at: d.options.Clock.Now()}
 	writer := act.Writer{Client: viewer.Client, Owner: dashboardOwner}
 	changes, objects, err := writer.Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-		now, err := situationNow(ctx, viewer, what, release)
+		now, err := d.situationNow(ctx, viewer, what, release)
 		if err != nil {
 			return nil, err
 		}
@@ -76,9 +76,13 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 }
 
 // situationNow reads what a deed depends on.
-func situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
+func (d *Dashboard) situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
+	done, err := d.reads.take(ctx, viewer.Name)
+	if err != nil {
+		return situation{}, err
+	}
+	defer done()
 	sight := &show.Sight{Whole: &show.Whole{Release: release}}
-	var err error
 	switch {
 	case what.compares == everyFact:
 		sight.Gates, err = lookup.Gates(ctx, viewer.Client, client.ObjectKeyFromObject(release))

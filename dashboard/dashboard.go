@@ -103,7 +103,9 @@ func (d *Dashboard) followSources() error {
 	if ctx == nil {
 		return nil
 	}
-	d.sources.Lock()
+	if !d.sources.TryLock() { // somebody else's request sets it up, and may hang
+		return nil
+	}
 	defer d.sources.Unlock()
 	if d.hearSources {
 		return nil
@@ -192,6 +194,9 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, viewer *acces
 		status, title, text = http.StatusNotFound, "Not found", "There is no such page or object."
 	case apierrors.IsForbidden(err):
 		status, title, text = http.StatusForbidden, "Not allowed", "The API server refused: "+statusMessage(err)
+	case errors.Is(err, access.ErrBusy):
+		status, title, text = http.StatusTooManyRequests, "Too many pages at once", "You have many pages open, or the dashboard is busy. Close some pages, and try again."
+		w.Header().Set("Retry-After", retryAfter)
 	case errors.As(err, new(*http.MaxBytesError)):
 		title, text = "Too much to show", "What belongs to the release is too large for a page. Look at it with 'sluice status', and see which objects of it are so large."
 	case apierrors.IsUnauthorized(err):
@@ -221,6 +226,9 @@ func navigation(path string) []page.NavLink {
 
 // timeout is how long the API server may take for one page.
 const timeout = 20 * time.Second
+
+// retryAfter is when a viewer may ask again after they had to wait too long, in seconds.
+const retryAfter = "5"
 
 // patience is how long a readiness check waits for the cache.
 const patience = time.Second

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/sluice-dev/sluice/dashboard/access"
 )
 
 // The bounds of what is read for pages at a time: a release can have many pods, and all that is read of it is in memory until its page is made.
 const (
-	readsAtOnce = 16
+	readsAtOnce = 8
 	// readsOfOneParty are those of one person, or of all service accounts of a namespace: who loads many pages at once waits for their own.
 	readsOfOneParty = readsAtOnce / 4
 )
@@ -37,12 +39,12 @@ func (r *reads) take(ctx context.Context, viewer string) (func(), error) {
 	own, leave := r.enter(cmp.Or(partyOf(viewer), viewer))
 	if !wait(ctx, own.places) {
 		leave()
-		return nil, fmt.Errorf("wait for one's other pages: %w", ctx.Err())
+		return nil, fmt.Errorf("wait for one's other pages: %w: %w", access.ErrBusy, ctx.Err())
 	}
 	if !wait(ctx, r.places) {
 		<-own.places
 		leave()
-		return nil, fmt.Errorf("wait to read a release: %w", ctx.Err())
+		return nil, fmt.Errorf("wait to read a release: %w: %w", access.ErrBusy, ctx.Err())
 	}
 	return func() {
 		<-r.places

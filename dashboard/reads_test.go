@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -80,6 +81,9 @@ func holdUp(t *testing.T, who func(int) string, show func(*Dashboard, *http.Requ
 	defer cancel()
 	if err := ask(soon, &access.Viewer{Name: "ada", Client: quick{}}); !apierrors.IsNotFound(err) {
 		t.Errorf("somebody else's page is not read: %v", err)
+	}
+	if err := ask(soon, &access.Viewer{Name: who(0), Client: api}); !errors.Is(err, access.ErrBusy) {
+		t.Errorf("who waits too long is not told why: %v", err)
 	}
 	leave()
 	synctest.Wait()

@@ -12,6 +12,8 @@ import (
 const (
 	mostOfAnyAddress = mostConnections * 3 / 4
 	mostOfOneAddress = mostConnections / 4
+	// mostOfProxies leaves connections for the probes of the kubelet.
+	mostOfProxies = mostConnections - 64
 )
 
 // shares is a listener that closes connections of an address that has its share of them.
@@ -37,6 +39,9 @@ func (s *shares) Accept() (net.Conn, error) {
 		}
 		address := remote.Address(conn.RemoteAddr().String())
 		network := remote.Network(address)
+		if remote.In(s.proxies, address) { // its neighbours are not counted with it
+			network = netip.PrefixFrom(address, address.BitLen())
+		}
 		if s.take(network, s.most(address)) {
 			return &share{Conn: conn, giveBack: sync.OnceFunc(func() { s.release(network) })}, nil
 		}
@@ -48,7 +53,7 @@ func (s *shares) Accept() (net.Conn, error) {
 func (s *shares) most(address netip.Addr) int {
 	switch {
 	case remote.In(s.proxies, address):
-		return mostConnections
+		return mostOfProxies
 	case len(s.proxies) > 0:
 		return mostOfOneAddress
 	default:

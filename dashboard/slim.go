@@ -39,8 +39,26 @@ func slim(object any) (any, error) {
 		slimHistory(of, owner)
 	case *v1alpha1.BatchRelease:
 		of.Spec.Template = nil
+		slimStrategy(&of.Spec, int(of.Status.CurrentStepIndex))
 	}
 	return object, nil
+}
+
+// slimStrategy leaves of the steps what lists read: how many there are, and the gates of the current one.
+func slimStrategy(spec *v1alpha1.BatchReleaseSpec, current int) {
+	spec.Strategy.Traffic, spec.Strategy.Order = nil, nil
+	all := [][]v1alpha1.Step{spec.Strategy.Steps}
+	if spec.Rollback != nil {
+		all = append(all, spec.Rollback.Steps)
+	}
+	for _, steps := range all {
+		for i := range steps {
+			steps[i].Matches = nil
+			if i != current {
+				steps[i].Gates = nil
+			}
+		}
+	}
 }
 
 // slimHistory leaves whose history a revision is; of one that is none, nothing is listed.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,10 +44,23 @@ func TestLittleIsKeptOfEachObject(t *testing.T) {
 	t.Parallel()
 	raw := []byte(`{"large":"` + strings.Repeat("x", 1<<20) + `"}`)
 	own := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BatchRelease", Name: "pay"}
+	steps := make([]v1alpha1.Step, 50)
+	for i := range steps {
+		for range 8 {
+			steps[i].Matches = append(steps[i].Matches, v1alpha1.RequestMatch{Headers: []v1alpha1.ValueMatch{{Name: "x", Value: strings.Repeat("x", 4096)}}})
+		}
+		for range 10 {
+			steps[i].Gates = append(steps[i].Gates, v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}})
+		}
+	}
+	large := v1alpha1.ReleaseStrategy{Steps: steps, Order: make([]v1alpha1.OrderKey, 1000)}
 	for name, c := range map[string]struct {
 		object client.Object
 		most   int
 	}{
+		"strategy": {&v1alpha1.BatchRelease{ObjectMeta: fat(own), Spec: v1alpha1.BatchReleaseSpec{
+			Strategy: large, Rollback: &v1alpha1.RollbackStrategy{Steps: slices.Clone(steps)},
+		}}, 16 << 10},
 		"release":     {&v1alpha1.BatchRelease{ObjectMeta: fat(own), Spec: v1alpha1.BatchReleaseSpec{Template: &runtime.RawExtension{Raw: raw}}}, 8 << 10},
 		"source":      {&v1alpha1.ReleaseSource{ObjectMeta: fat(own)}, 8 << 10},
 		"history":     {&appsv1.ControllerRevision{ObjectMeta: fat(own), Data: runtime.RawExtension{Raw: raw}}, 8 << 10},

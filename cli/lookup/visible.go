@@ -2,7 +2,9 @@ package lookup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -19,7 +21,7 @@ import (
 // Sight is show.Sight.
 type Sight = show.Sight
 
-// Visible reads a release and what belongs to it, as far as the user may read it. Only the release itself must be readable.
+// Visible reads a release and what belongs to it, as far as the user may read it and no answer is too large. Only the release itself must be readable.
 func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight, error) {
 	c = paged{c}
 	sight := &Sight{Whole: &show.Whole{Release: &v1alpha1.BatchRelease{}}}
@@ -28,22 +30,28 @@ func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight
 	}
 	var lock sync.Mutex
 	parts, ctx := errgroup.WithContext(ctx)
-	read := func(part func() error) {
+	read := func(name string, part func() error) {
 		parts.Go(func() error {
 			err := part()
-			if apierrors.IsForbidden(err) {
-				lock.Lock()
-				defer lock.Unlock()
-				sight.Hidden = append(sight.Hidden, err.Error())
-				return nil
+			var why string
+			switch {
+			case apierrors.IsForbidden(err):
+				why = err.Error()
+			case errors.As(err, new(*http.MaxBytesError)):
+				why = "The " + name + " can't be shown: the answer of the API server is too large."
+			default:
+				return err
 			}
-			return err
+			lock.Lock()
+			defer lock.Unlock()
+			sight.Hidden = append(sight.Hidden, why)
+			return nil
 		})
 	}
-	read(func() (err error) { sight.Gates, err = Gates(ctx, c, key); return err })
-	read(func() error { return readSource(ctx, c, sight.Whole) })
-	read(func() error { return readWorkload(ctx, c, sight.Whole) })
-	read(func() (err error) { sight.Kept, err = Kept(ctx, c, sight.Release); return err })
+	read("gates", func() (err error) { sight.Gates, err = Gates(ctx, c, key); return err })
+	read("ReleaseSource", func() error { return readSource(ctx, c, sight.Whole) })
+	read("workload with its pods", func() error { return readWorkload(ctx, c, sight.Whole) })
+	read("history", func() (err error) { sight.Kept, err = Kept(ctx, c, sight.Release); return err })
 	if err := parts.Wait(); err != nil {
 		return nil, err
 	}
@@ -61,7 +69,7 @@ func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alph
 
 // The limits for reading pods: how many at a time, and how many in total, rounded up to whole pages.
 const (
-	podPage  = 250
+	podPage  = 100
 	mostPods = 5000
 )
 

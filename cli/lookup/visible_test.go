@@ -3,6 +3,8 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,5 +60,30 @@ func TestPodsAreReadInPages(t *testing.T) {
 	}, Spec: corev1.PodSpec{NodeName: "node-0"}}
 	if diff := cmp.Diff(want, pods.Items[mostPods-1]); diff != "" {
 		t.Errorf("the last one (-want +got):\n%s", diff)
+	}
+}
+
+// vast is an API server whose lists are too large to read.
+type vast struct{ client.Reader }
+
+func (vast) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+
+func (vast) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return fmt.Errorf("list: %w", &http.MaxBytesError{Limit: 1})
+}
+
+// A tenant with large objects hides these from their own page, and nothing else: people can still pause the release and roll it back.
+func TestLargePartsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	sight, err := Visible(t.Context(), vast{}, client.ObjectKey{Namespace: "shop", Name: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(sight.Hidden)
+	want := []string{"The gates can't be shown: the answer of the API server is too large.", "The history can't be shown: the answer of the API server is too large."}
+	if diff := cmp.Diff(want, sight.Hidden); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -17,7 +17,7 @@ type Sight struct {
 
 	// Kept are the templates in its history.
 	Kept []appsv1.ControllerRevision
-	// Hidden says what the user may not read, in the words of the API server.
+	// Hidden says what is missing: what the user may not read, in the words of the API server, and what is too large.
 	Hidden []string
 }
 

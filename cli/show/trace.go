@@ -2,7 +2,6 @@ package show
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -138,8 +137,7 @@ func CommitURL(source *v1alpha1.ReleaseSource, commit string) string {
 
 // isHash reports whether a commit is a hash. It comes from an annotation: anything else could lead to another page of the forge.
 func isHash(commit string) bool {
-	_, err := hex.DecodeString(commit)
-	return err == nil && commit != ""
+	return commit != "" && strings.Trim(commit, "0123456789abcdefABCDEF") == ""
 }
 
 // Object is one of the cluster.

@@ -54,7 +54,11 @@ func admit(who identity) (identity, error) {
 	if strings.HasPrefix(who.Name, reserved) {
 		return identity{}, refuse("%s is a part of Kubernetes. Log in as a person or as a service account.", who.Name)
 	}
-	admitted := identity{Name: who.Name, UID: who.UID, Groups: ownGroups(who.Groups), Extra: ownExtra(who.Extra)}
+	extra, err := ownExtra(who.Extra)
+	if err != nil {
+		return identity{}, err
+	}
+	admitted := identity{Name: who.Name, UID: who.UID, Groups: ownGroups(who.Groups), Extra: extra}
 	for _, group := range admitted.Groups {
 		if strings.HasPrefix(group, reserved) {
 			return identity{}, refuse("%s is in the group %s, and the dashboard acts for no member of that group. Log in as somebody else.", who.Name, group)
@@ -89,8 +93,9 @@ func ownGroups(all []string) []string {
 	return slices.Compact(own)
 }
 
-// ownExtra are the attributes of a person: some authorizers limit rights by them, so none may be left out.
-func ownExtra(all map[string][]string) map[string][]string {
+// ownExtra are the attributes of a person: some authorizers limit rights by them, so none may be left out. Their names are in lower case, as the API
+// server reads them from the headers of an impersonation: those of an EKS login are not.
+func ownExtra(all map[string][]string) (map[string][]string, error) {
 	var own map[string][]string
 	for key, values := range all {
 		if strings.HasPrefix(key, credentialExtra) || len(values) == 0 {
@@ -99,9 +104,13 @@ func ownExtra(all map[string][]string) map[string][]string {
 		if own == nil {
 			own = map[string][]string{}
 		}
-		own[key] = values
+		lower := strings.ToLower(key)
+		if _, twice := own[lower]; twice {
+			return nil, refuse("The login has two attributes that differ only in case: %.60q. The API server can't tell them apart when the dashboard acts as somebody.", lower)
+		}
+		own[lower] = values
 	}
-	return own
+	return own, nil
 }
 
 // wellFormed refuses texts that would change as headers, and so name somebody else: HTTP trims spaces and ends a value at the end of the line.

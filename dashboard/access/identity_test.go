@@ -47,6 +47,7 @@ func TestAdmit(t *testing.T) {
 		"Invisible":  {"it looks as another name", identity{Name: "ada\u200b"}, identity{}, true},
 		"Bytes":      {"no text", identity{Name: "ada\xff"}, identity{}, true},
 		"EmptyGroup": {"no group", identity{Name: "ada", Groups: []string{""}}, identity{}, true},
+		"ExtraTwice": {"the API server would merge them", identity{Name: "ada", Extra: map[string][]string{"Scope": {"a"}, "scope": {"b"}}}, identity{}, true},
 		"Extra":      {"HTTP would make another value of it", identity{Name: "ada", Extra: map[string][]string{"scopes": {"user:info "}}}, identity{}, true},
 		"UID":        {"HTTP would make another one of it", identity{Name: "ada", UID: "1 "}, identity{}, true},
 		"Long":       {"too much", identity{Name: strings.Repeat("x", maxText+1)}, identity{}, true},

@@ -103,15 +103,15 @@ func (k *keyring) keep(err error) {
 func readSecrets(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read session keys: %w", err)
+		return nil, fmt.Errorf("--session-key-file: %w", err)
 	}
 	secrets := strings.Fields(string(data))
 	if len(secrets) == 0 {
-		return nil, fmt.Errorf("read session keys: %s is empty; make a key with 'openssl rand -base64 32'", path)
+		return nil, fmt.Errorf("--session-key-file: %s is empty; make a key with 'openssl rand -base64 32'", path)
 	}
 	for i, secret := range secrets {
 		if len(secret) < minKey {
-			return nil, fmt.Errorf("read session keys: key %d in %s has %d characters, want %d or more; make one with 'openssl rand -base64 32'",
+			return nil, fmt.Errorf("--session-key-file: key %d in %s has %d characters, want %d or more; make one with 'openssl rand -base64 32'",
 				i+1, path, len(secret), minKey)
 		}
 	}
@@ -140,11 +140,11 @@ func newOwnSecret(o OIDC, logger logr.Logger) (*ownSecret, error) {
 func (c *ownSecret) read() error {
 	data, err := os.ReadFile(c.path)
 	if err != nil {
-		return fmt.Errorf("read client secret: %w", err)
+		return fmt.Errorf("--oidc-client-secret-file: %w", err)
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		return fmt.Errorf("read client secret: %s is empty", c.path)
+		return fmt.Errorf("--oidc-client-secret-file: %s is empty; leave the flag out for a public client", c.path)
 	}
 	c.secret = secret
 	return nil

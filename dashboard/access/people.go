@@ -27,8 +27,11 @@ const (
 	personBurst     = 300
 	// maxAnswer is how much the API server may send to one request: whoever writes large objects into a namespace has their own page refused, and not
 	// the dashboard's memory filled. Watches send one object after the other.
-	maxAnswer = 16 << 20
+	maxAnswer = 4 << 20
 )
+
+// ErrBusy says that a viewer or the dashboard has too much to read.
+var ErrBusy = errors.New("too many pages at once")
 
 // people are the clients that act as the people who log in. They share the connections of the dashboard's own account.
 type people struct {
@@ -97,7 +100,7 @@ type waitedKey struct{}
 // wait waits for the limit.
 func (a *acting) wait(ctx context.Context) (context.Context, error) {
 	if err := a.limit.Wait(ctx); err != nil {
-		return nil, fmt.Errorf("wait for the limit on one's requests: %w", err)
+		return nil, fmt.Errorf("wait for the limit on one's requests: %w: %w", ErrBusy, err)
 	}
 	return context.WithValue(ctx, waitedKey{}, true), nil
 }
@@ -115,7 +118,7 @@ func (r rationed) RoundTrip(request *http.Request) (*http.Response, error) {
 			if request.Body != nil {
 				_ = request.Body.Close() // it is not sent
 			}
-			return nil, fmt.Errorf("wait for the limit on one's requests: %w", err)
+			return nil, fmt.Errorf("wait for the limit on one's requests: %w: %w", ErrBusy, err)
 		}
 	}
 	return r.next.RoundTrip(request)

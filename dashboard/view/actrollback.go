@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -62,21 +63,13 @@ func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	return preview
 }
 
-// withReleased are the templates in the history, and the one in progress, which the workload has while it is held.
+// withReleased are the templates in the history, and the one in progress.
 func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 	status := &sight.Release.Status
 	if status.Held == nil || keptOf(sight.Kept, status.UpdateRevision) != nil {
 		return sight.Kept
 	}
-	var template *corev1.PodTemplateSpec
-	switch w := sight.Workload.(type) {
-	case *appsv1.Deployment:
-		template = &w.Spec.Template
-	case *appsv1.DaemonSet:
-		template = &w.Spec.Template
-	case *appsv1.StatefulSet: // it may be held with its earlier template; its controller keeps that of each revision
-		template = recorded(sight.Revisions, w.Name+"-"+status.UpdateRevision)
-	}
+	template := releasedTemplate(sight)
 	if template == nil {
 		return sight.Kept
 	}
@@ -87,6 +80,43 @@ func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 	released := appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: raw}}
 	released.Labels = map[string]string{v1alpha1.RevisionLabel: status.UpdateRevision}
 	return append(slices.Clip(sight.Kept), released)
+}
+
+// releasedTemplate is the template in progress; nil if nothing shows it. The native controllers keep that of each revision. A workload that is held can
+// have another one: a StatefulSet its earlier one, and one without pods the stable one.
+func releasedTemplate(sight *show.Sight) *corev1.PodTemplateSpec {
+	status := &sight.Release.Status
+	var template *corev1.PodTemplateSpec
+	switch w := sight.Workload.(type) {
+	case *appsv1.Deployment:
+		if template = templateOfSet(sight.Sets, status.UpdateRevision); template == nil {
+			template = &w.Spec.Template
+		}
+	case *appsv1.DaemonSet:
+		if template = recorded(sight.Revisions, w.Name+"-"+status.UpdateRevision); template == nil {
+			template = &w.Spec.Template
+		}
+	case *appsv1.StatefulSet:
+		return recorded(sight.Revisions, w.Name+"-"+status.UpdateRevision)
+	}
+	var stable corev1.PodTemplateSpec
+	if before := keptOf(sight.Kept, status.StableRevision); before != nil && len(before.Data.Raw) <= mostChanged && json.Unmarshal(before.Data.Raw, &stable) == nil &&
+		equality.Semantic.DeepEqual(template, &stable) {
+		return nil
+	}
+	return template
+}
+
+// templateOfSet is the template of the ReplicaSet of a revision, without the label that its Deployment's controller adds; nil if there is none.
+func templateOfSet(sets []appsv1.ReplicaSet, revision string) *corev1.PodTemplateSpec {
+	for i := range sets {
+		if sets[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision {
+			template := sets[i].Spec.Template.DeepCopy()
+			delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+			return template
+		}
+	}
+	return nil
 }
 
 // recorded is the template in the revision of a name that a native controller keeps; nil if there is none.

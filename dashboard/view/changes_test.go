@@ -22,6 +22,12 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 	before.Data = runtime.RawExtension{Raw: []byte(`{"spec":{"containers":[{"image":"web:1"}]}}`)}
 	workload := &appsv1.Deployment{}
 	workload.Spec.Template.Spec.Containers = []corev1.Container{{Image: "web:2"}}
+	empty := workload.DeepCopy()
+	empty.Spec.Template.Spec.Containers[0].Image = "web:1"
+	set := appsv1.ReplicaSet{}
+	set.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "r2"}
+	set.Spec.Template = *workload.Spec.Template.DeepCopy()
+	set.Spec.Template.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "r2"}
 	cases := map[string]struct {
 		reason string
 		change func(*show.Sight)
@@ -30,6 +36,8 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 		"InProgress": {"the workload has the template that is released", func(*show.Sight) {}, true},
 		"AtRest":     {"nothing is being released", func(s *show.Sight) { s.Release.Status.Held = nil }, false},
 		"Rollback":   {"its page has a preview of its own", func(s *show.Sight) { s.Release.Status.Rollback = &v1alpha1.RollbackRecord{} }, false},
+		"Emptied":    {"a Deployment without pods has the stable template", func(s *show.Sight) { s.Workload, s.Sets = empty, []appsv1.ReplicaSet{set} }, true},
+		"NotYet":     {"nothing has the template yet", func(s *show.Sight) { s.Workload = empty }, false},
 		"NoHistory":  {"the viewer may not read the history", func(s *show.Sight) { s.Kept = nil }, false},
 		"NoWorkload": {"the viewer may not read the workload", func(s *show.Sight) { s.Workload = nil }, false},
 		"Same":       {"the release goes back to what ran", func(s *show.Sight) { s.Release.Status.UpdateRevision = "r1" }, false},
@@ -47,6 +55,9 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 			}
 			if tc.want && !slices.ContainsFunc(changes.Lines, func(l DiffLine) bool { return l.Class == "add" && strings.Contains(l.Text, "image: web:2") }) {
 				t.Errorf("%s: the new image is not among the lines that are added: %+v", tc.reason, changes.Lines)
+			}
+			if tc.want && slices.ContainsFunc(changes.Lines, func(l DiffLine) bool { return strings.Contains(l.Text, "hash") }) {
+				t.Errorf("%s: labels of ReplicaSets are no change: %+v", tc.reason, changes.Lines)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ type Release struct {
 	Traffic   *Traffic
 	Timeline  []Entry
 	Revisions []Revision
-	// Hidden is what the viewer may not read, in the API server's words.
+	// Hidden says what is missing: what the viewer may not read, in the API server's words, and what is too large.
 	Hidden []string
 	Now    time.Time
 }

@@ -395,6 +395,7 @@ func TestCommitsLinkToTheForge(t *testing.T) {
 		forge             *v1alpha1.Forge
 	}{
 		"a forge":               {"https://github.com/shop/web.git", hash, "https://github.com/shop/web/commit/" + hash, forge},
+		"a short commit":        {"https://github.com/shop/web", hash[:7], "https://github.com/shop/web/commit/" + hash[:7], forge},
 		"no forge":              {"https://git.example.com/shop/web", hash, "", nil},
 		"SSH":                   {"ssh://git@github.com/shop/web.git", hash, "", forge},
 		"a user in the address": {"https://ada:secret@github.com/shop/web", hash, "", forge},

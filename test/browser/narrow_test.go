@@ -78,7 +78,7 @@ func TestNarrowRights(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "1 of 1 releases", "/?search=" + secret: "Show all 1", "/?namespace=" + other.namespace: "Show all 1", "/?phase=Failed": "1 of 1 releases",
 		"/history": "my-own", "/history?namespace=" + other.namespace: "No release completed", "/sources": "my-own",
-		"/sources?namespace=" + other.namespace: "my-own", own.page("mine"): "What you may not see",
+		"/sources?namespace=" + other.namespace: "my-own", own.page("mine"): "What this page does not show",
 	} {
 		tab.Open(at + path)
 		settled(tab)
