@@ -76,7 +76,7 @@ func TestNarrowRights(t *testing.T) {
 	tab.Await(`location.pathname === "/history" && document.readyState === "complete"`, soon)
 
 	for path, want := range map[string]string{
-		"/": "1 of 1 releases", "/?search=" + secret: "Show all 1", "/?namespace=" + other.namespace: "Show all 1", "/?phase=Failed": "1 of 1 releases",
+		"/": "1 of 1 release", "/?search=" + secret: "Show all 1", "/?namespace=" + other.namespace: "Show all 1", "/?phase=Failed": "1 of 1 release",
 		"/history": "my-own", "/history?namespace=" + other.namespace: "No release completed", "/sources": "my-own",
 		"/sources?namespace=" + other.namespace: "my-own", own.page("mine"): "What this page does not show",
 	} {
