@@ -30,9 +30,15 @@ func (r *Reconciler) readTrouble(ctx context.Context, v *view) error {
 		log.FromContext(ctx).V(1).Info("Cannot read the pods to find out what is wrong with them", "error", err.Error())
 		return nil
 	}
-	found := troubleOf(pods)
+	found := troubleOf(slices.DeleteFunc(pods, v.failedEarlier))
 	v.facts.Trouble = &found
 	return nil
+}
+
+// failedEarlier reports whether a pod has failed that was made before the step began. A ReplicaSet leaves such a pod there for weeks, and it
+// tells nothing about those of the step.
+func (v *view) failedEarlier(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed && pod.CreationTimestamp.Before(v.release.Status.StepStartedAt)
 }
 
 // updatedPods are those of the updated ReplicaSet.
@@ -139,12 +145,19 @@ func ailmentOf(pod *corev1.Pod) ailment {
 	return again
 }
 
-// replacedFor is why a pod has failed that did not even start: a node has evicted it, or refused it. That its containers ended tells nothing more.
+// replacedFor is why a pod has failed that did not even start: a node has refused it, or evicted it at once. One that ran did start, and its
+// replacement is looked at like any other pod.
 func replacedFor(pod *corev1.Pod) ailment {
-	if reason := word(pod.Status.Reason); reason != "" {
-		return ailment{v1alpha1.PodsCannotStart, reason}
+	reason := word(pod.Status.Reason)
+	if reason == "" || slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), hasRun) {
+		return ailment{}
 	}
-	return ailment{}
+	return ailment{v1alpha1.PodsCannotStart, reason}
+}
+
+func hasRun(status corev1.ContainerStatus) bool {
+	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+	return status.State.Running != nil || ended != nil && !slices.Contains(notStarted, ended.Reason)
 }
 
 // Reasons for which a container waits, as the kubelet has them (pkg/kubelet/images and pkg/kubelet/container of Kubernetes).

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 func TestTroubleOf(t *testing.T) {
@@ -143,6 +146,8 @@ func TestTroubleOfPodsOfManyContainers(t *testing.T) {
 		},
 		"pods that nodes refuse":                 {[]*corev1.Pod{failed("OutOfcpu"), failed("OutOfcpu"), pod(corev1.PodPending, nil)}, cannot(2, "OutOfcpu")},
 		"pods that were evicted, and one crash":  {[]*corev1.Pod{failed("Evicted", crashing), failed("Evicted", crashing), pod(corev1.PodRunning, nil, crashing)}, crash(1, "CrashLoopBackOff: exit code 1 (container web)")},
+		"pods that were evicted after they ran":  {[]*corev1.Pod{failed("Evicted", container("web", false, corev1.ContainerState{Terminated: new(ended(137, "Error"))})), failed("Evicted", container("web", false, runs))}, plan.Trouble{}},
+		"pods that are evicted at once":          {[]*corev1.Pod{failed("Evicted"), failed("Evicted", container("web", false, waits("ContainerCreating")))}, cannot(2, "Evicted")},
 		"a pod that failed, and nobody says why": {[]*corev1.Pod{failed("", crashing)}, plan.Trouble{}},
 		"a hostile reason":                       {[]*corev1.Pod{failed("\x1b[2J\n::error::" + strings.Repeat("x", 500))}, cannot(1, "[2J ::error::"+strings.Repeat("x", 44)+"…")},
 	} {
@@ -171,5 +176,46 @@ func TestTroubleOfIsTheSame(t *testing.T) {
 		if diff := cmp.Diff(want, troubleOf(pods)); diff != "" {
 			t.Fatalf("trouble (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// A ReplicaSet keeps pods that failed without a limit: those of an earlier step, or of when the template ran before, tell nothing of this one.
+func TestPodsThatFailedEarlierAreNoTrouble(t *testing.T) {
+	t.Parallel()
+	const revision = "web-2"
+	refused := func(reason string, made time.Time) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made)}}
+		pod.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: revision}
+		pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
+		return pod
+	}
+	waiting := refused("", noon.Add(-time.Hour))
+	waiting.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "web", Image: "web:2", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
+	}}}
+	for name, test := range map[string]struct {
+		began *metav1.Time
+		pods  []*corev1.Pod
+		want  plan.Trouble
+	}{
+		"of an earlier step": {new(metav1.NewTime(noon)), []*corev1.Pod{refused("Evicted", noon.Add(-time.Second)), refused("OutOfcpu", noon.AddDate(0, -1, 0))}, plan.Trouble{}},
+		"of this step":       {new(metav1.NewTime(noon)), []*corev1.Pod{refused("OutOfcpu", noon), refused("Evicted", noon.Add(-time.Hour))}, plan.Trouble{Reason: v1alpha1.PodsCannotStart, Pods: 1, Message: "OutOfcpu"}},
+		"still there": {new(metav1.NewTime(noon)), []*corev1.Pod{waiting}, plan.Trouble{
+			Reason: v1alpha1.PodsLackImage, Pods: 1, Message: "ErrImagePull: web:2 (container web)",
+		}},
+		"nobody knows since when": {nil, []*corev1.Pod{refused("OutOfcpu", noon)}, plan.Trouble{Reason: v1alpha1.PodsCannotStart, Pods: 1, Message: "OutOfcpu"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := &workload.StatefulSet{StatefulSet: &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{UpdateRevision: revision}}}
+			v := &view{workload: set, release: &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{StepStartedAt: test.began}}}
+			v.pods = podsSeen{listed: true, pods: test.pods}
+			if err := (&Reconciler{}).readTrouble(t.Context(), v); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&test.want, v.facts.Trouble); diff != "" {
+				t.Errorf("trouble (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

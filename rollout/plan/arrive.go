@@ -70,6 +70,13 @@ func (l *look) arrives() bool {
 // adopts reports whether the workload came to the template without Sluice: it was never taken over for it.
 func (l *look) adopts() bool { return l.record.Held == nil && !l.isRollback() && l.arrives() }
 
+// mayAdopt reports whether nobody has been told yet that the attempt is a release of Sluice's own: one that is on record as such stays so, and
+// completes like any other where somebody else brings the template.
+func (l *look) mayAdopt() bool {
+	stored := &l.Release.Status
+	return l.record.Attempt != stored.Attempt || stored.Adopted
+}
+
 // arrival is how far it does.
 func (l *look) arrival() Arrival {
 	switch {

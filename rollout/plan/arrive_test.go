@@ -342,3 +342,30 @@ func TestNativeRolloutIsTold(t *testing.T) {
 		t.Errorf("%d of %d pods are updated, %d available, %q is stable; want 7 of 10, 5, none", s.UpdatedReplicas, s.Replicas, s.UpdatedAvailableReplicas, s.StableRevision)
 	}
 }
+
+// A release that was told to have begun stays one, whoever brings the template then: it completes. One that was adopted from its begin, or is not
+// on record yet, is adopted.
+func TestOnlyAReleaseThatNobodyWasToldOfIsAdopted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stored  func(*v1alpha1.BatchReleaseStatus)
+		adopted bool
+	}{
+		"begun":     {func(*v1alpha1.BatchReleaseStatus) {}, false},
+		"adopted":   {func(s *v1alpha1.BatchReleaseStatus) { s.Adopted = true }, true},
+		"not begun": {func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := running(10).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2" }).sets(set("v2", 10)).keep("v2").stable("v2", "")
+			s.status(func(r *v1alpha1.BatchReleaseStatus) {
+				r.Attempt, r.Phase, r.CurrentStepState, r.UpdateRevision = 1, v1alpha1.PhaseInitial, v1alpha1.StepInitial, "v2"
+				r.Resolved, r.WorkloadUID, r.State = resolved("v2"), "deployment-1", v1alpha1.StateStarting
+			}).status(test.stored)
+			got := next(t, s).Status
+			if got.Attempt != 1 || got.Adopted != test.adopted || got.Phase != v1alpha1.PhaseCompleted {
+				t.Errorf("want attempt 1 to complete, adopted: %t, got attempt %d, %t in %s", test.adopted, got.Attempt, got.Adopted, got.Phase)
+			}
+		})
+	}
+}

@@ -54,7 +54,7 @@ func proceed(d Decision) Decision {
 	if d = turnTraffic(d); d.needs.Any() {
 		return d
 	}
-	d = d.with(func(r *record) { r.Adopted = d.adopts() })
+	d = d.with(func(r *record) { r.Adopted = d.adopts() && d.mayAdopt() })
 	switch s := underWay(d.look).(type) {
 	case Arriving:
 		return arrive(d, s.At)

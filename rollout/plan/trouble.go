@@ -113,8 +113,9 @@ func judge(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) (PodLooks, *v1
 	case found.Pods == 0:
 		return looks, nil
 	case told == nil || told.Reason != found.Reason:
-		if told == nil {
+		if told == nil { // from here the looks are ever further apart; more so where trouble comes and goes
 			looks.found++
+			looks.taken = min(looks.taken, looks.found)
 		}
 		looks.foundAt = looks.most
 		return looks, &v1alpha1.PodTrouble{

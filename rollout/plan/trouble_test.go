@@ -222,6 +222,46 @@ func TestACrashAfterALongStartIsToldSoon(t *testing.T) {
 	}
 }
 
+// Trouble that begins late is looked at again as soon as trouble that was there from the start: what is told of it would be old otherwise.
+func TestLateTroubleIsLookedAtAgainSoon(t *testing.T) {
+	t.Parallel()
+	w := lacking(3)
+	w.pods = Trouble{}
+	for second := range 500 {
+		w.after(t, time.Second*time.Duration(min(second, 1)))
+	}
+	w.pods = Trouble{Reason: v1alpha1.PodsLackImage, Pods: 2, Message: "ErrImagePull"}
+	for range 20 {
+		w.after(t, time.Second)
+	}
+	if w.Release.Status.PodTrouble == nil {
+		t.Fatal("want the trouble told within 20 seconds")
+	}
+	w.pods = Trouble{}
+	for range 10 {
+		w.after(t, time.Second)
+	}
+	if told := w.Release.Status.PodTrouble; told != nil {
+		t.Errorf("want trouble that is over to be over 10 seconds later, got %+v", told)
+	}
+}
+
+// Trouble that comes and goes is looked at ever more rarely.
+func TestTroubleThatComesAndGoesIsLookedAtRarely(t *testing.T) {
+	t.Parallel()
+	w := lacking(3)
+	w.pods.Reason = v1alpha1.PodsLackImage
+	for second := range 3600 {
+		looks := w.looks
+		if w.after(t, time.Second*time.Duration(min(second, 1))); w.looks > looks { // the next look finds the opposite
+			w.pods.Pods = 2 - w.pods.Pods
+		}
+	}
+	if w.looks > 40 {
+		t.Errorf("want at most 40 looks in an hour, got %d", w.looks)
+	}
+}
+
 // Pods that are ready for a moment and crash again, in the last batch as in any other, are told of within seconds each time that they have been
 // well for longer, and nobody is told twice of one that flaps.
 func TestPodsThatCrashAfterTheyWereReady(t *testing.T) {

@@ -30,6 +30,11 @@ type twist struct {
 func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist, templates ...string) course {
 	state := sim.NewState(setup)
 	state.Give(templates[0])
+	return runOn(t, state, nil, twist, templates...)
+}
+
+// runOn goes on from a state with these events, and then as run does.
+func runOn(t interface{ Fatalf(string, ...any) }, state *sim.State, events []sim.Event, twist *twist, templates ...string) course {
 	var all course
 	see := func() {
 		status := state.Release.Status
@@ -39,6 +44,10 @@ func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist, t
 		all = append(all, &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: *state.Release.Spec, Status: *status.DeepCopy()})
 	}
 	see()
+	for _, event := range events {
+		event.Apply(state)
+		see()
+	}
 	for range 5000 {
 		if s := state.Release.Status; twist != nil && s.CurrentStepIndex == twist.batch && s.CurrentStepState == v1alpha1.StepBlocking {
 			twist.event.Apply(state)
@@ -128,6 +137,27 @@ func TestFactsOfWholeReleases(t *testing.T) {
 			got := kinds(run(t, test.setup, test.twist, strings.Fields(test.give)...).facts(all))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("facts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Somebody gives the workload the template of a release that was told to have begun, and waits for room: it is a release that completes, and
+// what was told to begin ends.
+func TestFactsOfATemplateThatComesAfterTheBegin(t *testing.T) {
+	t.Parallel()
+	for name, events := range map[string][]sim.Event{
+		"at once":    {{Kind: sim.Drift, Text: "v2"}},
+		"in a while": {{Kind: sim.Pass}, {Kind: sim.Pass}, {Kind: sim.Drift, Text: "v2"}, {Kind: sim.Pass}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := sim.NewState(ten("1", "50%", "100%"))
+			state.Give("v2")
+			events = append([]sim.Event{{Kind: sim.Crowd}, {Kind: sim.Pass}}, events...)
+			got := kinds(runOn(t, state, events, nil, "v2").facts(all))
+			if first, last := got[0].Kind, got[len(got)-1].Kind; first != story.ReleaseStarted || last != story.ReleaseCompleted {
+				t.Errorf("want a release that starts and completes, got %v", got)
 			}
 		})
 	}
