@@ -39,12 +39,14 @@ func TestEachChangeIsToldOnce(t *testing.T) {
 		see  func(toolscache.ResourceEventHandler, toolscache.ResourceEventHandler)
 		want []story.Kind
 	}{
-		"a change":                 {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(rolling, done) }, []story.Kind{story.ReleaseCompleted}},
-		"the same version again":   {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(done, done); r.OnUpdate(rolling, rolling) }, nil},
-		"what there was before":    {func(r, g toolscache.ResourceEventHandler) { r.OnAdd(done, true); g.OnAdd(passed, true) }, nil},
-		"what was made meanwhile":  {func(r, _ toolscache.ResourceEventHandler) { r.OnAdd(rolling, false) }, []story.Kind{story.ReleaseStarted}},
-		"another of the same name": {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(rolling, version("v", "3", v1alpha1.PhaseInitial)) }, []story.Kind{story.ReleaseDeleted, story.ReleaseStarted}},
-		"a deletion":               {func(r, _ toolscache.ResourceEventHandler) { r.OnDelete(rolling) }, []story.Kind{story.ReleaseDeleted}},
+		"a change":                {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(rolling, done) }, []story.Kind{story.ReleaseCompleted}},
+		"the same version again":  {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(done, done); r.OnUpdate(rolling, rolling) }, nil},
+		"what there was before":   {func(r, g toolscache.ResourceEventHandler) { r.OnAdd(done, true); g.OnAdd(passed, true) }, nil},
+		"what was made meanwhile": {func(r, _ toolscache.ResourceEventHandler) { r.OnAdd(rolling, false) }, []story.Kind{story.ReleaseStarted}},
+		"another of the same name": {func(r, _ toolscache.ResourceEventHandler) {
+			r.OnUpdate(rolling, version("v", "3", v1alpha1.PhaseInitial))
+		}, []story.Kind{story.ReleaseDeleted, story.ReleaseStarted}},
+		"a deletion": {func(r, _ toolscache.ResourceEventHandler) { r.OnDelete(rolling) }, []story.Kind{story.ReleaseDeleted}},
 		"a deletion that was missed": {func(r, _ toolscache.ResourceEventHandler) {
 			r.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: rolling})
 		}, []story.Kind{story.ReleaseDeleted}},
