@@ -72,3 +72,27 @@ func TestEachChangeIsToldOnce(t *testing.T) {
 		t.Error("want one process to tell")
 	}
 }
+
+// forgets is told facts, and what to forget.
+type forgets struct {
+	kinds
+
+	gone []types.UID
+}
+
+// Forget implements Forgetter.
+func (f *forgets) Forget(release types.UID) { f.gone = append(f.gone, release) }
+
+// What is kept of releases goes with them, also if nothing is told of that.
+func TestGoneReleasesAreForgotten(t *testing.T) {
+	t.Parallel()
+	var told forgets
+	see := releases{NewWatcher(nil, testclock.NewFakePassiveClock(time.Unix(0, 0)), new(kinds), &told)}
+	last, next := &v1alpha1.BatchRelease{}, &v1alpha1.BatchRelease{}
+	last.UID, last.ResourceVersion, next.UID, next.ResourceVersion = "u", "1", "v", "2"
+	see.OnUpdate(last, next)
+	see.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: next})
+	if want := []types.UID{"u", "v"}; !slices.Equal(told.gone, want) || len(told.kinds) > 0 {
+		t.Errorf("want %v forgotten and nothing told, got %v and %v", want, told.gone, told.kinds)
+	}
+}

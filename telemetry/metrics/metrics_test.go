@@ -279,6 +279,20 @@ func TestFactsAreCounted(t *testing.T) {
 	}
 }
 
+// A release that failed, and whose object is gone although no end of it was told, leaves nothing.
+func TestGoneReleasesAreForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Tell([]story.Fact{fact(story.ReleaseFailed, 1)})
+	w.Forget("u")
+	w.Tell([]story.Fact{fact(story.RolledBack, 3, unknown)})
+	w.want(map[string]float64{
+		"sluice_release_ends_total{namespace=shop,outcome=Failed}":     1,
+		"sluice_release_ends_total{namespace=shop,outcome=RolledBack}": 1,
+		"sluice_release_duration_seconds{outcome=Failed}":              60,
+	})
+}
+
 // documented are the labels of all metrics of this package, and how many values those have that are not names of Kubernetes.
 var documented = map[string]string{
 	"sluice_batch_duration_seconds":                "namespace",

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
@@ -19,6 +21,14 @@ func (m *Metrics) Tell(facts []story.Fact) {
 		m.tell(&facts[i])
 	}
 	m.unscraped(now)
+}
+
+// Forget forgets a release whose object is gone: of one that ended, its deletion is no fact. It implements telemetry.Forgetter.
+func (m *Metrics) Forget(release types.UID) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.bad, release)
+	delete(m.failed, release)
 }
 
 func (m *Metrics) tell(f *story.Fact) {
