@@ -13,14 +13,18 @@ import (
 
 // Tell counts facts. It implements telemetry.Teller.
 func (m *Metrics) Tell(facts []story.Fact) {
+	now := m.clock.Now()
+	m.count(facts, now)
+	m.unscraped(now)
+}
+
+func (m *Metrics) count(facts []story.Fact, now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	now := m.clock.Now()
 	for i := range facts {
 		m.note(facts[i].Release.Namespace, now)
 		m.tell(&facts[i])
 	}
-	m.unscraped(now)
 }
 
 // Forget forgets a release whose object is gone: of one that ended, its deletion is no fact. It implements telemetry.Forgetter.
