@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,6 +27,11 @@ import (
 // Teller tells facts to somebody, one call at a time. It must return at once: what takes time it does by itself.
 type Teller interface {
 	Tell(facts []story.Fact)
+}
+
+// Forgetter is a Teller that keeps something of each release. It is told when the object of one is gone, after all facts about it.
+type Forgetter interface {
+	Forget(release types.UID)
 }
 
 // Watcher tells what happens, while this process holds the Lease.
@@ -78,6 +84,18 @@ func (w *Watcher) tell(facts []story.Fact) {
 	}
 }
 
+// gone tells that the object of a release is gone.
+func (w *Watcher) gone(last *v1alpha1.BatchRelease) {
+	w.tell(story.Deleted(last, w.clock.Now()))
+	w.one.Lock()
+	defer w.one.Unlock()
+	for _, teller := range w.tellers {
+		if keeps, is := teller.(Forgetter); is {
+			keeps.Forget(last.UID)
+		}
+	}
+}
+
 // releases handles what informers see of BatchReleases.
 type releases struct{ *Watcher }
 
@@ -93,7 +111,8 @@ func (r releases) OnUpdate(before, after any) {
 	switch now := r.clock.Now(); {
 	case !isBefore || !isAfter, b.ResourceVersion == a.ResourceVersion: // seen again
 	case b.UID != a.UID: // the watch was interrupted, and another object has the name by now
-		r.tell(append(story.Deleted(b, now), story.Made(a, now)...))
+		r.gone(b)
+		r.tell(story.Made(a, now))
 	default:
 		r.tell(story.OfRelease(b, a, now))
 	}
@@ -104,7 +123,7 @@ func (r releases) OnDelete(object any) {
 		object = gone.Obj
 	}
 	if last, is := object.(*v1alpha1.BatchRelease); is {
-		r.tell(story.Deleted(last, r.clock.Now()))
+		r.gone(last)
 	}
 }
 

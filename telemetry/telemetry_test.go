@@ -39,12 +39,14 @@ func TestEachChangeIsToldOnce(t *testing.T) {
 		see  func(toolscache.ResourceEventHandler, toolscache.ResourceEventHandler)
 		want []story.Kind
 	}{
-		"a change":                 {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(rolling, done) }, []story.Kind{story.ReleaseCompleted}},
-		"the same version again":   {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(done, done); r.OnUpdate(rolling, rolling) }, nil},
-		"what there was before":    {func(r, g toolscache.ResourceEventHandler) { r.OnAdd(done, true); g.OnAdd(passed, true) }, nil},
-		"what was made meanwhile":  {func(r, _ toolscache.ResourceEventHandler) { r.OnAdd(rolling, false) }, []story.Kind{story.ReleaseStarted}},
-		"another of the same name": {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(rolling, version("v", "3", "")) }, []story.Kind{story.ReleaseDeleted, story.ReleaseStarted}},
-		"a deletion":               {func(r, _ toolscache.ResourceEventHandler) { r.OnDelete(rolling) }, []story.Kind{story.ReleaseDeleted}},
+		"a change":                {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(rolling, done) }, []story.Kind{story.ReleaseCompleted}},
+		"the same version again":  {func(r, _ toolscache.ResourceEventHandler) { r.OnUpdate(done, done); r.OnUpdate(rolling, rolling) }, nil},
+		"what there was before":   {func(r, g toolscache.ResourceEventHandler) { r.OnAdd(done, true); g.OnAdd(passed, true) }, nil},
+		"what was made meanwhile": {func(r, _ toolscache.ResourceEventHandler) { r.OnAdd(rolling, false) }, []story.Kind{story.ReleaseStarted}},
+		"another of the same name": {func(r, _ toolscache.ResourceEventHandler) {
+			r.OnUpdate(rolling, version("v", "3", v1alpha1.PhaseInitial))
+		}, []story.Kind{story.ReleaseDeleted, story.ReleaseStarted}},
+		"a deletion": {func(r, _ toolscache.ResourceEventHandler) { r.OnDelete(rolling) }, []story.Kind{story.ReleaseDeleted}},
 		"a deletion that was missed": {func(r, _ toolscache.ResourceEventHandler) {
 			r.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: rolling})
 		}, []story.Kind{story.ReleaseDeleted}},
@@ -68,5 +70,29 @@ func TestEachChangeIsToldOnce(t *testing.T) {
 	}
 	if w := NewWatcher(nil, nil); !w.NeedLeaderElection() {
 		t.Error("want one process to tell")
+	}
+}
+
+// forgets is told facts, and what to forget.
+type forgets struct {
+	kinds
+
+	gone []types.UID
+}
+
+// Forget implements Forgetter.
+func (f *forgets) Forget(release types.UID) { f.gone = append(f.gone, release) }
+
+// What is kept of releases goes with them, also if nothing is told of that.
+func TestGoneReleasesAreForgotten(t *testing.T) {
+	t.Parallel()
+	var told forgets
+	see := releases{NewWatcher(nil, testclock.NewFakePassiveClock(time.Unix(0, 0)), new(kinds), &told)}
+	last, next := &v1alpha1.BatchRelease{}, &v1alpha1.BatchRelease{}
+	last.UID, last.ResourceVersion, next.UID, next.ResourceVersion = "u", "1", "v", "2"
+	see.OnUpdate(last, next)
+	see.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: next})
+	if want := []types.UID{"u", "v"}; !slices.Equal(told.gone, want) || len(told.kinds) > 0 {
+		t.Errorf("want %v forgotten and nothing told, got %v and %v", want, told.gone, told.kinds)
 	}
 }

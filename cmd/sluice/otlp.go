@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -40,8 +39,14 @@ func (f *otlpFlags) register(set *pflag.FlagSet) {
 // variables reads a variable of the environment; those of OpenTelemetry for traces alone come first.
 type variables func(name string) string
 
-func (v variables) otlp(name string) string {
-	return cmp.Or(v("OTEL_EXPORTER_OTLP_TRACES_"+name), v("OTEL_EXPORTER_OTLP_"+name))
+func (v variables) otlp(name string) string { return v(v.named(name)) }
+
+// named is the name of the variable that counts.
+func (v variables) named(name string) string {
+	if ofTraces := "OTEL_EXPORTER_OTLP_TRACES_" + name; v(ofTraces) != "" {
+		return ofTraces
+	}
+	return "OTEL_EXPORTER_OTLP_" + name
 }
 
 // apply sets where traces go. Invalid flags are an error. Variables may be set for all pods of a cluster, without Sluice in mind: if they are
@@ -51,53 +56,71 @@ func (f *otlpFlags) apply(options *app.Options, env variables) (warning, err err
 	if err != nil {
 		return nil, fmt.Errorf("--trace-url: %w", err)
 	}
-	to, err := f.options(env)
-	if err == nil {
-		err = to.Check()
+	if err := traces.Protocol(f.protocol).Check(); err != nil {
+		return nil, fmt.Errorf("--otlp-protocol: %w", err)
 	}
-	switch {
-	case err != nil && (f.endpoint != "" || f.protocol != ""):
-		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
-	case err != nil:
-		return fmt.Errorf("variables OTEL_*: %w", err), nil
-	case !to.Enabled():
+	to := f.target(env)
+	if !to.Enabled() {
 		return nil, nil
+	}
+	if f.endpoint != "" {
+		if err := to.CheckEndpoint(); err != nil {
+			return nil, fmt.Errorf("--otlp-endpoint: %w", err)
+		}
+	}
+	if warning := applyVariables(&to, env); warning != nil {
+		return warning, nil
 	}
 	options.Traces, options.TracePage = to, page
 	return nil, nil
 }
 
-func (f *otlpFlags) options(env variables) (traces.Options, error) {
+// target is where traces go, by flags and, where they leave it open, by variables.
+func (f *otlpFlags) target(env variables) traces.Options {
 	to := traces.Options{Protocol: traces.Protocol(cmp.Or(f.protocol, env.otlp("PROTOCOL"), string(traces.HTTP)))}
 	if to.Endpoint = f.address(env, to.Protocol); to.Endpoint == "" {
-		return traces.Options{}, nil
+		return traces.Options{}
 	}
 	to.Insecure = f.insecure || strings.EqualFold(env.otlp("INSECURE"), "true")
+	return to
+}
+
+// applyVariables sets what only variables say, once the flags are known to be valid. Errors name the variable to blame.
+func applyVariables(to *traces.Options, env variables) error {
+	if err := to.Protocol.Check(); err != nil {
+		return fmt.Errorf("%s: %w", env.named("PROTOCOL"), err)
+	}
+	if err := to.CheckEndpoint(); err != nil {
+		return fmt.Errorf("%s: %w", env.named("ENDPOINT"), err)
+	}
 	if given := env.otlp("TIMEOUT"); given != "" {
 		milliseconds, err := strconv.Atoi(given)
 		if err != nil || milliseconds <= 0 || milliseconds > 60_000 {
-			return to, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT is not a number of milliseconds between 1 and 60000")
+			return fmt.Errorf("%s is not a number of milliseconds between 1 and 60000", env.named("TIMEOUT"))
 		}
 		to.Timeout = time.Duration(milliseconds) * time.Millisecond
 	}
 	if err := checkHeaders(env); err != nil {
-		return to, err
+		return err
 	}
 	var err error
-	to.TLS, err = certificates(env)
-	return to, err
+	if to.TLS, err = certificates(env); err != nil {
+		return err
+	}
+	if err := to.CheckEndpoint(); err != nil {
+		return fmt.Errorf("variables OTEL_EXPORTER_OTLP_[CLIENT_]CERTIFICATE: %w", err)
+	}
+	return nil
 }
 
 // checkHeaders refuses what the library would leave out and log as it is: what is written in the wrong way is a token, most of the time. Nothing of
 // it is repeated.
 func checkHeaders(env variables) error {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
-		for i, header := range strings.Split(env(name), ",") {
-			key, value, found := strings.Cut(header, "=")
-			_, err := url.PathUnescape(value)
-			if strings.TrimSpace(header) != "" && (!found || err != nil || !headerName.MatchString(strings.TrimSpace(key))) {
-				return fmt.Errorf("%s: entry %d is not NAME=VALUE with a value as in URLs, such as Authorization=Bearer%%20TOKEN", name, i+1)
-			}
+	for i, header := range strings.Split(env.otlp("HEADERS"), ",") {
+		key, value, found := strings.Cut(header, "=")
+		_, err := url.PathUnescape(value)
+		if strings.TrimSpace(header) != "" && (!found || err != nil || !headerName.MatchString(strings.TrimSpace(key))) {
+			return fmt.Errorf("%s: entry %d is not NAME=VALUE with a value as in URLs, such as Authorization=Bearer%%20TOKEN", env.named("HEADERS"), i+1)
 		}
 	}
 	return nil
@@ -135,17 +158,17 @@ func certificates(env variables) (*tls.Config, error) {
 	if trusted != "" {
 		pem, err := os.ReadFile(trusted)
 		if err != nil {
-			return nil, fmt.Errorf("read OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
+			return nil, fmt.Errorf("read %s: %w", env.named("CERTIFICATE"), err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: there is no certificate in PEM in %s", trusted)
+			return nil, fmt.Errorf("%s: there is no certificate in PEM in %s", env.named("CERTIFICATE"), trusted)
 		}
 	}
 	if own != "" || key != "" {
 		pair, err := tls.LoadX509KeyPair(own, key)
 		if err != nil {
-			return nil, fmt.Errorf("read OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY: %w", err)
+			return nil, fmt.Errorf("read %s and %s: %w", env.named("CLIENT_CERTIFICATE"), env.named("CLIENT_KEY"), err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/pem"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +29,12 @@ func TestWhereTracesGo(t *testing.T) {
 	if err := os.WriteFile(pem, []byte("no certificate"), 0o600); err != nil {
 		t.Fatalf("write file: %v", err)
 	}
+	server := httptest.NewTLSServer(nil)
+	t.Cleanup(server.Close)
+	valid := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(valid, encodePEM(server.Certificate().Raw), 0o600); err != nil {
+		t.Fatalf("write file: %v", err)
+	}
 	type env map[string]string
 	tests := map[string]struct {
 		flags         otlpFlags
@@ -40,11 +48,11 @@ func TestWhereTracesGo(t *testing.T) {
 		"... with the whole path":  {otlpFlags{endpoint: "https://c/v1/traces"}, nil, traces.Options{Endpoint: "https://c/v1/traces", Protocol: traces.HTTP}, "", ""},
 		"... of grpc":              {otlpFlags{endpoint: "https://c:4317", protocol: "grpc"}, nil, traces.Options{Endpoint: "https://c:4317", Protocol: traces.GRPC}, "", ""},
 		"... before variables":     {otlpFlags{endpoint: "https://c"}, env{of + "ENDPOINT": "https://d", "OTEL_SDK_DISABLED": "true"}, traces.Options{Endpoint: "https://c/v1/traces", Protocol: traces.HTTP}, "", ""},
-		"plain http":               {flags: otlpFlags{endpoint: "http://c"}, fail: "--otlp-insecure"},
+		"plain http":               {flags: otlpFlags{endpoint: "http://c"}, fail: "--otlp-endpoint: "},
 		"... allowed":              {otlpFlags{endpoint: "http://c", insecure: true}, nil, traces.Options{Endpoint: "http://c/v1/traces", Protocol: traces.HTTP, Insecure: true}, "", ""},
 		"... allowed elsewhere":    {otlpFlags{endpoint: "http://c"}, env{base + "INSECURE": "true"}, traces.Options{Endpoint: "http://c/v1/traces", Protocol: traces.HTTP, Insecure: true}, "", ""},
 		"a password":               {flags: otlpFlags{endpoint: secret}, fail: "password"},
-		"an unknown protocol":      {flags: otlpFlags{endpoint: "https://c", protocol: "http/json"}, fail: "not supported"},
+		"an unknown protocol":      {flags: otlpFlags{endpoint: "https://c", protocol: "http/json"}, fail: "--otlp-protocol: "},
 		"a variable":               {otlpFlags{}, env{base + "ENDPOINT": "https://d"}, traces.Options{Endpoint: "https://d/v1/traces", Protocol: traces.HTTP}, "", ""},
 		"... for traces, as it is": {otlpFlags{}, env{base + "ENDPOINT": "https://d", of + "ENDPOINT": "https://e/x"}, traces.Options{Endpoint: "https://e/x", Protocol: traces.HTTP}, "", ""},
 		"... with more of them": {
@@ -53,9 +61,9 @@ func TestWhereTracesGo(t *testing.T) {
 		},
 		"switched off":                     {env: env{base + "ENDPOINT": "https://d", "OTEL_SDK_DISABLED": "true"}},
 		"... for traces":                   {env: env{base + "ENDPOINT": "https://d", "OTEL_TRACES_EXPORTER": "none"}},
-		"a variable that is wrong":         {env: env{base + "ENDPOINT": "http://d"}, warning: "plain http"},
-		"... with a password":              {env: env{of + "ENDPOINT": secret}, warning: "password"},
-		"... a protocol":                   {env: env{base + "ENDPOINT": "https://d", base + "PROTOCOL": "http/json"}, warning: "not supported"},
+		"a variable that is wrong":         {env: env{base + "ENDPOINT": "http://d"}, warning: "OTEL_EXPORTER_OTLP_ENDPOINT: "},
+		"... with a password":              {env: env{of + "ENDPOINT": secret}, warning: "TRACES_ENDPOINT: "},
+		"... a protocol":                   {env: env{base + "ENDPOINT": "https://d", base + "PROTOCOL": "http/json"}, warning: "OTEL_EXPORTER_OTLP_PROTOCOL: "},
 		"... a time":                       {env: env{base + "ENDPOINT": "https://d", base + "TIMEOUT": "10s"}, warning: "TIMEOUT"},
 		"... a file":                       {env: env{base + "ENDPOINT": "https://d", base + "CERTIFICATE": pem}, warning: "no certificate"},
 		"... a file that is not there":     {env: env{base + "ENDPOINT": "https://d", base + "CERTIFICATE": pem + "x"}, warning: "read OTEL_EXPORTER_OTLP_CERTIFICATE"},
@@ -63,6 +71,15 @@ func TestWhereTracesGo(t *testing.T) {
 		"... a header":                     {env: env{base + "ENDPOINT": "https://d", base + "HEADERS": "a=b,Authorization: Bearer hunter2"}, warning: "HEADERS: entry 2"},
 		"... a token alone":                {env: env{base + "ENDPOINT": "https://d", of + "HEADERS": "hunter2/hunter2=="}, warning: "TRACES_HEADERS: entry 1"},
 		"... an escape":                    {env: env{base + "ENDPOINT": "https://d", base + "HEADERS": "a=%zzhunter2"}, warning: "HEADERS: entry 1"},
+		"... beside a flag, a header":      {otlpFlags{endpoint: "https://c", protocol: "grpc"}, env{base + "HEADERS": "hunter2"}, traces.Options{}, "OTEL_EXPORTER_OTLP_HEADERS: entry 1", ""},
+		"... a time, too":                  {otlpFlags{endpoint: "https://c"}, env{of + "TIMEOUT": "10s"}, traces.Options{}, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT is", ""},
+		"... a file, too":                  {otlpFlags{endpoint: "https://c"}, env{of + "CERTIFICATE": pem}, traces.Options{}, "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: ", ""},
+		"... a protocol, too":              {otlpFlags{endpoint: "https://c"}, env{base + "PROTOCOL": "http/json"}, traces.Options{}, "OTEL_EXPORTER_OTLP_PROTOCOL: ", ""},
+		"... a key without http":           {otlpFlags{endpoint: "http://127.0.0.1"}, env{base + "CERTIFICATE": valid}, traces.Options{}, "CERTIFICATE: ", ""},
+		"... an address beside a protocol": {otlpFlags{protocol: "grpc"}, env{base + "ENDPOINT": "http://d"}, traces.Options{}, "OTEL_EXPORTER_OTLP_ENDPOINT: ", ""},
+		"... and a flag, too":              {otlpFlags{endpoint: "http://c"}, env{base + "HEADERS": "hunter2"}, traces.Options{}, "", "--otlp-endpoint: "},
+		"a protocol that nobody uses":      {flags: otlpFlags{protocol: "http/json"}, fail: "--otlp-protocol: "},
+		"headers that do not count":        {env: env{of + "ENDPOINT": "https://d", base + "HEADERS": "hunter2", of + "HEADERS": "a=b"}, want: traces.Options{Endpoint: "https://d", Protocol: traces.HTTP}},
 		"headers":                          {env: env{of + "ENDPOINT": "https://d", base + "HEADERS": " a = Basic%20eA==, x-b=c,"}, want: traces.Options{Endpoint: "https://d", Protocol: traces.HTTP}},
 		"... that nobody asked for traces": {env: env{base + "PROTOCOL": "http/json", base + "TIMEOUT": "10s"}},
 	}
@@ -87,6 +104,10 @@ func TestWhereTracesGo(t *testing.T) {
 			}
 		})
 	}
+}
+
+func encodePEM(certificate []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 }
 
 // TestTraceFlagsAreChecked: what is wrong is said before anything runs.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
@@ -14,7 +15,13 @@ type stoppable struct {
 	manager.Manager
 
 	synced started
+	// within is how long it may take to end.
+	within time.Duration
 }
+
+// ending is how long a manager may take to end: its parts have the time that graceful gives them, but controller-runtime also waits for the answer
+// to the request that gives up the Lease, however long the API server takes.
+const ending = graceful + time.Second
 
 // newStoppable makes a manager stoppable that is still to be started.
 func newStoppable(mgr manager.Manager) (manager.Manager, error) {
@@ -22,12 +29,12 @@ func newStoppable(mgr manager.Manager) (manager.Manager, error) {
 	if err := mgr.Add(synced); err != nil {
 		return nil, fmt.Errorf("add note of the start: %w", err)
 	}
-	return stoppable{mgr, synced}, nil
+	return stoppable{mgr, synced, ending}, nil
 }
 
 // Start runs the manager until ctx ends. If that happens before the cache has synced, nothing has been done that must
 // come to an end: it returns at once, and leaves it to the end of the process to close what it listens on. Should the process go on,
-// the manager stops as soon as its cache has synced.
+// the manager stops as soon as its cache has synced. One that does not end in time is left to the end of the process, too.
 func (m stoppable) Start(ctx context.Context) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -44,9 +51,16 @@ func (m stoppable) Start(ctx context.Context) error {
 	}
 	select {
 	case <-m.synced:
-		return <-ended
 	default:
 		return nil
+	}
+	late := time.NewTimer(m.within)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return fmt.Errorf("end: what runs did not end within %s, perhaps because the API server does not answer: %w", m.within, context.DeadlineExceeded)
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,7 +42,7 @@ const shutdown = 8 * time.Second
 const graceful = 6 * time.Second
 
 // flushing is a manager that sends what is left of the traces once it has ended and given up its Lease: another one takes over at once,
-// however long the collector takes. One that has lost its Lease must end now.
+// however long the collector takes. So it does if parts did not end in time, in the time that is left. One that has lost its Lease must end now.
 type flushing struct {
 	manager.Manager
 
@@ -55,9 +56,15 @@ func (m flushing) Start(ctx context.Context) error {
 	left, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(m.within, end) })()
-	if err := m.Manager.Start(ctx); err != nil {
+	err := m.Manager.Start(ctx)
+	if err != nil && !wasSlow(ctx, err) {
 		return err
 	}
 	m.traces.Shutdown(left)
-	return nil
+	return err
+}
+
+// wasSlow reports whether a manager ended because ctx did, but not in time.
+func wasSlow(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded)
 }

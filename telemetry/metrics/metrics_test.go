@@ -98,6 +98,10 @@ func drifted(f *story.Fact) { f.Trigger = v1alpha1.TriggerDrift }
 
 func second(f *story.Fact) { f.Attempt = 2 }
 
+func third(f *story.Fact) { f.Attempt = 3 }
+
+func fourth(f *story.Fact) { f.Attempt = 4 }
+
 func unknown(f *story.Fact) { f.Since, f.CommittedAt = time.Time{}, time.Time{} }
 
 func TestFactsAreCounted(t *testing.T) {
@@ -182,6 +186,65 @@ func TestFactsAreCounted(t *testing.T) {
 				"sluice_time_to_restore_seconds{namespace=shop}":                     300,
 			},
 		},
+		"a failure that is retried, and rolled back before it completes": {
+			[]story.Fact{fact(story.ReleaseFailed, 1), fact(story.RollbackStarted, 3, back, second), fact(story.RolledBack, 5, back, second)},
+			map[string]float64{
+				"sluice_rollbacks_total{namespace=shop,trigger=Annotation}":          1,
+				"sluice_release_ends_total{namespace=shop,outcome=Failed}":           1,
+				"sluice_release_ends_total{namespace=shop,outcome=FailedRolledBack}": 1,
+				"sluice_release_duration_seconds{outcome=Failed}":                    60,
+				"sluice_release_duration_seconds{outcome=FailedRolledBack}":          300,
+				"sluice_time_to_restore_seconds{namespace=shop}":                     300,
+			},
+		},
+		"a failure whose rollback is sent to another revision": {
+			[]story.Fact{
+				fact(story.ReleaseFailed, 1), fact(story.RollbackStarted, 2, back, second), fact(story.ReleaseSuperseded, 3, back, second),
+				fact(story.RollbackStarted, 3, back, third), fact(story.RolledBack, 5, back, third),
+			},
+			map[string]float64{
+				"sluice_rollbacks_total{namespace=shop,trigger=Annotation}":          2,
+				"sluice_release_ends_total{namespace=shop,outcome=Failed}":           1,
+				"sluice_release_ends_total{namespace=shop,outcome=Superseded}":       1,
+				"sluice_release_ends_total{namespace=shop,outcome=FailedRolledBack}": 1,
+				"sluice_release_duration_seconds{outcome=Failed}":                    60,
+				"sluice_release_duration_seconds{outcome=Superseded}":                180,
+				"sluice_release_duration_seconds{outcome=FailedRolledBack}":          300,
+				"sluice_time_to_restore_seconds{namespace=shop}":                     300,
+			},
+		},
+		"a failure whose rollback another release supersedes, which fails, too": {
+			[]story.Fact{
+				fact(story.ReleaseFailed, 1), fact(story.RollbackStarted, 2, back, second), fact(story.ReleaseSuperseded, 3, back, second),
+				fact(story.ReleaseStarted, 3, third), fact(story.RollbackStarted, 4, back, fourth), fact(story.RolledBack, 5, back, fourth),
+			},
+			map[string]float64{
+				"sluice_rollbacks_total{namespace=shop,trigger=Annotation}":    2,
+				"sluice_release_ends_total{namespace=shop,outcome=Failed}":     1,
+				"sluice_release_ends_total{namespace=shop,outcome=Superseded}": 1,
+				"sluice_release_ends_total{namespace=shop,outcome=RolledBack}": 1,
+				"sluice_release_duration_seconds{outcome=Failed}":              60,
+				"sluice_release_duration_seconds{outcome=Superseded}":          180,
+				"sluice_release_duration_seconds{outcome=RolledBack}":          300,
+				"sluice_time_to_restore_seconds{namespace=shop}":               300,
+			},
+		},
+		"a failure that jumps back, and fails again": {
+			[]story.Fact{fact(story.ReleaseFailed, 1), fact(story.JumpedBack, 2), fact(story.ReleaseFailed, 3, second)},
+			map[string]float64{
+				"sluice_release_ends_total{namespace=shop,outcome=Failed}": 1, "sluice_release_duration_seconds{outcome=Failed}": 60,
+			},
+		},
+		"a rollback of what drifted that misses its deadline": {
+			[]story.Fact{
+				fact(story.RollbackStarted, 1, unknown, drifted), fact(story.ReleaseFailed, 2, drifted),
+				fact(story.ReleaseSuperseded, 3, drifted, func(f *story.Fact) { f.Failed = true }), fact(story.ReleaseAdopted, 4, second),
+			},
+			map[string]float64{
+				"sluice_rollbacks_total{namespace=shop,trigger=Drift}":         1,
+				"sluice_release_ends_total{namespace=shop,outcome=Superseded}": 1, "sluice_release_duration_seconds{outcome=Superseded}": 180,
+			},
+		},
 		"a failure that is retried, completes, and is rolled back later": {
 			[]story.Fact{
 				fact(story.ReleaseFailed, 1), fact(story.ReleaseCompleted, 2, unknown), fact(story.RollbackStarted, 3, back, second), fact(story.RolledBack, 5, back, second),
@@ -214,6 +277,20 @@ func TestFactsAreCounted(t *testing.T) {
 			w.want(test.want)
 		})
 	}
+}
+
+// A release that failed, and whose object is gone although no end of it was told, leaves nothing.
+func TestGoneReleasesAreForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Tell([]story.Fact{fact(story.ReleaseFailed, 1)})
+	w.Forget("u")
+	w.Tell([]story.Fact{fact(story.RolledBack, 3, unknown)})
+	w.want(map[string]float64{
+		"sluice_release_ends_total{namespace=shop,outcome=Failed}":     1,
+		"sluice_release_ends_total{namespace=shop,outcome=RolledBack}": 1,
+		"sluice_release_duration_seconds{outcome=Failed}":              60,
+	})
 }
 
 // documented are the labels of all metrics of this package, and how many values those have that are not names of Kubernetes.

@@ -85,13 +85,15 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 			return
 		}
 	}
+	there := map[string]bool{}
 	for namespace, counts := range s.counts {
+		there[namespace] = true
 		for _, phase := range phases {
 			s.gauge(releasesOf, float64(counts[phase]), namespace, phase)
 		}
 	}
 	if len(all) > 0 {
-		m.keep(s.counts)
+		m.keep(there)
 	}
 }
 
@@ -186,7 +188,7 @@ func (m *Metrics) note(namespace string, now time.Time) {
 
 // keep begins the series of namespaces that have releases, and forgets those of namespaces that have had none for a while: preview
 // environments of pull requests come and go.
-func (m *Metrics) keep(there map[string]map[string]int) {
+func (m *Metrics) keep(there map[string]bool) {
 	now := m.clock.Now()
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -195,23 +197,43 @@ func (m *Metrics) keep(there map[string]map[string]int) {
 		m.note(namespace, now)
 	}
 	for namespace, last := range m.seen {
-		if now.Sub(last) > afterwards && there[namespace] == nil {
+		if now.Sub(last) > afterwards && !there[namespace] {
 			delete(m.seen, namespace)
 			m.forget(namespace)
 		}
 	}
 }
 
-// unscraped forgets the series of namespaces of which nothing was told for a while, if nobody asks for any: only a scrape finds out
-// which namespaces have releases.
+// unscraped finds out which namespaces have releases, once in a while, if no scrape does: otherwise those that have gone would keep their series.
 func (m *Metrics) unscraped(now time.Time) {
-	if now.Sub(m.scraped) <= afterwards {
+	m.mutex.Lock()
+	all, due := m.leading, now.Sub(m.scraped) > afterwards
+	m.mutex.Unlock()
+	if !due {
 		return
 	}
-	for namespace, last := range m.seen {
-		if now.Sub(last) > afterwards {
-			delete(m.seen, namespace)
-			m.forget(namespace)
+	there := map[string]bool{}
+	for _, one := range all {
+		if err := namespaces(one.cache, there); err != nil {
+			return // the next fact asks again
 		}
 	}
+	m.keep(there)
+}
+
+// listTime is how long to wait for the releases of a cache, which has them at hand.
+const listTime = time.Second
+
+// namespaces adds those that have releases in a cache.
+func namespaces(cache client.Reader, there map[string]bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
+	defer cancel()
+	var all v1alpha1.BatchReleaseList
+	if err := cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list BatchReleases: %w", err)
+	}
+	for i := range all.Items {
+		there[all.Items[i].Namespace] = true
+	}
+	return nil
 }

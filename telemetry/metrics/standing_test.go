@@ -189,6 +189,25 @@ func TestSeriesAreForgottenWithoutScrapes(t *testing.T) {
 	}
 }
 
+// A Prometheus that was away for hours finds the counters of releases that are still there as they were.
+func TestCountersOutliveMissedScrapes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.show(release("shop", "web", v1alpha1.StateCompleted))
+	w.Tell([]story.Fact{fact(story.ReleaseCompleted, 1)})
+	for hours := 2; hours < 6; hours++ {
+		w.clock.SetTime(noon.Add(time.Duration(hours) * time.Hour))
+		w.Tell([]story.Fact{fact(story.ReleaseCompleted, 1, func(f *story.Fact) { f.Release.Namespace = fmt.Sprint("preview-", hours) })})
+	}
+	values := w.values()
+	if got := values["sluice_release_ends_total{namespace=shop,outcome=Completed}"]; got != 1 {
+		t.Errorf("want the end of a release that exists still counted, got %v", got)
+	}
+	if _, kept := values["sluice_release_ends_total{namespace=preview-2,outcome=Completed}"]; kept {
+		t.Error("want the ends of a namespace that has no releases forgotten")
+	}
+}
+
 // A scrape of many releases takes moments, and keeps nothing.
 func TestManyReleasesAreScraped(t *testing.T) {
 	t.Parallel()

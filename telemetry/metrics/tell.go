@@ -5,20 +5,34 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
 // Tell counts facts. It implements telemetry.Teller.
 func (m *Metrics) Tell(facts []story.Fact) {
+	now := m.clock.Now()
+	m.count(facts, now)
+	m.unscraped(now)
+}
+
+func (m *Metrics) count(facts []story.Fact, now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	now := m.clock.Now()
 	for i := range facts {
 		m.note(facts[i].Release.Namespace, now)
 		m.tell(&facts[i])
 	}
-	m.unscraped(now)
+}
+
+// Forget forgets a release whose object is gone: of one that ended, its deletion is no fact. It implements telemetry.Forgetter.
+func (m *Metrics) Forget(release types.UID) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.bad, release)
+	delete(m.failed, release)
 }
 
 func (m *Metrics) tell(f *story.Fact) {
@@ -39,16 +53,13 @@ func (m *Metrics) tell(f *story.Fact) {
 		m.end(f, m.wayBack(f))
 		m.good(f)
 	case story.ReleaseFailed:
-		if m.fails(f) {
-			m.end(f, failed)
-		}
-		m.turnsBad(f)
+		m.misses(f)
 	case story.ReleaseSuperseded:
-		m.end(f, superseded)
+		m.superseded(f)
+	case story.ReleaseStarted:
 		delete(m.failed, f.UID)
-		if f.Failed {
-			m.turnsBad(f)
-		}
+	case story.JumpedBack:
+		m.goesOn(f, f.Attempt+1)
 	case story.RollbackStarted:
 		m.rollbacks.WithLabelValues(f.Release.Namespace, string(f.Trigger)).Inc()
 		m.leaves(f)
@@ -57,7 +68,7 @@ func (m *Metrics) tell(f *story.Fact) {
 		m.end(f, deleted)
 		delete(m.bad, f.UID)
 		delete(m.failed, f.UID)
-	case story.ReleaseStarted, story.JumpedBack, story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
+	case story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
 	}
 }
 
@@ -119,12 +130,48 @@ func (m *Metrics) fails(f *story.Fact) bool {
 	return true
 }
 
-// leaves notes whether a rollback leaves a release that had failed, and was counted as that. Any other has completed since it failed, or never did.
+// misses counts a release that missed its deadline. The way back of what drifted is no release.
+func (m *Metrics) misses(f *story.Fact) {
+	if f.Trigger == v1alpha1.TriggerDrift {
+		return
+	}
+	if m.fails(f) {
+		m.end(f, failed)
+	}
+	m.turnsBad(f)
+}
+
+// superseded counts a release that another one, or another rollback, superseded. What a rollback left is known until it is clear which.
+func (m *Metrics) superseded(f *story.Fact) {
+	m.end(f, superseded)
+	if f.Trigger == "" {
+		delete(m.failed, f.UID)
+	}
+	if f.Failed && f.Trigger != v1alpha1.TriggerDrift {
+		m.turnsBad(f)
+	}
+}
+
+// leaves notes whether a rollback leaves a release that had failed, and was counted as that. One that was retried has failed all the same, until
+// it completes.
 func (m *Metrics) leaves(f *story.Fact) {
+	if m.goesOn(f, f.Attempt) {
+		return
+	}
 	delete(m.failed, f.UID)
 	if f.Failed {
 		m.fails(f)
 	}
+}
+
+// goesOn reports whether the attempt before another one has failed, and takes that over to the other one, which is about the same change.
+func (m *Metrics) goesOn(f *story.Fact, attempt int64) bool {
+	last, before := m.failed[f.UID]
+	if !before || last != attempt-1 {
+		return false
+	}
+	m.failed[f.UID] = attempt
+	return true
 }
 
 // maxBad bounds the releases in Metrics.bad.

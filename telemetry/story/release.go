@@ -52,7 +52,7 @@ func (c *change) facts() []Fact {
 		return append(c.left(), c.begun()...)
 	}
 	var facts []Fact
-	if c.before.Adopted && !c.after.Adopted { // the workload does not run the template after all
+	if c.before.Adopted && !c.after.Adopted && underWay(c.after) { // the workload does not run the template after all
 		facts = append(facts, c.start(ReleaseStarted))
 	}
 	return slices.Concat(facts, c.batches(), c.stops(), c.ends())
@@ -111,13 +111,16 @@ func (c *change) unseenEnd() *v1alpha1.BatchReleaseStatus {
 }
 
 func (c *change) begun() []Fact {
+	if !begun(c.after) {
+		return nil
+	}
 	kind := ReleaseStarted
 	if c.after.Rollback != nil {
 		kind = RollbackStarted
 	}
-	begun := c.start(kind)
+	start := c.start(kind)
 	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
-		begun.Since, begun.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
+		start.Since, start.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	}
 	// One write of the status can cover several steps of a release.
 	fresh := *c
@@ -126,15 +129,15 @@ func (c *change) begun() []Fact {
 	if c.jumpedBack() || c.after.Adopted {
 		return facts
 	}
-	return slices.Insert(facts, 0, begun)
+	return slices.Insert(facts, 0, start)
 }
 
 // start is the fact that a release began.
 func (c *change) start(kind Kind) Fact {
-	begun := c.fact(kind, c.after)
-	begun.Batch = 0
-	begun.Time = c.at(c.after.StartedAt)
-	return begun
+	start := c.fact(kind, c.after)
+	start.Batch = 0
+	start.Time = c.at(c.after.StartedAt)
+	return start
 }
 
 // batches are the facts about batches that began and ended.
@@ -299,7 +302,11 @@ func timeOf(t *metav1.Time) time.Time {
 	return t.Time
 }
 
+// begun reports whether a status is about a release. If another workload has taken the place of the one that was released, it is not until
+// something is released to that: only the count of attempts stays.
+func begun(s *v1alpha1.BatchReleaseStatus) bool { return s.Attempt > 0 && s.Phase != "" }
+
 // underWay reports whether a release has begun and not ended.
 func underWay(s *v1alpha1.BatchReleaseStatus) bool {
-	return s.Attempt > 0 && s.Phase != "" && s.Phase != v1alpha1.PhaseCompleted
+	return begun(s) && s.Phase != v1alpha1.PhaseCompleted
 }

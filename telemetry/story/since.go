@@ -83,14 +83,14 @@ func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fac
 func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	was := seen.release(after)
 	path := []*v1alpha1.BatchRelease{was}
-	if seen.Attempt == after.Status.Attempt {
+	if seen.Attempt == after.Status.Attempt || !begun(&after.Status) {
 		return path
 	}
-	begun := after.DeepCopy()
-	begun.Status.Phase, begun.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
-	begun.Status.StoppedBy, begun.Status.StalledBy = nil, ""
-	begun.Status.CurrentStepIndex, begun.Status.CurrentStepState, begun.Status.StepStartedAt = 0, "", nil
-	return append(path, begun)
+	first := after.DeepCopy()
+	first.Status.Phase, first.Status.State = v1alpha1.PhaseInitial, v1alpha1.StateStarting
+	first.Status.StoppedBy, first.Status.StalledBy = nil, ""
+	first.Status.CurrentStepIndex, first.Status.CurrentStepState, first.Status.StepStartedAt = 0, "", nil
+	return append(path, first)
 }
 
 // release is the release as it was seen, completed with what is known now.

@@ -103,6 +103,17 @@ func TestSinceOfAdopted(t *testing.T) {
 		t.Errorf("want no end told of what Sluice had not begun, got %v", idsOf(got))
 	}
 	next.Ended = nil
+	// The workload is deleted and made again while the release is suspended: nothing begins.
+	over := v1alpha1.BatchReleaseStatus{Attempt: 1, State: v1alpha1.StateIdle}
+	missNothing(t, []*v1alpha1.BatchRelease{at(there), at(over), at(next)})
+	missNothing(t, []*v1alpha1.BatchRelease{at(native), at(over), at(next)})
+	for name, from := range map[string]v1alpha1.BatchReleaseStatus{"none": none, "in its rolling update": native, "there": there} {
+		for _, got := range [][]Fact{OfRelease(at(from), at(over), began.Time), Since(See(at(from)), nil, at(over), began.Time)} {
+			if len(got) > 0 {
+				t.Errorf("%s, then another workload: want nothing told, got %v", name, idsOf(got))
+			}
+		}
+	}
 	if got := idsOf(OfRelease(at(native), at(next), began.Time)); !cmp.Equal(got, []string{"uid/2/ReleaseStarted/0"}) {
 		t.Errorf("want nothing told to be superseded that Sluice had not begun, got %v", got)
 	}

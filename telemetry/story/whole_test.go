@@ -95,7 +95,7 @@ func ten(steps ...string) sim.Setup {
 	return sim.Setup{Replicas: 10, Steps: sim.Steps(steps...), HistoryLimit: 10, MaxSurge: intstr.FromString("25%"), MaxUnavailable: intstr.FromString("25%")}
 }
 
-// queued lets a release complete before the next one begins, which it does with the same write.
+// queued lets a release complete before the next one begins: the end is written first, and then the begin.
 func queued(setup sim.Setup) sim.Setup {
 	setup.Supersede = v1alpha1.SupersedeQueue
 	return setup

@@ -42,8 +42,10 @@ type Exporter struct {
 	// told are the spans of late. A batch whose pods are lost and come again is done twice, and a release can be said to have ended twice: the
 	// first time counts.
 	told *lru.Cache[spanKey, bool]
-	// goesOn are the recent traces of which spans were sent.
+	// goesOn are the recent traces of releases that were seen in progress.
 	goesOn *lru.Cache[trace.TraceID, bool]
+	// adopted are the recent releases that moved no pods, by the traces that they don't have.
+	adopted *lru.Cache[trace.TraceID, bool]
 }
 
 type spanKey struct {
@@ -75,6 +77,7 @@ func New(o Options) (*Exporter, error) {
 	return &Exporter{
 		provider: provider, tracer: provider.Tracer("github.com/sluice-dev/sluice", trace.WithInstrumentationVersion(o.Version), trace.WithSchemaURL(semconv.SchemaURL)),
 		sender: sender, told: lru.New[spanKey, bool](remembered), goesOn: lru.New[trace.TraceID, bool](remembered),
+		adopted: lru.New[trace.TraceID, bool](remembered),
 	}, nil
 }
 
@@ -129,11 +132,28 @@ func (e *Exporter) Tell(facts []story.Fact) {
 	for i := range facts {
 		f := &facts[i]
 		for _, s := range spansOf(f) {
-			if !s.unsure || e.goesOn.Get(s.trace) {
+			if e.isOf(s) {
 				e.tell(s)
 			}
 		}
-		e.goesOn.Put(root(f, f.Attempt).TraceID(), true, 1)
+		e.note(f)
+	}
+}
+
+// isOf reports whether a span is of a trace that there is.
+func (e *Exporter) isOf(s span) bool {
+	return !e.adopted.Get(s.trace) && (!s.unsure || e.goesOn.Get(s.trace))
+}
+
+// note notes what a fact says about the trace of its release. One that was adopted, or that drifts, has ended.
+func (e *Exporter) note(f *story.Fact) {
+	in := root(f, f.Attempt).TraceID()
+	switch f.Kind {
+	case story.ReleaseAdopted:
+		e.adopted.Put(in, true, 1)
+	case story.Drifted:
+	default:
+		e.goesOn.Put(in, true, 1)
 	}
 }
 

@@ -48,14 +48,22 @@ func (o Options) Check() error {
 	if !o.Enabled() {
 		return nil
 	}
-	if o.Protocol != "" && o.Protocol != HTTP && o.Protocol != GRPC {
-		return fmt.Errorf("the protocol %q is not supported: use %s or %s", string(o.Protocol), HTTP, GRPC)
+	if err := o.Protocol.Check(); err != nil {
+		return err
 	}
-	return o.checkEndpoint()
+	return o.CheckEndpoint()
 }
 
-// checkEndpoint never repeats the address: it may have a password in it.
-func (o Options) checkEndpoint() error {
+// Check returns an error if the protocol is not supported.
+func (p Protocol) Check() error {
+	if p != "" && p != HTTP && p != GRPC {
+		return fmt.Errorf("the protocol %q is not supported: use %s or %s", string(p), HTTP, GRPC)
+	}
+	return nil
+}
+
+// CheckEndpoint returns an error if spans can't or must not be sent to the endpoint. It never repeats the address: it may have a password in it.
+func (o Options) CheckEndpoint() error {
 	to, err := url.Parse(o.Endpoint)
 	switch {
 	case err != nil || to.Hostname() == "" || to.Scheme != "https" && to.Scheme != "http":

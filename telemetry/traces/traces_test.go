@@ -83,6 +83,7 @@ func (s *scene) goesBack(after int, trigger v1alpha1.RollbackTrigger) *scene {
 	return s.then(after, func(status *v1alpha1.BatchReleaseStatus) {
 		status.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: status.UpdateRevision}
 		status.Attempt++
+		status.Adopted = false
 		status.StartedAt, status.StepStartedAt = new(minute(after)), new(minute(after))
 		status.UpdateRevision, status.Phase = "aaaa", v1alpha1.PhaseRollingBack
 		status.CurrentStepIndex, status.CurrentStepState = 0, v1alpha1.StepUpgrade
@@ -208,6 +209,16 @@ func TestTraceOfRelease(t *testing.T) {
 		},
 		"rolled back, of which this process knows nothing": {
 			newScene().begins(0, "bbbb").but(func(s *scene) { s.facts = nil }).goesBack(10, v1alpha1.TriggerAnnotation),
+			nil,
+		},
+		"rolled back after it was adopted": {
+			newScene().begins(0, "bbbb").but(func(s *scene) { s.release.Status.Adopted, s.facts = true, nil }).completes(1).
+				goesBack(60, v1alpha1.TriggerAnnotation).step(62, 0, v1alpha1.StepBlocking).completes(63),
+			[]string{"2: batch 1 60-62 in rollback shop/web", "2: rollback shop/web 60-63 ERROR rolled back -> "},
+		},
+		"drifted after a restart, and taken back": {
+			whole().but(func(s *scene) { s.facts = nil }).then(50, func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateDrifted }).
+				goesBack(60, v1alpha1.TriggerDrift),
 			nil,
 		},
 		"stuck, then superseded": {
