@@ -42,9 +42,6 @@ func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error
 	return wake, err
 }
 
-// slowestLook is when pods that are not ready are read for the first time at the latest, however many releases are in progress.
-const slowestLook = 30 * time.Second
-
 func (s shell) Plan() plan.Plan {
 	seen := s.observation()
 	next := plan.Next(seen)
@@ -55,7 +52,7 @@ func (s shell) Plan() plan.Plan {
 // observation is what the pass sees, and how often this process looks at pods: less often where many releases are in progress.
 func (s shell) observation() plan.Observation {
 	seen := s.v.observation(s.r.clock.Now())
-	seen.PodLook = min(s.r.processes.countsInterval(), slowestLook)
+	seen.PodLook = s.r.processes.countsInterval()
 	return seen
 }
 

@@ -146,7 +146,7 @@ func ailmentOf(pod *corev1.Pod) ailment {
 }
 
 // replacedFor is why a pod has failed that did not even start: a node has refused it, or evicted it at once. One that ran did start, and its
-// replacement is looked at like any other pod.
+// replacement is checked like any other pod.
 func replacedFor(pod *corev1.Pod) ailment {
 	reason := word(pod.Status.Reason)
 	if reason == "" || slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), hasRun) {

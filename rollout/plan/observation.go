@@ -25,7 +25,7 @@ type Observation struct {
 	Refusals Refusals
 	// Watched is how long this process has watched the release wait for what its status says that it waits for.
 	Watched Watched
-	// PodLook is after how long updated pods that are not available are read; 0 is never. PodLooks is what the plan before said of that.
+	// PodLook is after how long updated pods that are not available are read, at the latest after slowestLook the first time; 0 is never. PodLooks is what the plan before said of that.
 	PodLook  time.Duration
 	PodLooks PodLooks
 	// LastScale is when this process last changed how many pods a version of this workload has, not counting this pass; zero if

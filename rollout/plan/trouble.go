@@ -37,6 +37,9 @@ type PodLooks struct {
 // again: it is as long as a kubelet waits at most before it starts a container again.
 const longestUnseen = 5 * time.Minute
 
+// slowestLook is when pods that are not available are read for the first time at the latest, however many releases are in progress.
+const slowestLook = 30 * time.Second
+
 // watchPods finds out what keeps updated pods from being available, and puts it on record.
 func watchPods(d Decision) Decision {
 	told := d.toldTrouble()
@@ -160,7 +163,8 @@ func (k PodLooks) seen(now time.Time, available, wanted int32) PodLooks {
 }
 
 // due is when to look next: the first time once no more pods have come for a while, or not all of them for longer. Until trouble is told the
-// looks stay close: an image may take minutes to come, and what runs it may crash then.
+// looks stay close: an image may take minutes to come, and what runs it may crash then. All but the first are as far apart as their cost asks
+// for: n releases that look every n/4 seconds or less often make four requests in a second, however many they are.
 func (k PodLooks) due(every time.Duration, told bool) time.Time {
 	const patience, untold = 4, 2
 	switch {
@@ -169,7 +173,8 @@ func (k PodLooks) due(every time.Duration, told bool) time.Time {
 	case k.taken > 0:
 		return k.last.Add(backoff(every, min(k.taken, untold)))
 	}
-	idle, slow := later(k.grown, k.missing).Add(every), k.missing.Add(patience*every)
+	first := min(every, slowestLook)
+	idle, slow := later(k.grown, k.missing).Add(first), k.missing.Add(patience*first)
 	if slow.Before(idle) {
 		return slow
 	}
@@ -181,7 +186,7 @@ func (k PodLooks) hold(every time.Duration) time.Duration {
 	if k.found <= 1 {
 		return 0
 	}
-	return backoff(every, k.found-1)
+	return backoff(min(every, slowestLook), k.found-1) // it costs nothing
 }
 
 // backoff doubles a time so often.

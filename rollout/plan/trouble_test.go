@@ -187,7 +187,7 @@ func TestPodsThatComeAreNotLookedAt(t *testing.T) {
 	}
 	busy := lacking(3)
 	busy.PodLook = time.Minute
-	busy.wantTold(t, 70, "60: "+crashes)
+	busy.wantTold(t, 70, "30: "+crashes)
 	slow := lacking(0)
 	for i := range int32(10) { // of ten that are wanted, one comes every 4 seconds: after 20 seconds, and again after 10, that is slow
 		slow.at(2, 10).sets(set("v1", 0), set("v2", 10, available(i)))
@@ -259,6 +259,30 @@ func TestTroubleThatComesAndGoesIsLookedAtRarely(t *testing.T) {
 	}
 	if w.looks > 40 {
 		t.Errorf("want at most 40 looks in an hour, got %d", w.looks)
+	}
+}
+
+// However many releases are in progress, all of them together read pods at most four times in a second after their first looks, and they find
+// trouble for the first time within half a minute. The interval is that of the status writes that only count pods.
+func TestLooksOfManyReleasesAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 4.0
+	for _, releases := range []int{1, 20, 120, 300, 1200, 10_000} {
+		for name, pods := range map[string]Trouble{"in trouble": crash, "slow": {}} {
+			w := lacking(3)
+			w.PodLook, w.pods = max(5*time.Second, time.Duration(releases)*time.Second/4), pods
+			w.after(t, 0)
+			if told := w.after(t, min(w.PodLook, 30*time.Second)); w.looks != 1 || told == "" && pods == crash {
+				t.Errorf("%d releases, %s: want a look after half a minute at the latest, got %d", releases, name, w.looks)
+			}
+			span := max(20*w.PodLook, 20*time.Minute)
+			for end := w.Now.Add(span); w.Now.Before(end); {
+				w.after(t, min(w.PodLook, 30*time.Second))
+			}
+			if rate := float64(w.looks-1) * float64(releases) / span.Seconds(); rate > most {
+				t.Errorf("%d releases, %s: want at most %.0f looks in a second, got %.1f", releases, name, most, rate)
+			}
+		}
 	}
 }
 
