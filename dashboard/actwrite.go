@@ -33,7 +33,7 @@ func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key clie
 	came := told{verb: what.verb, outcome: written, to: subjectOf(what, a, release), at: d.options.Clock.Now()}
 	writer := act.Writer{Client: viewer.Client, Owner: dashboardOwner}
 	changes, objects, err := writer.Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-		now, err := d.situationNow(ctx, viewer, what, release)
+		now, err := d.situationNow(ctx, viewer, what, a, release)
 		if err != nil {
 			return nil, err
 		}
@@ -76,17 +76,20 @@ func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 }
 
 // situationNow reads what a deed depends on.
-func (d *Dashboard) situationNow(ctx context.Context, viewer *access.Viewer, what *deed, release *v1alpha1.BatchRelease) (situation, error) {
+func (d *Dashboard) situationNow(ctx context.Context, viewer *access.Viewer, what *deed, a asked, release *v1alpha1.BatchRelease) (situation, error) {
+	sight := &show.Sight{Whole: &show.Whole{Release: release}}
+	gates, history := what.compares == everyFact, what.verb == view.RollBack && a.to != ""
+	if !gates && !history { // pages that read much do not hold it up
+		return situationOf(sight), nil
+	}
 	done, err := d.reads.take(ctx, viewer.Name)
 	if err != nil {
 		return situation{}, err
 	}
 	defer done()
-	sight := &show.Sight{Whole: &show.Whole{Release: release}}
-	switch {
-	case what.compares == everyFact:
+	if gates {
 		sight.Gates, err = lookup.Gates(ctx, viewer.Client, client.ObjectKeyFromObject(release))
-	case what.verb == view.RollBack:
+	} else {
 		sight.Kept, err = lookup.Kept(ctx, viewer.Client, release)
 	}
 	if err != nil {

@@ -131,6 +131,7 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 		"One":     {"it may be a proxy that nobody has named", func(int) string { return "192.0.2.1:5" }, nil, mostOfAnyAddress},
 		"NoProxy": {"it is none that was named", func(int) string { return "192.0.2.1:5" }, proxies, mostOfOneAddress},
 		"Proxy":   {"it brings many people", func(int) string { return "10.1.2.3:5" }, proxies, mostOfProxies},
+		"Proxies": {"others are left for probes", func(i int) string { return fmt.Sprintf("10.1.2.%d:5", i%250) }, proxies, mostOfProxies},
 		"Network": {"its addresses cost nothing", func(i int) string { return fmt.Sprintf("[2001:db8::%x]:5", i) }, proxies, mostOfOneAddress},
 		"Many":    {"each has its own", func(i int) string { return fmt.Sprintf("192.0.2.%d:5", i%250) }, proxies, mostConnections},
 	} {

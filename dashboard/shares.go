@@ -12,9 +12,12 @@ import (
 const (
 	mostOfAnyAddress = mostConnections * 3 / 4
 	mostOfOneAddress = mostConnections / 4
-	// mostOfProxies leaves connections for the probes of the kubelet.
+	// mostOfProxies are those of all proxies together: some are left for the probes of the kubelet.
 	mostOfProxies = mostConnections - 64
 )
+
+// allProxies counts the connections of all proxies.
+var allProxies netip.Prefix
 
 // shares is a listener that closes connections of an address that has its share of them.
 type shares struct {
@@ -39,8 +42,8 @@ func (s *shares) Accept() (net.Conn, error) {
 		}
 		address := remote.Address(conn.RemoteAddr().String())
 		network := remote.Network(address)
-		if remote.In(s.proxies, address) { // its neighbours are not counted with it
-			network = netip.PrefixFrom(address, address.BitLen())
+		if remote.In(s.proxies, address) {
+			network = allProxies
 		}
 		if s.take(network, s.most(address)) {
 			return &share{Conn: conn, giveBack: sync.OnceFunc(func() { s.release(network) })}, nil

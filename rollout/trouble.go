@@ -157,8 +157,19 @@ func replacedFor(pod *corev1.Pod) ailment {
 
 func hasRun(status corev1.ContainerStatus) bool {
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-	return status.State.Running != nil || ended != nil && !slices.Contains(notStarted, ended.Reason)
+	switch {
+	case ended == nil:
+		return status.State.Running != nil
+	case ended.Reason == endedUnseen && ended.ContainerID == "" && ended.StartedAt.IsZero() && status.RestartCount == 0:
+		return false
+	default:
+		return !slices.Contains(notStarted, ended.Reason)
+	}
 }
+
+// endedUnseen is the reason that the kubelet gives each container of a pod that it ends while it knows nothing of the container, also one that
+// it has not made yet.
+const endedUnseen = "ContainerStatusUnknown"
 
 // Reasons for which a container waits, as the kubelet has them (pkg/kubelet/images and pkg/kubelet/container of Kubernetes).
 var (

@@ -148,6 +148,7 @@ func TestTroubleOfPodsOfManyContainers(t *testing.T) {
 		"pods that were evicted, and one crash":  {[]*corev1.Pod{failed("Evicted", crashing), failed("Evicted", crashing), pod(corev1.PodRunning, nil, crashing)}, crash(1, "CrashLoopBackOff: exit code 1 (container web)")},
 		"pods that were evicted after they ran":  {[]*corev1.Pod{failed("Evicted", container("web", false, corev1.ContainerState{Terminated: new(ended(137, "Error"))})), failed("Evicted", container("web", false, runs))}, plan.Trouble{}},
 		"pods that are evicted at once":          {[]*corev1.Pod{failed("Evicted"), failed("Evicted", container("web", false, waits("ContainerCreating")))}, cannot(2, "Evicted")},
+		"pods that are evicted while they pull":  {[]*corev1.Pod{failed("Evicted", container("web", false, corev1.ContainerState{Terminated: new(ended(137, "ContainerStatusUnknown"))}))}, cannot(1, "Evicted")},
 		"a pod that failed, and nobody says why": {[]*corev1.Pod{failed("", crashing)}, plan.Trouble{}},
 		"a hostile reason":                       {[]*corev1.Pod{failed("\x1b[2J\n::error::" + strings.Repeat("x", 500))}, cannot(1, "[2J ::error::"+strings.Repeat("x", 44)+"…")},
 	} {

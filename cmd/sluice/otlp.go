@@ -64,8 +64,14 @@ func (f *otlpFlags) apply(options *app.Options, env variables) (warning, err err
 		return nil, nil
 	}
 	if f.endpoint != "" {
-		if err := to.CheckEndpoint(); err != nil {
+		own := to
+		own.Protocol = traces.Protocol(cmp.Or(f.protocol, string(traces.HTTP)))
+		own.Endpoint = f.address(env, own.Protocol)
+		if err := own.CheckEndpoint(); err != nil {
 			return nil, fmt.Errorf("--otlp-endpoint: %w", err)
+		}
+		if err := to.CheckEndpoint(); err != nil {
+			return fmt.Errorf("%s does not fit --otlp-endpoint: %w", env.named("PROTOCOL"), err), nil
 		}
 	}
 	if warning := applyVariables(&to, env); warning != nil {

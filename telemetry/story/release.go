@@ -50,6 +50,8 @@ func (c *change) facts() []Fact {
 		return nil
 	case c.after.Attempt > c.before.Attempt:
 		return append(c.left(), c.begun()...)
+	case underWay(c.before) && !c.before.Adopted && !begun(c.after): // its workload is gone, and nothing is released to the next one yet
+		return []Fact{c.superseded(ReleaseSuperseded)}
 	}
 	var facts []Fact
 	if c.before.Adopted && !c.after.Adopted && underWay(c.after) { // the workload does not run the template after all
@@ -82,9 +84,14 @@ func (c *change) left() []Fact {
 	if c.jumpedBack() {
 		kind = JumpedBack
 	}
+	return []Fact{c.superseded(kind)}
+}
+
+// superseded is the fact that something else took the place of a release.
+func (c *change) superseded(kind Kind) Fact {
 	fact := c.fact(kind, c.before)
 	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
-	return []Fact{fact}
+	return fact
 }
 
 // unseenEnd is the release before as it completed, if the status says that it did: the next one may begin with the same write, as where it was

@@ -107,6 +107,10 @@ func TestSinceOfAdopted(t *testing.T) {
 	over := v1alpha1.BatchReleaseStatus{Attempt: 1, State: v1alpha1.StateIdle}
 	missNothing(t, []*v1alpha1.BatchRelease{at(there), at(over), at(next)})
 	missNothing(t, []*v1alpha1.BatchRelease{at(native), at(over), at(next)})
+	missNothing(t, []*v1alpha1.BatchRelease{at(taken), at(over), at(next)}) // what nobody saw, the status no longer has
+	if got := idsOf(OfRelease(at(taken), at(over), began.Time)); !cmp.Equal(got, []string{"uid/1/ReleaseSuperseded/1"}) {
+		t.Errorf("want the end told of a release whose workload is gone, got %v", got)
+	}
 	for name, from := range map[string]v1alpha1.BatchReleaseStatus{"none": none, "in its rolling update": native, "there": there} {
 		for _, got := range [][]Fact{OfRelease(at(from), at(over), began.Time), Since(See(at(from)), nil, at(over), began.Time)} {
 			if len(got) > 0 {
