@@ -72,7 +72,7 @@ func TestWhereTracesGo(t *testing.T) {
 		"... a token alone":                {env: env{base + "ENDPOINT": "https://d", of + "HEADERS": "hunter2/hunter2=="}, warning: "TRACES_HEADERS: entry 1"},
 		"... an escape":                    {env: env{base + "ENDPOINT": "https://d", base + "HEADERS": "a=%zzhunter2"}, warning: "HEADERS: entry 1"},
 		"... beside a flag, a header":      {otlpFlags{endpoint: "https://c", protocol: "grpc"}, env{base + "HEADERS": "hunter2"}, traces.Options{}, "OTEL_EXPORTER_OTLP_HEADERS: entry 1", ""},
-		"... a protocol, too":              {otlpFlags{endpoint: "https://c/v1/traces"}, env{base + "PROTOCOL": "grpc"}, traces.Options{}, "OTEL_EXPORTER_OTLP_PROTOCOL does not fit --otlp-endpoint", ""},
+		"... a protocol that does not fit": {otlpFlags{endpoint: "https://c/v1/traces"}, env{base + "PROTOCOL": "grpc"}, traces.Options{}, "OTEL_EXPORTER_OTLP_PROTOCOL does not fit --otlp-endpoint", ""},
 		"... a time, too":                  {otlpFlags{endpoint: "https://c"}, env{of + "TIMEOUT": "10s"}, traces.Options{}, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT is", ""},
 		"... a file, too":                  {otlpFlags{endpoint: "https://c"}, env{of + "CERTIFICATE": pem}, traces.Options{}, "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: ", ""},
 		"... a protocol, too":              {otlpFlags{endpoint: "https://c"}, env{base + "PROTOCOL": "http/json"}, traces.Options{}, "OTEL_EXPORTER_OTLP_PROTOCOL: ", ""},
