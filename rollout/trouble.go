@@ -158,8 +158,10 @@ func replacedFor(pod *corev1.Pod) ailment {
 func hasRun(status corev1.ContainerStatus) bool {
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	switch {
+	case status.State.Running != nil:
+		return true
 	case ended == nil:
-		return status.State.Running != nil
+		return false
 	case ended.Reason == endedUnseen && ended.ContainerID == "" && ended.StartedAt.IsZero() && status.RestartCount == 0:
 		return false
 	default:
